@@ -1,14 +1,14 @@
-/** Indexes of the addresses that orders on chain have, counted on for each account. */
+/** Indexes of the addresses of on-chain orders: one counter for each account. */
 import { writeOver } from './entries.js';
 import type { Operation, Store } from './store.js';
 
-/** Where an account's addresses stand. */
+/** The counter of an account. */
 export interface AddressIndex {
-  /** The next index to give out; 0 where none was. */
+  /** The next index to give out; 0 if none was given out. */
   readonly next: number;
-  /** Addresses that were passed over because they had a history. */
+  /** Number of addresses that were skipped because they had a history. */
   readonly passedOver: number;
-  /** The record as it is; undefined: the account is new to the store. */
+  /** The record as stored; undefined: the account is new to the store. */
   readonly bytes: Uint8Array | undefined;
 }
 
@@ -22,8 +22,9 @@ export async function nextAddressIndex(store: Store, account: Uint8Array): Promi
 }
 
 /**
- * The operation that gives out an account's indexes before `next`; it conflicts where another was first. The
- * record: `next` as four bytes, big-endian; then as many for the addresses passed over, where there are any.
+ * The operation that gives out an account's indexes before `next`; it conflicts if another process was first.
+ * The record: `next` as four bytes, big-endian; then the number of skipped addresses in the same form, if
+ * there are any.
  */
 export function takeIndexes(
   account: Uint8Array,

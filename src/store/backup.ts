@@ -1,6 +1,6 @@
 /**
- * Backups: all records of a store at one moment, in a file, and a manifest that says what is in it
- * (docs/backup.md). The master secret is never in one.
+ * Backups: all records of a store at one moment, in a file, and a manifest that describes it
+ * (docs/backup.md). A backup never contains the master secret.
  */
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -19,19 +19,19 @@ export interface Manifest {
   readonly version: 1;
   /** Version of the Fusegate that made it. */
   readonly fusegate: string;
-  /** Just before the moment whose records it has. RFC 3339, UTC. */
+  /** Just before the moment of the snapshot. RFC 3339, UTC. */
   readonly made_at: string;
   readonly records: number;
-  /** Of the file of records, in bytes. */
+  /** Size of the file of records in bytes. */
   readonly bytes: number;
-  /** Of the file of records, in hex. */
+  /** SHA-256 of the file of records, in hex. */
   readonly sha256: string;
 }
 
 /** Outcome of making a backup. `reason`s are sentences for the operator. */
 export type BackupOutcome =
   | { readonly kind: 'made'; readonly manifest: Manifest }
-  /** Nothing is left of it. */
+  /** All of it was removed. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** Names in a backup's folder. The manifest comes last: a folder without one holds no backup. */
@@ -39,7 +39,7 @@ const recordsName = 'records';
 const manifestName = 'manifest.json';
 const draftName = `${manifestName}.new`;
 
-/** Makes a backup's folder; the sentence that says why it cannot be had, if so. */
+/** Makes a backup's folder; a sentence if that is impossible. */
 function takeFolder(folder: string): string | undefined {
   try {
     makeFolder(folder, 0o700);
@@ -50,7 +50,7 @@ function takeFolder(folder: string): string | undefined {
   }
 }
 
-/** Writes all records of an engine, while it is used, to a new or empty folder. */
+/** Writes all records of an engine to a new or empty folder; the engine may be in use. */
 export async function makeBackup(
   engine: Engine,
   folder: string,
@@ -73,7 +73,7 @@ export async function makeBackup(
   }
 }
 
-/** Removes what a backup that failed has written. */
+/** Removes the files of a failed backup. */
 function removeFiles(folder: string): void {
   for (const name of [recordsName, draftName, manifestName]) rmSync(join(folder, name), { force: true });
 }
@@ -95,7 +95,7 @@ async function writeRecords(engine: Engine, path: string, progress: Progress): P
   }
 }
 
-/** One call may write less than it is given. */
+/** One call may write fewer bytes than it gets. */
 function writeAll(file: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.byteLength;) at += writeSync(file, bytes, at);
 }
@@ -132,7 +132,7 @@ export function readManifest(folder: string): { readonly manifest: Manifest } | 
 /** Bytes read at a time. */
 const chunkBytes = 4 * 1024 * 1024;
 
-/** The walk over a backup's file. */
+/** A walk over a backup's file. */
 function fileWalk(path: string): Walk {
   return async (visit) => {
     const tally = new Tally();
@@ -163,11 +163,11 @@ function damaged(path: string, reason: string): StoreUnavailable {
   return new StoreUnavailable(`The backup's file ${path} cannot be used: ${reason}.`);
 }
 
-/** Most bytes of an engine's key and of its value: an outcome that is kept may hold a record and a little. */
+/** Most bytes of an engine's key and of its value: a stored outcome may hold a record and a little more. */
 const mostKeyBytes = maxKeyBytes + 1;
 const mostValueBytes = maxValueBytes + 65_536;
 
-/** Takes whole records from the beginning of some bytes. */
+/** Takes whole records from the start of a buffer. */
 function takeEntries(
   bytes: Buffer,
 ): { readonly entries: Entry[]; readonly rest: Buffer } | { readonly wrong: string } {
@@ -190,7 +190,10 @@ function takeEntries(
   return { entries, rest: bytes.subarray(at) };
 }
 
-/** Checks that a backup's file is what its manifest says, shows its records; a sentence where it is not. */
+/**
+ * Checks that a backup's file matches its manifest, and passes its records to `visit`; a sentence if it does
+ * not.
+ */
 export async function checkBackup(
   folder: string,
   manifest: Manifest,
@@ -209,8 +212,8 @@ export async function checkBackup(
 }
 
 /**
- * Writes a backup that was checked to an engine, which must hold nothing. `finish` brings the records up to
- * date before any server takes them; the sentence that says why it cannot, if so.
+ * Writes a checked backup to an engine, which must be empty. `finish` brings the records up to date before
+ * any server uses them; it returns a sentence if it cannot.
  */
 export function restoreBackup(
   folder: string,

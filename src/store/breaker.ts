@@ -2,21 +2,21 @@
  * A circuit breaker (Nygard, Release It!, "Circuit Breaker") for one way of using a server: while the server
  * is away, calls fail at once and one probe at a time finds out when it is back.
  *
- * A failure, or a call without an answer, begins a doubt; calls are still tried, so that a restart of a
- * second is waited out. Every answer ends the doubt. A doubt that lasts opens the breaker, and from then on
- * only a probe closes it.
+ * A failure, or a call without an answer, starts a doubt. Calls are still tried then, so that they survive a
+ * restart of a second. Any answer ends the doubt. A doubt that lasts opens the breaker; after that only a
+ * probe closes it.
  */
 import type { Clock, Timer } from '../system/clock.js';
 
 /** Times of a breaker (ms). */
 export interface BreakerTimes {
-  /** A call without an answer for so long begins a doubt. */
+  /** A call that is unanswered for this long starts a doubt. */
   readonly silence: number;
   /** A doubt of this length opens the breaker. */
   readonly doubt: number;
-  /** Time after which the next probe does not wait for one that has no answer. */
+  /** Time that the next probe waits for an unanswered one. */
   readonly probe: number;
-  /** Pause between two probes. */
+  /** Pause between probes. */
   readonly pause: number;
 }
 
@@ -29,11 +29,11 @@ export type Probed =
 
 /** Parts of a breaker. */
 export interface BreakerParts {
-  /** Looks for the server once, for at most `timeoutMs`. */
+  /** Probes the server once, for at most `timeoutMs`. */
   readonly probe: (timeoutMs: number) => Promise<Probed>;
-  /** Longest time of a probe (ms). */
+  /** Time limit of the longest probe (ms). */
   readonly longestProbe: number;
-  /** The server is away: what waits for it need not wait. */
+  /** The server is away: pending calls can fail at once. */
   readonly onOpen: () => void;
   /** The server answers again. */
   readonly onEnd: () => void;
@@ -43,14 +43,14 @@ export interface BreakerParts {
 
 /** A breaker. */
 export class Breaker {
-  /** Why the server cannot be used; undefined while nothing is wrong. */
+  /** Why the server may be unusable; undefined: no doubt. */
   private doubted: string | undefined;
   /** True if a call failed in this doubt; false if calls have only been waiting. */
   private failing = false;
   private open = false;
   private stopped = false;
   private probing = false;
-  /** True while a probe goes on that the next one does not wait for. */
+  /** True while a long probe runs; the probes beside it are short. */
   private lingering = false;
   private timer: Timer | undefined;
 
@@ -61,7 +61,7 @@ export class Breaker {
     return this.open ? this.doubted : undefined;
   }
 
-  /** True while the server answers, as far as is known. */
+  /** True while there is no doubt that the server answers. */
   get answers(): boolean {
     return this.doubted === undefined;
   }
@@ -72,17 +72,17 @@ export class Breaker {
     this.doubt(reason);
   }
 
-  /** A call has waited for {@link BreakerTimes.silence}. */
+  /** A call has been unanswered for {@link BreakerTimes.silence}. */
   waiting(): void {
     this.doubt('does not answer (no answer in time)');
   }
 
-  /** A call got its answer. One that was sent before the breaker opened does not close it. */
+  /** A call got its answer. An answer to a call from before the breaker opened does not close it. */
   answered(): void {
     if (!this.open) this.end();
   }
 
-  /** Ends it: nothing is probed any more. */
+  /** Stops the breaker and its probes. */
   stop(): void {
     this.stopped = true;
     this.timer?.stop();
@@ -121,8 +121,8 @@ export class Breaker {
   }
 
   /**
-   * Probes once. One probe at a time may take the longest time, so that a server that has become slower is
-   * found as well. Those beside it are short: one whose packets are lost does not hide a server that is back.
+   * Probes once. One probe at a time gets the longest time limit, which finds a server that has become
+   * slower. The probes beside it are short, so a lost packet does not delay finding a server that is back.
    */
   private async probe(): Promise<void> {
     const isLong = !this.lingering;
@@ -131,7 +131,7 @@ export class Breaker {
     const probed = await this.parts.probe(timeoutMs);
     if (isLong) this.lingering = false;
     if (this.stopped || this.doubted === undefined) return;
-    // A server that refuses what a probe asks for answers all the same; calls that wait get theirs.
+    // A server that refuses the probe's request answers all the same; pending calls get their answers.
     if (probed.kind === 'works' || (probed.kind === 'refused' && !this.failing)) this.end();
     else this.doubted = probed.reason;
   }

@@ -1,8 +1,8 @@
-/** Keys of the store as bytes: a space's or log's number, then what it names. */
+/** The store's keys as bytes: the number of a space or log, then the key or position in it. */
 import { logs, spaces, type Log, type Space } from './spaces.js';
 import { maxKeyBytes } from './store.js';
 
-/** Latin-1 text of bytes: equal exactly when the bytes are, so that it can be a Map's key. */
+/** Latin-1 text of bytes: equal exactly if the bytes are, so that it can be a Map's key. */
 export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 }
@@ -50,7 +50,7 @@ export function decodeCount(bytes: Uint8Array): number {
   return count;
 }
 
-/** The key after every key that begins with `byte`. */
+/** The first key after all keys that begin with `byte`. */
 export function endOf(byte: number): Buffer {
   return Buffer.of(byte + 1);
 }

@@ -1,14 +1,14 @@
-/** The campaign that a lead, an interest or an order came from, as its sender says. */
+/** The campaign that a lead, an interest or an order came from, as the sender named it. */
 import { orNull, text } from './table.js';
 
-/** Members of a record about its campaign; its event id stands apart. */
+/** Campaign members of a record, without the event id. */
 export const campaignColumns = {
   source: orNull(text),
   segment: orNull(text),
   campaign: orNull(text),
 } as const;
 
-/** Members of a request about its campaign. */
+/** Campaign members of a request. */
 interface CampaignRequest {
   readonly source?: string | null;
   readonly segment?: string | null;
@@ -16,7 +16,7 @@ interface CampaignRequest {
   readonly event_id?: string | null;
 }
 
-/** A request's campaign as a record holds it: null for what is absent. */
+/** A request's campaign as a record holds it: absent members are null. */
 export function campaignOf({ source, segment, campaign, event_id }: CampaignRequest): {
   readonly source: string | null;
   readonly segment: string | null;

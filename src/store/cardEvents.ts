@@ -1,6 +1,6 @@
 /**
- * Events of the card processor's webhooks: those that were seen, the outcome of each, and those that came
- * before the order they are about.
+ * Events of the card processor's webhooks: those received with their outcomes, and those held because their
+ * order was unknown.
  */
 import type { CardOrder } from './order.js';
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
@@ -12,36 +12,36 @@ const eventTable = table('card event', {
   /** The processor's id of the event. */
   id: text,
   type: text,
-  /** The session or the payment intent that it is about. */
+  /** The session or the payment intent that the event concerns. */
   about: text,
   result: text,
-  /** A sentence for the operator where no key came of a payment; null elsewhere. */
+  /** A sentence for the operator if a payment did not mint a key; else null. */
   reason: orNull(text),
   atMs: integer,
 });
 
-/** An event that was seen, and what became of it. */
+/** A received event and its outcome. */
 export type CardEventRecord = ValueOf<typeof eventTable>;
 
-/** The operation that notes an event; it conflicts when the event was seen before. */
+/** The operation that records an event; it conflicts if the event was already recorded. */
 export function insertCardEvent(event: CardEventRecord): Operation {
   const value = eventTable.encode(event);
   return { kind: 'insert', space: 'orderEvents', key: Buffer.from(event.id), value };
 }
 
-/** State of an event: seen before or not. */
+/** A recorded event; undefined: it is new. */
 export function findCardEvent(store: Store, id: string): Promise<CardEventRecord | undefined> {
   return findRecord(store, 'orderEvents', Buffer.from(id), eventTable.decode);
 }
 
-/** The events that were seen, in the order of their ids. */
+/** The recorded events, in the order of their ids. */
 export async function* allCardEvents(store: Store): AsyncGenerator<CardEventRecord, void> {
   for await (const { value } of recordsAfter(store, 'orderEvents')) yield eventTable.decode(value);
 }
 
 const lastKey = Buffer.from('card');
 
-/** The operation that keeps when the last event came (ms since 1970). */
+/** The operation that records when the last event came (ms since 1970). */
 export function putLastEvent(atMs: number): Operation {
   const value = Buffer.alloc(8);
   value.writeBigUInt64BE(BigInt(atMs));
@@ -57,7 +57,7 @@ function intentKey(intent: string): Buffer {
   return Buffer.from(`intent:${intent}`);
 }
 
-/** The operation that binds a payment intent to its order; it conflicts when it is bound. */
+/** The operation that binds a payment intent to its order; it conflicts if the intent is already bound. */
 export function bindIntent(intent: string, orderId: string): Operation {
   return { kind: 'insert', space: 'cardMarks', key: intentKey(intent), value: Buffer.from(orderId) };
 }
@@ -73,12 +73,12 @@ function disputeKey(dispute: string): Buffer {
   return Buffer.from(`dispute:${dispute}`);
 }
 
-/** The operation of a dispute's beginning; it conflicts when its end was seen already. */
+/** The operation that marks a dispute as begun; it conflicts if its end is already recorded. */
 export function beginDispute(dispute: string): Operation {
   return { kind: 'insert', space: 'cardMarks', key: disputeKey(dispute), value: Buffer.from('open') };
 }
 
-/** The operation of a dispute's end. */
+/** The operation that marks a dispute as ended. */
 export function endDispute(dispute: string): Operation {
   return { kind: 'put', space: 'cardMarks', key: disputeKey(dispute), value: Buffer.from('ended') };
 }
@@ -92,18 +92,18 @@ export interface HeldEvent {
 
 const heldTable = table('held card event', { json: text });
 
-/** The operation that keeps an event until the payment intent's order is known. */
+/** The operation that holds an event until the payment intent's order is known. */
 export function holdEvent(intent: string, id: string, json: string): Operation {
   const key = Buffer.from(`${intent}:${id}`);
   return { kind: 'insert', space: 'heldCardEvents', key, value: heldTable.encode({ json }) };
 }
 
-/** The operation that lets go of one; it conflicts when another has. */
+/** The operation that releases a held event; it conflicts if another process has. */
 export function releaseHeld({ key, bytes }: HeldEvent): Operation {
   return { kind: 'replace', space: 'heldCardEvents', key, from: bytes, to: undefined };
 }
 
-/** The events that were held for a payment intent. */
+/** The held events of a payment intent. */
 export async function heldEvents(store: Store, intent: string): Promise<readonly HeldEvent[]> {
   const found: HeldEvent[] = [];
   for await (const { key, value } of recordsUnder(store, 'heldCardEvents', Buffer.from(`${intent}:`))) {

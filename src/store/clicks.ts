@@ -1,19 +1,19 @@
-/** The clicks: a log whose entries are blocks of many clicks, so that thousands a second cost few writes. */
+/** The clicks: a log with many clicks in each entry, so that thousands a second need few writes. */
 import { appendEntry, entriesAfter, type Kept } from './entries.js';
 import type { Store } from './store.js';
 import { rows, table } from './table.js';
 
-/** A click as it is stored. Nothing in it says who clicked. */
+/** A click as stored. It identifies no visitor. */
 export interface Click {
   /** Wall time (ms). */
   readonly atMs: number;
-  /** The link's token as it came, cut where it is too long to be one. */
+  /** The link's token as received, cut if it is longer than any token. */
   readonly token: string;
-  /** Where the click was sent, cut where it is very long. */
+  /** The click's destination, cut if it is very long. */
   readonly destination: string;
-  /** True if the token was made here for that destination. */
+  /** True if this server made the token for that destination. */
   readonly valid: boolean;
-  /** True if a program followed the link, as far as its request says. */
+  /** True if the request looks like a program's. */
   readonly bot: boolean;
 }
 
@@ -45,7 +45,7 @@ export function decodeClicks(block: Uint8Array): readonly Click[] {
   return clickTable.decode(block).clicks;
 }
 
-/** Appends a block; it is on disk when this resolves. `unitId`: a retry carries the same. */
+/** Appends a block; it is on disk when this resolves. `unitId`: the same for every retry. */
 export function appendClicks(store: Store, unitId: Uint8Array, clicks: readonly Click[]): Promise<void> {
   return appendEntry(store, unitId, 'clicks', encodeClicks(clicks));
 }

@@ -1,4 +1,4 @@
-/** Fills an empty engine with the records of another, or of a backup, and makes sure that it has the same. */
+/** Fills an empty engine with the records of another, or of a backup, and verifies them. */
 import type { Engine } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
 import { everything, walkOver, type Summary, type Visit, type Walk } from './records.js';
@@ -9,7 +9,7 @@ export type CopyOutcome =
   | ({ readonly kind: 'copied' } & Summary)
   /** Nothing was written. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The target is marked as unfinished: no server takes it. */
+  /** The target is marked as unfinished: no server opens it. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** Gets the progress of a pass: n of about `total`, in records unless `unit` names another. */
@@ -25,15 +25,15 @@ const halfSource = 'The store to copy from is itself an unfinished copy.';
 
 const changed = 'The store to copy from changed meanwhile. Stop the servers that use it and try again.';
 
-/** A copy writes whatever was there. */
+/** A copy overwrites without reading. */
 const noKeys = (): readonly Uint8Array[] => [];
 
-/** Why records of this engine are not taken for a whole store, if so. */
+/** Why this engine's records are not a whole store, if so. */
 export async function unfinishedSource(from: Engine): Promise<string | undefined> {
   return (await from.get(unfinishedCopyKey)) === undefined ? undefined : halfSource;
 }
 
-/** Copies `from`, which must not change meanwhile, to `to`, which must hold nothing. */
+/** Copies `from`, which must not change meanwhile, to `to`, which must be empty. */
 export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
   const readable = Promise.all([unfinishedSource(from), from.count()]);
   const [reason, about] = await whenUnavailable(readable, ({ message }) => [message, 0] as const);
@@ -46,19 +46,19 @@ export async function copyStore(from: Engine, to: Engine, progress: Progress): P
   });
 }
 
-/** Where records come from. */
+/** A source of records. */
 export interface Source {
   /** The name of the pass that writes them. */
   readonly name: string;
   readonly walk: Walk;
-  /** About how many there are. */
+  /** Estimated number of records. */
   readonly about: number;
 }
 
 /**
- * Writes the records of a source to `to`, which must hold nothing. A marker in the target says that it is
- * unfinished until `wrong` finds nothing against what was read, a pass over the target the same records, and
- * `finish`, which may change them, no reason against it.
+ * Writes the records of a source to `to`, which must be empty. A marker makes the target unfinished until
+ * three checks have passed: `wrong` accepts what was read, a walk over the target finds the same records, and
+ * `finish`, which may change them, succeeds.
  */
 export async function fillStore(
   source: Source,
@@ -74,7 +74,7 @@ export async function fillStore(
   return typeof outcome === 'string' ? { kind: 'failed', reason: outcome } : { kind: 'copied', ...outcome };
 }
 
-/** Writes the records and checks them; the sentence that says why they are not whole, if so. */
+/** Writes the records and verifies them; a sentence if they are incomplete. */
 async function fill(
   { name, walk, about }: Source,
   to: Engine,
@@ -107,7 +107,7 @@ async function obstacle(to: Engine): Promise<string | undefined> {
   return present.length > 0 ? occupied : undefined;
 }
 
-/** A visit that only tells how far it is. */
+/** A visit that only reports progress. */
 function reporting(progress: Progress, pass: string, total: number): Visit {
   return (_, records) => progress(pass, records, total);
 }

@@ -1,13 +1,13 @@
 /**
- * Named statistics of collections in the store: for each name its versions, and the statistics of each under
- * a key of its own. A version never changes, and its number is never given out again, not even after the name
- * was removed. The names of an owner are stored as owner, `/` and name; those without are everybody's.
+ * Named statistics of collections: each name has versions, and each version's statistics have their own key.
+ * A version never changes, and its number is never reused, not even after its name was removed. Names of an
+ * owner are stored as owner, `/` and name; names without an owner are public.
  */
 import { findRecord, recordsAfter, writeOver } from './entries.js';
 import type { Entry, Operation, Store } from './store.js';
 import { integer, rows, table, text, type ValueOf } from './table.js';
 
-/** Most names, their bytes, and versions of a name. */
+/** Limits on the number of names and their bytes. */
 interface CorpusLimits {
   readonly names: number;
   readonly bytes: number;
@@ -16,19 +16,19 @@ interface CorpusLimits {
 /** Most versions of a name. */
 export const mostCorpusVersions = 16;
 
-/** Those of all names together: every worker holds them. */
+/** Limits on all names together: every worker holds them. */
 export const allCorpusLimits: CorpusLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
 
-/** Removed names whose numbers are remembered one by one: more are forgotten together. */
+/** Most removed names whose last numbers are stored one by one; beyond that, one number stands for all. */
 export const mostRemovedCorpora = 64;
 
-/** Those of one owner. */
+/** Limits on the names of one owner. */
 export const ownedCorpusLimits: CorpusLimits = { names: 8, bytes: 16 * 1024 * 1024 };
 
 const ownerPattern = /^[0-9a-f]{32}$/;
 const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** True if statistics may be called so. */
+/** True if a text is a valid name. */
 export function isCorpusName(name: string): boolean {
   return namePattern.test(name);
 }
@@ -38,14 +38,14 @@ export function storedCorpusName(owner: string | undefined, name: string): strin
   return owner === undefined ? name : `${owner}/${name}`;
 }
 
-/** True if statistics may be stored so. */
+/** True if a text is a valid stored name. */
 export function isStoredCorpusName(full: string): boolean {
   const [first = '', second, ...rest] = full.split('/');
   if (second === undefined) return isCorpusName(first);
   return rest.length === 0 && ownerPattern.test(first) && isCorpusName(second);
 }
 
-/** The owner of a stored name; undefined: everybody. */
+/** The owner of a stored name; undefined: it is public. */
 function ownerOf(full: string): string | undefined {
   const end = full.indexOf('/');
   return end < 0 ? undefined : full.slice(0, end);
@@ -57,14 +57,14 @@ export interface CorpusVersion {
   readonly docs: number;
   /** Mean length in tokens. */
   readonly averageLength: number;
-  /** Different terms. */
+  /** Number of distinct terms. */
   readonly terms: number;
   /** Bytes of its statistics. */
   readonly bytes: number;
-  /** Tokenizer and analyzer that made its terms; `given` where the caller sent the terms. */
+  /** Tokenizer and analyzer that made its terms; `given` if the caller sent the terms. */
   readonly terming: string;
   readonly createdAtMs: number;
-  /** True if it was learnt from requests. */
+  /** True if it was learned from requests. */
   readonly learnt: boolean;
 }
 
@@ -81,9 +81,9 @@ function readVersion(row: readonly unknown[]): CorpusVersion {
 
 const corpusTable = table('corpus', {
   name: text,
-  /** The last number that was given out; 0: none. */
+  /** The last number given out; 0: none. */
   lastVersion: integer,
-  /** The oldest first; none where the name was removed. */
+  /** The oldest first; empty if the name was removed. */
   versions: rows(
     readVersion,
     ({ version, docs, averageLength, terms, bytes, terming, createdAtMs, learnt }) => [
@@ -94,7 +94,7 @@ const corpusTable = table('corpus', {
   ),
 });
 
-/** A name and its versions as they are stored. */
+/** A name and its versions as stored. */
 export type CorpusRecord = ValueOf<typeof corpusTable>;
 
 /** The key of a name. */
@@ -102,20 +102,20 @@ function keyOf(name: string): Uint8Array {
   return Buffer.from(name);
 }
 
-/** The key of a version's statistics: the name, a byte that no name has, the number. */
+/** The key of a version's statistics: the name, a zero byte, the number. */
 function versionKey(name: string, version: number): Uint8Array {
   const number = Buffer.alloc(5);
   number.writeUInt32BE(version, 1);
   return Buffer.concat([keyOf(name), number]);
 }
 
-/** The record of a name; undefined where it has no version. */
+/** The record of a name; undefined if it has no version. */
 export async function findCorpus(store: Store, name: string): Promise<CorpusRecord | undefined> {
   const found = await findRecord(store, 'corpora', keyOf(name), corpusTable.decode);
   return found === undefined || found.versions.length === 0 ? undefined : found;
 }
 
-/** A name with the bytes that are stored. */
+/** A name with its record's bytes. */
 type StoredCorpus = CorpusRecord & Entry;
 
 /** Every name, removed ones too, in order. */
@@ -140,15 +140,15 @@ export async function allCorpora(store: Store): Promise<CorpusRecord[]> {
 const givenOutTable = table('numbers of removed corpora', { version: integer });
 const givenOutKey = Buffer.from('corpus versions');
 
-/** The greatest number that a forgotten name had, as it is stored. */
+/** The greatest number of all forgotten names, and its record's bytes. */
 async function findGivenOut(store: Store): Promise<{ version: number; value: Uint8Array | undefined }> {
   const value = await store.get('state', givenOutKey);
   return { version: value === undefined ? 0 : givenOutTable.decode(value).version, value };
 }
 
 /**
- * Forgets names that were removed; a name that is new from then on begins after all of their numbers. Where
- * another process did so, or put one of them again, nothing changes.
+ * Forgets removed names; a new name then starts after all of their numbers. Nothing changes if another
+ * process did so first, or added one of the names again.
  */
 async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Promise<void> {
   const { version, value } = await findGivenOut(store);
@@ -161,7 +161,7 @@ async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Pr
   ]);
 }
 
-/** Keeps the records of removed names few as new ones come: true where some were forgotten. */
+/** Limits the records of removed names as new ones come: true if some were forgotten. */
 async function forgotMany(store: Store, every: readonly StoredCorpus[]): Promise<boolean> {
   const removed = every.filter((each) => !isThere(each));
   if (removed.length < mostRemovedCorpora) return false;
@@ -169,7 +169,7 @@ async function forgotMany(store: Store, every: readonly StoredCorpus[]): Promise
   return true;
 }
 
-/** The statistics of a version; undefined where it was removed. */
+/** The statistics of a version; undefined if it was removed. */
 export function findStatistics(store: Store, name: string, version: number): Promise<Uint8Array | undefined> {
   return store.get('corpusVersions', versionKey(name, version));
 }
@@ -187,10 +187,10 @@ const learningTable = table('corpus learning', {
   updatedAtMs: integer,
 });
 
-/** A name that is learnt, as it is stored beside its sample. */
+/** A name that learns, as stored beside its sample. */
 export type LearningRecord = ValueOf<typeof learningTable>;
 
-/** The learning of a name; undefined where it is not learnt. */
+/** The learning state of a name; undefined if it does not learn. */
 export function findLearning(store: Store, name: string): Promise<LearningRecord | undefined> {
   return findRecord(store, 'corpusLearning', keyOf(name), learningTable.decode);
 }
@@ -204,7 +204,7 @@ export type NewCorpusVersion = Omit<CorpusVersion, 'version' | 'bytes' | 'create
 export type CorpusPut =
   { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
 
-/** Bytes that each name holds, with its sample where it is learnt. */
+/** Bytes that each name holds, with its sample if it learns. */
 type Held = readonly (readonly [name: string, bytes: number])[];
 
 async function heldNames(store: Store, every: readonly StoredCorpus[]): Promise<Held> {
@@ -235,7 +235,7 @@ function overOne(
   return `The statistics of all names would have more than ${most} bytes. Remove a name first.`;
 }
 
-/** The limit that more bytes of a name would break. Of several at once each may take the last room. */
+/** The limit that more bytes of a name would exceed. Concurrent calls may each take the last room. */
 function overLimit(all: Held, name: string, added: number): string | undefined {
   const owner = ownerOf(name);
   const isNew = !all.some(([each]) => each === name);
@@ -244,7 +244,7 @@ function overLimit(all: Held, name: string, added: number): string | undefined {
   return over ?? overOne(all, isNew, added, allCorpusLimits);
 }
 
-/** A name before a version is added, and what must still be so when it is. */
+/** A name before a version is added, and operations that conflict if that has changed. */
 interface Before {
   readonly had: CorpusRecord;
   readonly from: Uint8Array | undefined;
@@ -254,19 +254,19 @@ interface Before {
 async function beforePut(store: Store, name: string): Promise<Before> {
   const from = await store.get('corpora', keyOf(name));
   if (from !== undefined) return { had: corpusTable.decode(from), from, unless: [] };
-  // Read after the name was not there: whoever forgot it has raised the number in the same unit.
+  // Read after the name was found absent: a process that forgot it raised this number in the same unit.
   const { version, value } = await findGivenOut(store);
   const same = writeOver('state', givenOutKey, value, value ?? givenOutTable.encode({ version }));
   return { had: { name, lastVersion: version, versions: [] }, from, unless: [same] };
 }
 
-/** Why another version of a name would not be stored however small it is; undefined: it might be. */
+/** Why a new version of a name would be refused, however small; undefined: it may be accepted. */
 export async function corpusObstacle(store: Store, name: string): Promise<string | undefined> {
   const { had } = await beforePut(store, name);
   return obstacle(store, had, await everyCorpus(store), 0);
 }
 
-/** The limit that a version of `bytes` bytes would break. */
+/** The limit that a version of `bytes` bytes would exceed. */
 async function obstacle(
   store: Store,
   { name, versions }: CorpusRecord,
@@ -279,7 +279,7 @@ async function obstacle(
   return overLimit(await heldNames(store, every), name, added);
 }
 
-/** Adds a version to a name; on disk when this resolves. Of several at once each gets a number of its own. */
+/** Adds a version to a name; on disk when this resolves. Concurrent calls get different numbers. */
 export async function putCorpus(
   store: Store,
   name: string,
@@ -299,7 +299,7 @@ export async function putCorpus(
   }
 }
 
-/** The record of a name as it was read. */
+/** The record of a name, from its bytes. */
 function recordOf(name: string, from: Uint8Array | undefined): CorpusRecord {
   return from === undefined ? { name, lastVersion: 0, versions: [] } : corpusTable.decode(from);
 }
@@ -337,8 +337,8 @@ export interface LearntChange {
 export type Learnt = 'nothing' | 'stored' | 'full' | 'put' | 'over';
 
 /**
- * Stores what was learnt of a name; on disk when this resolves. `join` gives what is to be stored in the
- * place of a sample, or nothing where that holds all. It is called again where another process came between.
+ * Stores what a name has learned; on disk when this resolves. `join` returns the change of a sample, or
+ * nothing if the sample holds it all. It is called again after a conflict.
  */
 export async function storeLearnt(
   store: Store,
@@ -387,7 +387,7 @@ function frozenOperations(
   return versionAdded(had, from, made, statistics).operations;
 }
 
-/** Removes a name with its versions; false where there is none. Its numbers stay used. */
+/** Removes a name with its versions; false if there is none. Its numbers stay used. */
 export async function removeCorpus(store: Store, name: string): Promise<boolean> {
   const key = keyOf(name);
   for (;;) {
@@ -401,13 +401,13 @@ export async function removeCorpus(store: Store, name: string): Promise<boolean>
       { kind: 'append', log: 'corpusChanges', value: key },
     ]);
     if (outcome.kind !== 'done') continue;
-    // A crash from here on leaves statistics that no name leads to any more.
+    // A crash after this leaves statistics that no name refers to.
     for (const { version } of had.versions) await removeStatistics(store, name, version);
     return true;
   }
 }
 
-/** The operations that remove a name's learning. */
+/** The operations that remove a name's learning state. */
 async function removedLearning(
   store: Store,
   key: Uint8Array,

@@ -31,31 +31,31 @@ export type Scan = (range: KeyRange) => Promise<readonly Entry[]>;
  */
 export interface Engine {
   /**
-   * True if `transact` begins another transaction after one whose outcome it does not know. What `decide`
-   * writes must then tell the next call of it that the one before took effect.
+   * True if `transact` starts another transaction after one whose outcome it does not know. The writes of
+   * `decide` must then show its next call that the earlier one took effect.
    */
   readonly triesAgain: boolean;
-  /** A record as the last finished transaction left it. Only what is on disk is seen. */
+  /** A record as the last completed transaction left it. Reads return only data that is on disk. */
   get(key: Uint8Array): Promise<Uint8Array | undefined>;
-  /** Records of one consistent view. Only what is on disk is seen. */
+  /** Records of one consistent view. Reads return only data that is on disk. */
   scan(range: KeyRange): Promise<readonly Entry[]>;
   /**
-   * Runs one serializable transaction: reads, has `decide` say what to write, writes, syncs. `decide` reads
-   * no key but those of `keys`, is pure and may be called more than once, each time for a transaction of its
-   * own; the last call is the one that counts. Resolves to undefined when the writes are on disk. After
-   * `unavailable` they are there all or none; only one transaction of an engine object runs at a time.
+   * Runs one serializable transaction: reads `keys`, has `decide` choose the writes, writes, syncs. `decide`
+   * reads only `keys`, is pure, and may be called more than once, each time for a new transaction; the last
+   * call counts. Resolves to undefined once the writes are on disk. After `unavailable` all writes are there,
+   * or none. An engine object runs one transaction at a time.
    */
   transact(keys: () => readonly Uint8Array[], decide: (read: ReadRecord) => readonly Write[]): Promise<void>;
   /**
-   * Calls `use` with a scan whose calls all read one view: the store at one moment, however long it takes and
-   * whatever is written meanwhile. `use` is not called again; what it throws is thrown.
+   * Calls `use` with a scan that reads one view: a snapshot of the store, however long `use` takes and
+   * whatever is written meanwhile. `use` is called once; errors that it throws pass through.
    */
   snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value>;
-  /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */
+  /** Removes at most `limit` records of a range in one durable transaction; returns how many. */
   removeRange(range: KeyRange): Promise<number>;
-  /** Number of records there are, the engine's own left out. */
+  /** Number of records, without the engine's own. */
   count(): Promise<number>;
-  /** Releases what the engine holds. No call is under way. */
+  /** Releases the engine's resources. No call may be under way. */
   close(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export interface StoreParts {
   readonly randomness: Randomness;
 }
 
-/** Why nothing can be opened at a location. The reason is a sentence. */
+/** Why no store can be opened at a location. The reason is a sentence. */
 export interface MissingStore {
   /** `missing`: there is no store yet; `unreadable`: there may be one that this user cannot read. */
   readonly kind: 'missing' | 'unreadable';
@@ -75,32 +75,32 @@ export interface MissingStore {
 
 /** Where a store is. */
 export interface StoreLocation {
-  /** Its URL, any folder in it absolute. It may hold a password. */
+  /** Its URL, with any folder made absolute. It may hold a password. */
   readonly url: string;
   /** Its name for the operator, without any password. */
   readonly name: string;
-  /** The folder that holds it, absolute; null: machines may share it. */
+  /** Absolute path of the folder that holds it; null: machines may share it. */
   readonly folder: string | null;
   /** Why nothing can be opened here, if that is known without opening. */
   readonly missing: () => MissingStore | undefined;
   /**
-   * Opens its engine, whatever state its records are in.
-   * @throws StoreUnavailable when it cannot be opened.
+   * Opens its engine, whatever the state of its records.
+   * @throws StoreUnavailable if it cannot be opened.
    */
   readonly open: (parts: StoreParts) => Promise<Engine>;
 }
 
-/** A location; or a sentence part that follows the setting's name and carries nothing of the URL. */
+/** A location; or a sentence part that follows the setting's name and shows nothing of the URL. */
 export type Located = { readonly location: StoreLocation } | { readonly wrong: string };
 
 /** A kind of engine: how its stores are named in URLs. `open.ts` lists the kinds. */
 export interface EngineKind {
   /** Its URL in documents. */
   readonly short: string;
-  /** Its URL in messages: what a wrong one must be. */
+  /** The form of its URL for error messages. */
   readonly form: string;
   /** True if machines may share its stores. */
   readonly shared: boolean;
-  /** Reads a URL; undefined: it is no URL of this engine. */
+  /** Parses a URL; undefined: it is not a URL of this engine. */
   readonly locate: (url: string) => Located | undefined;
 }

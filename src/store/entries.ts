@@ -1,11 +1,11 @@
-/** Work over records and whole logs: finding one, appending, reading all, erasing some, removing the old. */
+/** Helpers for records and whole logs: find one, append, read all, erase some, remove old ones. */
 import type { Log, Space } from './spaces.js';
 import type { Entry, LogEntry, Operation, Range, Store } from './store.js';
 
 /** Entries read, erased or removed in one step. */
 const pageEntries = 500;
 
-/** The record under a key; undefined when there is none. */
+/** The record under a key; undefined if there is none. */
 export async function findRecord<Value>(
   store: Pick<Store, 'get'>,
   space: Space,
@@ -16,7 +16,7 @@ export async function findRecord<Value>(
   return record === undefined ? undefined : decode(record);
 }
 
-/** The operation that writes `value` where a record is still `from`; undefined: where there is none. */
+/** The operation that writes `value` if the record is still `from`; undefined: if there is no record. */
 export function writeOver(
   space: Space,
   key: Uint8Array,
@@ -28,7 +28,7 @@ export function writeOver(
     : { kind: 'replace', space, key, from, to: value };
 }
 
-/** The entries after a position, in order, those that are appended meanwhile included. */
+/** The entries after a position, in order, including those appended meanwhile. */
 export async function* entriesAfter(store: Store, log: Log, after: number): AsyncGenerator<LogEntry, void> {
   for (let position = after; ;) {
     const page = await store.read(log, { after: position, limit: pageEntries });
@@ -38,13 +38,13 @@ export async function* entriesAfter(store: Store, log: Log, after: number): Asyn
   }
 }
 
-/** Contents of an entry, and its place in the log. */
+/** Decoded contents of an entry, and its position. */
 export interface Kept<Value> {
   readonly position: number;
   readonly value: Value;
 }
 
-/** As {@link entriesAfter}, with what `decode` reads in each entry; erased ones are left out. */
+/** As {@link entriesAfter}, decoded by `decode`; erased entries are left out. */
 export async function* keptAfter<Value>(
   store: Store,
   log: Log,
@@ -57,7 +57,10 @@ export async function* keptAfter<Value>(
   }
 }
 
-/** Appends one entry; it is on disk when this resolves. `unitId`: of a caller that retries with the same. */
+/**
+ * Appends one entry; it is on disk when this resolves. `unitId`: from a caller that retries, the same each
+ * time.
+ */
 export async function appendEntry(
   store: Store,
   unitId: Uint8Array | undefined,
@@ -102,8 +105,8 @@ async function* recordsIn(
 }
 
 /**
- * Erases the entries of a log that match, by writing `erased` in their place; durable when it resolves to
- * how many. It may be repeated: what is erased no longer matches.
+ * Erases matching entries of a log by writing `erased` in their place; durable when it resolves to their
+ * number. Idempotent: erased entries no longer match.
  */
 export async function eraseEntries(
   store: Store,
@@ -115,16 +118,16 @@ export async function eraseEntries(
   for await (const { position, value } of entriesAfter(store, log, 0)) {
     if (!matches(value)) continue;
     const outcome = await store.commit([{ kind: 'amend', log, position, from: value, to: erased }]);
-    // A conflict means that another erased or removed it first.
+    // A conflict means that another process erased or removed it first.
     if (outcome.kind === 'done') count += 1;
   }
   return count;
 }
 
 /**
- * Removes the entries of a log older than `beforeMs`, by the time that `timeOf` reads in each; erased ones
- * have none and go with their neighbours. Entries are in order of their commits, so the first young one ends
- * the search. Resolves to how many went.
+ * Removes the entries of a log older than `beforeMs`, by the time that `timeOf` reads; erased entries have
+ * none and go with their neighbours. Entries are in commit order, so the first young one ends the search.
+ * Resolves to their number.
  */
 export async function removeOldEntries(
   store: Store,
@@ -138,7 +141,7 @@ export async function removeOldEntries(
     if (atMs !== undefined && atMs >= beforeMs) break;
     if (atMs !== undefined) upTo = position;
   }
-  // Nothing is old: most of the time, and then nothing is written.
+  // Usually nothing is old; then nothing is written.
   if (upTo === 0) return 0;
   let removed = 0;
   for (;;) {

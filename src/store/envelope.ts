@@ -1,9 +1,9 @@
 /**
- * Receipts' envelopes (docs/receipt.md) as fragment records hold them from format 2 on: the members that
- * differ from one to the next. An envelope of another form than those here is stored whole, in format 1.
+ * Receipts' envelopes (docs/receipt.md) as fragment records hold them from format 2 on: only the members that
+ * differ between envelopes. An envelope that fits no form here is stored whole, in format 1.
  */
 
-/** Members that are the same in every envelope of a form. Forms are never changed, only added. */
+/** The constant members of each form's envelopes. Forms are never changed, only added. */
 const forms: readonly Readonly<Record<string, string>>[] = [
   {
     canonicalization: 'accepted-fields-json-v1',
@@ -13,7 +13,7 @@ const forms: readonly Readonly<Record<string, string>>[] = [
   },
 ];
 
-/** Members that are digests, as hexadecimal digits. */
+/** Members that are digests, in hex. */
 const digestNames = [
   'canonical_payload_sha256',
   'confirmation_binding_sha256',
@@ -25,23 +25,23 @@ const digestNames = [
 
 const digestBytes = 32;
 
-/** The members that an envelope has besides. */
+/** The members that differ between envelopes of a form. */
 export interface EnvelopeParts {
   /** Number of its form, from 1. */
   readonly form: number;
-  /** Its digests, one after the other. */
+  /** Its digests, concatenated. */
   readonly digests: Uint8Array;
   readonly receivedAt: string;
   readonly status: string;
 }
 
-/** Members that the record has anyway. */
+/** Members that the fragment record holds already. */
 export interface EnvelopeOf {
   readonly receipt: string;
   readonly kind: string;
 }
 
-/** The envelope of its parts, in canonical JSON: members in the order of their names, without spaces. */
+/** The envelope from its parts, in canonical JSON: members in the order of their names, without spaces. */
 export function joinEnvelope({ receipt, kind }: EnvelopeOf, parts: EnvelopeParts): string {
   const form = forms[parts.form - 1];
   if (form === undefined || parts.digests.byteLength !== digestNames.length * digestBytes) {
@@ -66,7 +66,7 @@ function formOf(members: Readonly<Record<string, unknown>>): number {
   return 1 + forms.findIndex((form) => Object.keys(form).every((name) => members[name] === form[name]));
 }
 
-/** The parts of an envelope; undefined where they do not make it again, to the byte. */
+/** The parts of an envelope; undefined if they do not reproduce it byte for byte. */
 export function partEnvelope(of: EnvelopeOf, envelope: string): EnvelopeParts | undefined {
   const members = JSON.parse(envelope) as Readonly<Record<string, unknown>>;
   const form = formOf(members);

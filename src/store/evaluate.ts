@@ -1,4 +1,4 @@
-/** Effects of units, as a pure function of the store's contents: the same code for every engine. */
+/** Effects of units, as a pure function of the store's contents, the same for every engine. */
 import { decodeCount, encodeCount, headKey, logKey, recordKey, textOf } from './bytes.js';
 import type { ReadRecord, Write } from './engine.js';
 import { decodeLease } from './leaseRecord.js';
@@ -6,12 +6,12 @@ import type { Operation, Outcome } from './store.js';
 
 /** Operations that take effect together. */
 export interface Unit {
-  /** 16 bytes; a retry carries the same. Undefined: the caller does not retry, and no outcome is kept. */
+  /** 16 bytes, the same for every retry. Undefined: the caller does not retry, and no outcome is stored. */
   readonly id: Uint8Array | undefined;
   readonly operations: readonly Operation[];
 }
 
-/** Outcomes of units in their order, and what to write for them. */
+/** Outcomes of units, in their order, and the writes for them. */
 export interface Evaluation {
   readonly outcomes: readonly Outcome[];
   readonly writes: readonly Write[];
@@ -37,7 +37,7 @@ function leaseKey(lease: string): Uint8Array {
   return recordKey('leases', Buffer.from(lease));
 }
 
-/** Records as a transaction finds them, with what the units before have changed laid over. */
+/** Records as a transaction reads them, overlaid with the changes of earlier units. */
 class View {
   private readonly changed = new Map<string, Write>();
 
@@ -52,7 +52,7 @@ class View {
     this.changed.set(textOf(key), { key, value });
   }
 
-  /** Takes over what a view laid over this one has changed. */
+  /** Takes over the changes of a view on top of this one. */
   adopt(upper: View): void {
     for (const [text, write] of upper.changed) this.changed.set(text, write);
   }
@@ -62,7 +62,7 @@ class View {
   }
 }
 
-/** Applies the units one after the other; one that fails changes nothing for the rest. */
+/** Applies the units one after the other; a unit that fails does not affect the others. */
 export function evaluate(units: readonly Unit[], read: ReadRecord): Evaluation {
   const view = new View(read);
   const outcomes = units.map((unit) => evaluateUnit(unit, view));
@@ -88,7 +88,7 @@ function evaluateUnit(unit: Unit, view: View): Outcome {
   return { kind: 'done', positions };
 }
 
-/** Applies one operation to `view`, or says why the unit ends. */
+/** Applies one operation to `view`, or returns the outcome that ends the unit. */
 function apply(operation: Operation, index: number, view: View, positions: number[]): Outcome | undefined {
   switch (operation.kind) {
     case 'append':

@@ -1,7 +1,6 @@
 /**
- * Events of orders and keys for webhooks: a log whose entries are written in the units of the changes that
- * they report. An entry names its object; the object is read when the event is sent, so that nothing about a
- * person lies here.
+ * Events of orders and keys for webhooks: a log, written in the units of the changes that it reports. An
+ * entry holds only the id of its object, which is read when the event is sent. So no personal data is here.
  */
 import { removeOldEntries } from './entries.js';
 import type { Operation, Store } from './store.js';
@@ -9,28 +8,31 @@ import { choice, integer, table, text, type ValueOf } from './table.js';
 
 const eventTable = table('event', {
   type: choice('order.paid', 'key.revoked', 'key.expiring'),
-  /** Id of the order or of the key. */
+  /** Id of the order or the key. */
   object: text,
   atMs: integer,
 });
 
-/** An event as it is stored. */
+/** An event as stored. */
 export type StoredEvent = ValueOf<typeof eventTable>;
 
-/** An event's bytes and back. */
+/** Codec of an event. */
 export const { encode: encodeEvent, decode: decodeEvent } = eventTable;
 
-/** The operation that keeps an event, for the unit of what it tells. */
+/** The operation that appends an event, for the unit of the change that it reports. */
 export function appendEvent(event: StoredEvent): Operation {
   return { kind: 'append', log: 'events', value: encodeEvent(event) };
 }
 
-/** Removes events older than `beforeMs`; resolves to how many. */
+/** Removes events older than `beforeMs`; resolves to their number. */
 export function removeOldEvents(store: Store, beforeMs: number): Promise<number> {
   return removeOldEntries(store, 'events', (value) => decodeEvent(value).atMs, beforeMs);
 }
 
-/** Key under which it is noted that a key's end was announced: by the end, so that old ones can go. */
+/**
+ * Key of the note that a key's expiry was announced. It begins with the expiry, so that old notes can be
+ * pruned.
+ */
 function noticeKey(keyId: string, expiresAtMs: number): Buffer {
   return Buffer.concat([endKey(expiresAtMs), Buffer.from(keyId)]);
 }
@@ -41,12 +43,12 @@ function endKey(atMs: number): Buffer {
   return key;
 }
 
-/** True if the end of a key was announced. */
+/** True if a key's expiry was announced. */
 export async function isEndAnnounced(store: Store, keyId: string, expiresAtMs: number): Promise<boolean> {
   return (await store.get('keyNotices', noticeKey(keyId, expiresAtMs))) !== undefined;
 }
 
-/** The operations that announce the end of a key, once: they conflict where it was announced. */
+/** The operations that announce a key's expiry, once: they conflict if it was announced. */
 export function announceEnd(keyId: string, expiresAtMs: number, nowMs: number): Operation[] {
   return [
     { kind: 'insert', space: 'keyNotices', key: noticeKey(keyId, expiresAtMs), value: Buffer.of(1) },
@@ -54,7 +56,7 @@ export function announceEnd(keyId: string, expiresAtMs: number, nowMs: number): 
   ];
 }
 
-/** Forgets the announcements of ends before `beforeMs`; resolves to how many. */
+/** Removes notes about expiries before `beforeMs`; resolves to their number. */
 export function removeOldNotices(store: Store, beforeMs: number): Promise<number> {
   return store.prune('keyNotices', endKey(beforeMs), 1_000);
 }

@@ -1,6 +1,6 @@
 /**
- * Fragments and their receipts (docs/receipt.md). One unit stores a fragment, what its idempotency key stands
- * for, and by what it is found again; nothing of it changes afterwards.
+ * Fragments and their receipts (docs/receipt.md). One unit stores a fragment, its idempotency key's binding
+ * and its duplicate key; nothing of it changes afterwards.
  */
 import { createHash } from 'node:crypto';
 import type { Fragment } from '../contract/fragment.js';
@@ -9,14 +9,14 @@ import { joinEnvelope, partEnvelope } from './envelope.js';
 import type { Operation, Store } from './store.js';
 import { bytes, integer, table, text, type ValueOf } from './table.js';
 
-/** A fragment as it is stored. */
+/** A fragment as stored. */
 export interface StoredFragment {
   readonly receipt: string;
   /** The six accepted strings. */
   readonly fragment: Fragment;
-  /** The envelope's canonical JSON, exactly as it was sealed. */
+  /** The envelope's canonical JSON, exactly as sealed. */
   readonly envelope: string;
-  /** SHA-256 of the envelope, hexadecimal. */
+  /** SHA-256 of the envelope, in hex. */
   readonly seal: string;
 }
 
@@ -30,10 +30,10 @@ const fields = {
   visitor: text,
 };
 
-/** Format 1 has the envelope whole. */
+/** Format 1 holds the whole envelope. */
 const wholeTable = table('fragment', { ...fields, envelope: text, seal: text });
 
-/** Format of records whose envelope is in parts: about 700 bytes less. */
+/** Format of records that hold the envelope in parts: about 700 bytes less. */
 const partedFormat = 2;
 const partedTable = table(
   'fragment',
@@ -45,7 +45,7 @@ const partedTable = table(
 export function encodeFragment({ receipt, fragment, envelope, seal }: StoredFragment): Uint8Array {
   const parts = partEnvelope({ receipt, kind: fragment.kind }, envelope);
   const sealBytes = Buffer.from(seal, 'hex');
-  // What the parts would not give again is stored as it came.
+  // An envelope that its parts do not reproduce is stored whole.
   if (parts === undefined || sealBytes.toString('hex') !== seal) {
     return wholeTable.encode({ ...fragment, receipt, envelope, seal });
   }
@@ -65,33 +65,33 @@ export function decodeFragment(record: Uint8Array): StoredFragment {
 }
 
 const bindingTable = table('fragment key', {
-  /** SHA-256 of the canonical payload that came with it first (32 bytes). */
+  /** SHA-256 of the canonical payload first submitted with it (32 bytes). */
   payload: bytes,
-  /** The receipt that it got. */
+  /** The receipt that was issued for it. */
   receipt: text,
 });
 
-/** The submission that an idempotency key stands for. */
+/** The submission bound to an idempotency key. */
 export type KeyBinding = ValueOf<typeof bindingTable>;
 
-/** A binding's bytes and back. */
+/** Codec of a binding. */
 export const { encode: encodeBinding, decode: decodeBinding } = bindingTable;
 
 const receiptTable = table('fragment receipt', { receipt: text });
 
-/** Bytes that name a receipt: in the index of duplicates, and in the log up to version 0.4. */
+/** A receipt's id as bytes: in the index of duplicates, and in the log up to version 0.4. */
 export function encodeReceipt(receipt: string): Uint8Array {
   return receiptTable.encode({ receipt });
 }
 
-/** Format of the log's entries that have the seal, which is the leaf in the log of receipts. */
+/** Format of log entries with the seal, which is the leaf in the log of receipts. */
 const leafFormat = 2;
 const leafTable = table('fragment receipt', { receipt: text, seal: bytes }, leafFormat);
 
 /** An entry of the log of fragments. */
 export interface LoggedReceipt {
   readonly receipt: string;
-  /** Seal of its envelope (32 bytes); undefined in entries up to version 0.4: the fragment has it. */
+  /** Seal of its envelope (32 bytes); undefined in entries up to version 0.4: read it from the fragment. */
   readonly seal: Uint8Array | undefined;
 }
 
@@ -106,19 +106,19 @@ export function decodeLogged(record: Uint8Array): LoggedReceipt {
   return { ...receiptTable.decode(record), seal: undefined };
 }
 
-/** The receipt that bytes name. */
+/** The receipt's id from its bytes. */
 export function decodeReceipt(record: Uint8Array): string {
   return decodeLogged(record).receipt;
 }
 
-/** Key of duplicates: probes are compared with probes alone. */
+/** Key of duplicates: probes only match probes. */
 export interface DuplicateKey {
   readonly probe: boolean;
-  /** `dedupe_key_sha256`, hexadecimal. */
+  /** `dedupe_key_sha256`, in hex. */
   readonly digest: string;
 }
 
-/** The record's key of an idempotency key, which clients choose. */
+/** The record key of an idempotency key, which clients choose. */
 function keyOfIdempotency(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
@@ -127,7 +127,9 @@ function keyOfDuplicate({ probe, digest }: DuplicateKey): Buffer {
   return Buffer.concat([Buffer.of(probe ? 1 : 0), Buffer.from(digest, 'hex')]);
 }
 
-/** The operation that binds an idempotency key to what it got; it conflicts when the key is bound already. */
+/**
+ * The operation that binds an idempotency key to its submission; it conflicts if the key is bound already.
+ */
 export function insertBinding(key: string, binding: KeyBinding): Operation {
   return {
     kind: 'insert',
@@ -137,7 +139,7 @@ export function insertBinding(key: string, binding: KeyBinding): Operation {
   };
 }
 
-/** The operations that store a fragment; they conflict when one that counts as the same is there. */
+/** The operations that store a fragment; they conflict if a duplicate is stored already. */
 export function insertFragment(stored: StoredFragment, duplicate: DuplicateKey): Operation[] {
   const receipt = encodeReceipt(stored.receipt);
   return [
@@ -157,46 +159,46 @@ export function insertFragment(stored: StoredFragment, duplicate: DuplicateKey):
   ];
 }
 
-/** The submission that an idempotency key stands for; undefined when it is new. */
+/** The submission bound to an idempotency key; undefined if the key is new. */
 export function findBinding(store: Store, key: string): Promise<KeyBinding | undefined> {
   return findRecord(store, 'fragmentKeys', keyOfIdempotency(key), decodeBinding);
 }
 
-/** The receipt of the fragment that counts as the same; undefined when there is none. */
+/** The receipt of a fragment's duplicate; undefined if there is none. */
 export function findDuplicate(store: Store, duplicate: DuplicateKey): Promise<string | undefined> {
   return findRecord(store, 'fragmentDuplicates', keyOfDuplicate(duplicate), decodeReceipt);
 }
 
-/** The fragment of a receipt's id, which must have the form of one. */
+/** The fragment of a receipt, whose id must be well-formed. */
 export function findFragment(store: Store, receipt: string): Promise<StoredFragment | undefined> {
   return findRecord(store, 'fragments', Buffer.from(receipt), decodeFragment);
 }
 
 const totalTable = table('total of the fragments', {
-  /** The last position of the log that is counted. */
+  /** The last log position that is counted. */
   position: integer,
   bytes: integer,
 });
 
-/** A total's bytes and back. */
+/** Codec of a total. */
 export const { encode: encodeTotal, decode: decodeTotal } = totalTable;
 
 const totalKey = Buffer.from('bytes of fragments');
 
-/** Bytes that a fragment takes besides its record: its keys, its entry in the log, its vector. */
+/** Bytes of a fragment outside its record: its keys, its entry in the log, its vector. */
 const besidesBytes = 700;
 
-/** Fragments that one call counts: the rest is counted by the next. */
+/** Most fragments that one call counts; the next call counts the rest. */
 const mostCounted = 20_000;
 
-/** Bytes that the fragments took when they were counted last. */
+/** Bytes of all fragments at the last count. */
 export async function fragmentBytes(store: Pick<Store, 'get'>): Promise<number> {
   return (await findRecord(store, 'state', totalKey, decodeTotal))?.bytes ?? 0;
 }
 
 /**
- * Counts the fragments that came since the last time into the total. Where two do so at once, one of them
- * changes nothing. Resolves to how many were counted.
+ * Adds the fragments since the last count to the total. Of two concurrent calls one changes nothing. Resolves
+ * to the number counted.
  */
 export async function countFragments(store: Store, most = mostCounted): Promise<number> {
   const found = await store.get('state', totalKey);

@@ -7,7 +7,7 @@ import { maxUnitBytes, maxValueBytes } from './store.js';
 import type { Entry, LogEntry, LogRange, Operation, Outcome, Range, Store } from './store.js';
 import type { UnitIds } from './unitId.js';
 
-/** Operations in one transaction at most: the event loop decides them in one go, which takes some 5 ms. */
+/** Most operations in one transaction: the event loop decides them in one go, in about 5 ms. */
 const groupOperations = 256;
 
 interface Waiting extends Unit {
@@ -16,7 +16,7 @@ interface Waiting extends Unit {
   readonly fail: (error: unknown) => void;
 }
 
-/** Checks a unit before it is written; returns the bytes of the values that it writes and compares with. */
+/** Validates a unit before it is written; returns the bytes of the values that it writes and compares. */
 function assertUnit(unit: Unit): number {
   if (unit.id !== undefined && unit.id.byteLength !== 16)
     throw new Error(`A unit id of ${unit.id.byteLength} bytes`);
@@ -32,7 +32,7 @@ function assertUnit(unit: Unit): number {
   return bytes;
 }
 
-/** The store that keeps its records in `engine`, which it closes with itself. */
+/** A store on `engine`; closing the store closes the engine. */
 export function createStore(engine: Engine, newUnitId: UnitIds): Store {
   return new GroupCommitStore(engine, newUnitId);
 }
@@ -91,7 +91,7 @@ class GroupCommitStore implements Store {
   }
 
   async probe(): Promise<void> {
-    // Under an id, so that there is something to write.
+    // An id makes the empty unit write something.
     await this.commit([], this.newUnitId());
   }
 
@@ -100,9 +100,9 @@ class GroupCommitStore implements Store {
     await this.engine.close();
   }
 
-  /** Runs the groups one after the other until nothing waits. */
+  /** Runs groups one after the other until no unit is pending. */
   private async run(): Promise<void> {
-    // Units that come in the same turn of the event loop begin together.
+    // Units of the same turn of the event loop are gathered into one group.
     await Promise.resolve();
     while (this.waiting.length > 0) await this.commitGroup(this.takeGroup());
     this.running = undefined;
@@ -161,7 +161,7 @@ class GroupCommitStore implements Store {
     }
   }
 
-  /** The memory of a group's tries; undefined: none is needed. */
+  /** Records the tries of a group; undefined: not needed. */
   private groupMemory(group: readonly Unit[]): GroupMemory | undefined {
     const isNeeded = this.engine.triesAgain && group.some(({ id }) => id === undefined);
     return isNeeded ? new GroupMemory(this.newUnitId()) : undefined;
@@ -169,8 +169,8 @@ class GroupCommitStore implements Store {
 }
 
 /**
- * What tells an engine that tries again which of its tries took effect: one record for all the units of a
- * group that came without an id, written with them. It holds the number of the try.
+ * Shows an engine that retries which of its tries took effect: one record for all units of a group without an
+ * id, written with them. It holds the number of the try.
  */
 class GroupMemory {
   readonly key: Uint8Array;
@@ -181,9 +181,9 @@ class GroupMemory {
   }
 
   /**
-   * Outcomes of the try that took effect, and the write of its record again; undefined: none has. A commit
-   * whose connection was lost is seen before a replica has it. The commit of this write waits for the
-   * replica, and what was committed before it is there then, too.
+   * Outcomes of the try that took effect, and a second write of its record; undefined: none has. A commit
+   * whose connection was lost may be visible before a replica has it. The commit of the second write waits
+   * for the replica, which then has the first one, too.
    */
   earlier(
     read: ReadRecord,
@@ -195,7 +195,7 @@ class GroupMemory {
     return { outcomes, again: [{ key: this.key, value }] };
   }
 
-  /** What a try writes: nothing more where it changes nothing. */
+  /** The writes of a try with its record; none if the try changes nothing. */
   with({ outcomes, writes }: Evaluation): readonly Write[] {
     this.tries.push(outcomes);
     if (writes.length === 0) return writes;

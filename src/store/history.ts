@@ -1,7 +1,7 @@
 /**
- * What commands of operators changed: a log with an entry for each, which is written before the command
- * changes anything and completed when it ends, so that no change is without an entry. One that is not
- * completed is of a command that was interrupted, or that still runs.
+ * The operators' changes: a log with one entry per command. The entry is written before the command changes
+ * anything and completed when it ends, so every change has an entry. An incomplete entry means that the
+ * command was interrupted, or is still running.
  */
 import { keptAfter, type Kept } from './entries.js';
 import type { Store } from './store.js';
@@ -10,9 +10,9 @@ import { choice, integer, orNull, table, text, type ValueOf } from './table.js';
 const historyTable = table('history entry', {
   /** The command, as in `keys revoke`. */
   command: text,
-  /** What it changed, by its id; null where it has none, or where the id would be about a person. */
+  /** Id of what it changed; null if it has no id, or if the id would be personal data. */
   object: orNull(text),
-  /** Name of the user of the operating system, and where it was by `sudo`, of whoever called that. */
+  /** Name of the user of the operating system, and under `sudo` of the caller. */
   user: text,
   host: text,
   atMs: integer,
@@ -22,7 +22,7 @@ const historyTable = table('history entry', {
 /** An entry. */
 export type HistoryEntry = ValueOf<typeof historyTable>;
 
-/** An entry that was written. */
+/** An entry whose command is running. */
 export interface Begun {
   /** Writes how the command ended; durable when it resolves. */
   readonly end: (outcome: 'done' | 'failed', object: string | null) => Promise<void>;

@@ -1,4 +1,4 @@
-/** Interests in delivery models: a log of what came by POST /v1/delivery-interest (contract). */
+/** Interests in delivery models: a log of the requests to POST /v1/delivery-interest (contract). */
 import { campaignColumns } from './campaign.js';
 import { appendEntry, keptAfter, type Kept } from './entries.js';
 import type { Store } from './store.js';
@@ -6,7 +6,7 @@ import { erasable, integer, orNull, table, text, type ValueOf } from './table.js
 
 const interestTable = table('interest', {
   id: text,
-  /** As it came. */
+  /** As received. */
   email: text,
   company: orNull(text),
   cloud: orNull(text),
@@ -21,13 +21,13 @@ const interestTable = table('interest', {
   eventId: orNull(text),
 });
 
-/** An interest as it is stored. */
+/** An interest as stored. */
 export type Interest = ValueOf<typeof interestTable>;
 
-/** An interest's bytes and back; undefined is an erased one. */
+/** Codec of an interest; undefined is an erased one. */
 export const { encode: encodeInterest, decode: decodeInterest } = erasable(interestTable);
 
-/** Appends an interest; it is on disk when this resolves. `unitId`: of a caller that retries. */
+/** Appends an interest; it is on disk when this resolves. `unitId`: from a caller that retries. */
 export function appendInterest(
   store: Store,
   unitId: Uint8Array | undefined,
@@ -36,7 +36,7 @@ export function appendInterest(
   return appendEntry(store, unitId, 'interests', encodeInterest(interest));
 }
 
-/** The interests after a position, erased ones left out. */
+/** The interests after a position, without erased ones. */
 export function interestsAfter(store: Store, after: number): AsyncGenerator<Kept<Interest>, void> {
   return keptAfter(store, 'interests', after, decodeInterest);
 }

@@ -7,27 +7,27 @@ import { bytes, choice, integer, orNull, text, widenedTable, type ValueOf } from
 const members = {
   /** SHA-256 of the raw key (32 bytes). */
   hash: bytes,
-  /** Name for people and commands; it opens nothing. */
+  /** Name for people and commands; it grants no access. */
   id: text,
   tier: text,
-  /** The raw key's beginning and end, by which its owner tells it from others. */
+  /** The raw key's first and last characters, by which its owner recognizes it. */
   hint: text,
   /** Its purpose: an order's id, or the operator's own words. */
   origin: text,
   issuedAtMs: integer,
-  /** From this time on it is refused; null: no end. */
+  /** Time from which it is refused; null: never. */
   expiresAtMs: orNull(integer),
-  /** Suspended ones may come back; revoked ones never do. */
+  /** A suspended key may become active again, a revoked one never. */
   status: choice('active', 'suspended', 'revoked'),
   /** Why it is suspended or revoked; null while active. */
   reason: orNull(text),
   changedAtMs: integer,
 };
 
-/** Members of keys that one replaced by another, while the old one still worked. */
+/** Links of a key that replaced another, or was replaced, while the old one still worked. */
 const replaced = {
   members: {
-    /** SHA-256 of the first of these keys, under which the limits and the usage of all of them count. */
+    /** SHA-256 of the first key in the chain, which counts the limits and usage of all of them. */
     countedAs: orNull(bytes),
     /** Id of the key that this one replaced. */
     replaces: orNull(text),
@@ -42,7 +42,7 @@ const keyTable = widenedTable('key', members, replaced);
 /** Links of a key that replaces none and is replaced by none. */
 export const unlinked = replaced.without;
 
-/** A key as it is stored. */
+/** A key as stored. */
 export type KeyRecord = ValueOf<typeof keyTable>;
 
 /** Status of a key. */
@@ -50,7 +50,7 @@ export type KeyStatus = KeyRecord['status'];
 
 const encodeKey = keyTable.encode;
 
-/** The operations that keep a new key; part of the unit that makes it. */
+/** The operations that store a new key; part of the unit that makes it. */
 export function insertKey(key: KeyRecord): Operation[] {
   return [
     { kind: 'insert', space: 'keys', key: key.hash, value: encodeKey(key) },
@@ -59,7 +59,7 @@ export function insertKey(key: KeyRecord): Operation[] {
   ];
 }
 
-/** The operations that change a key from what it is; they conflict when it is no longer that. */
+/** The operations that change a key from `from`; they conflict if it has changed. */
 export function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
   return [
     { kind: 'replace', space: 'keys', key: from.hash, from: encodeKey(from), to: encodeKey(to) },
@@ -70,7 +70,7 @@ export function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
   ];
 }
 
-/** The key of a raw key's SHA-256. */
+/** The key with this SHA-256 of its raw key. */
 export async function findKey(store: Store, hash: Uint8Array): Promise<KeyRecord | undefined> {
   const key = await findRecord(store, 'keys', hash, keyTable.decode);
   if (key === undefined) return undefined;
@@ -78,9 +78,9 @@ export async function findKey(store: Store, hash: Uint8Array): Promise<KeyRecord
   return key;
 }
 
-/** The key of an id. */
+/** The key with this id. */
 export async function findKeyById(store: Store, id: string): Promise<KeyRecord | undefined> {
-  // Ids are short; anything else is no key's, and would not fit.
+  // Ids are short; a longer text is unknown, and would not fit.
   if (id.length === 0 || Buffer.byteLength(id) > 64) return undefined;
   const hash = await store.get('keysById', Buffer.from(id));
   return hash === undefined ? undefined : findKey(store, hash);
@@ -97,17 +97,17 @@ export async function* allKeys(store: Store): AsyncGenerator<KeyRecord, void> {
 /** Outcome of changing a key. */
 export type KeyChange =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
-  /** It is that already, or may not become that. */
+  /** It has that state already, or may not change to it. */
   | { readonly kind: 'unchanged'; readonly key: KeyRecord }
   | { readonly kind: 'absent' };
 
-/** The record that a key becomes, and further operations of the same unit. */
+/** The new record of a key, and further operations of the same unit. */
 export interface ChangedKey {
   readonly to: KeyRecord;
   readonly also?: readonly Operation[];
 }
 
-/** Decides what a key becomes; undefined leaves it as it is. May be called more than once. */
+/** Decides the new record of a key; undefined leaves it as it is. May be called more than once. */
 export type ChangeKey = (key: KeyRecord) => ChangedKey | undefined | Promise<ChangedKey | undefined>;
 
 /** A key's record before and after a change. */
@@ -116,7 +116,7 @@ export interface KeyStep {
   readonly to: KeyRecord;
 }
 
-/** A key that ends for good. */
+/** A step that ends a key for good. */
 export function endedKey(from: KeyRecord, reason: string, nowMs: number): KeyStep {
   return { from, to: { ...from, status: 'revoked', reason, changedAtMs: nowMs } };
 }
@@ -126,12 +126,12 @@ export function replaceKeys(steps: readonly KeyStep[]): Operation[] {
   return steps.flatMap(({ from, to }) => replaceKey(from, to));
 }
 
-/** True if a key's term is over. */
+/** True if a key has expired. */
 export function isOver({ expiresAtMs }: Pick<KeyRecord, 'expiresAtMs'>, nowMs: number): boolean {
   return expiresAtMs !== null && expiresAtMs <= nowMs;
 }
 
-/** The key that a key replaced, in a list: empty where there is none, or where it has ended. */
+/** The predecessor of a key that still works, in a list: empty if there is none. */
 export async function overlapping(
   store: Store,
   { replaces }: KeyRecord,
@@ -141,7 +141,7 @@ export async function overlapping(
   return found === undefined || found.status === 'revoked' || isOver(found, nowMs) ? [] : [found];
 }
 
-/** Changes the key of an id by compare-and-set, again when another changed it meanwhile. */
+/** Changes a key by compare-and-set, again after a conflict. */
 export async function changeKey(store: Store, id: string, change: ChangeKey): Promise<KeyChange> {
   for (;;) {
     const found = await findKeyById(store, id);

@@ -1,4 +1,4 @@
-/** The leads: a log of what came by POST /v1/leads (contract, LeadRequest). */
+/** The leads: a log of the requests to POST /v1/leads (contract, LeadRequest). */
 import { campaignColumns } from './campaign.js';
 import { appendEntry, keptAfter, type Kept } from './entries.js';
 import type { Store } from './store.js';
@@ -6,7 +6,7 @@ import { erasable, integer, orNull, table, text, type ValueOf } from './table.js
 
 const leadTable = table('lead', {
   id: text,
-  /** As it came. */
+  /** As received. */
   email: text,
   tier: orNull(text),
   message: orNull(text),
@@ -16,18 +16,18 @@ const leadTable = table('lead', {
   eventId: orNull(text),
 });
 
-/** A lead as it is stored. */
+/** A lead as stored. */
 export type Lead = ValueOf<typeof leadTable>;
 
-/** A lead's bytes and back; undefined is an erased one. */
+/** Codec of a lead; undefined is an erased one. */
 export const { encode: encodeLead, decode: decodeLead } = erasable(leadTable);
 
-/** Appends a lead; it is on disk when this resolves. `unitId`: of a caller that retries. */
+/** Appends a lead; it is on disk when this resolves. `unitId`: from a caller that retries. */
 export function appendLead(store: Store, unitId: Uint8Array | undefined, lead: Lead): Promise<void> {
   return appendEntry(store, unitId, 'leads', encodeLead(lead));
 }
 
-/** The leads after a position, erased ones left out. */
+/** The leads after a position, without erased ones. */
 export function leadsAfter(store: Store, after: number): AsyncGenerator<Kept<Lead>, void> {
   return keptAfter(store, 'leads', after, decodeLead);
 }

@@ -1,17 +1,17 @@
-/** A lease's record: who holds it, until when, and the fencing number (format 1). */
+/** A lease's record: its holder, its expiry, and its fencing number (format 1). */
 import { integer, table, text, type ValueOf } from './table.js';
 
 const leaseTable = table('lease', {
-  /** Grows by one with every new holder; a unit of the holder carries it. */
+  /** The fencing number: grows by one with every new holder. The holder's units carry it. */
   token: integer,
   /** Name of the holder. */
   holder: text,
-  /** Wall time after which another may take it (ms). */
+  /** Wall time from which another holder may take it (ms). */
   expiresAtMs: integer,
 });
 
-/** A lease as it is stored. */
+/** A lease as stored. */
 export type LeaseRecord = ValueOf<typeof leaseTable>;
 
-/** A lease's bytes and back. */
+/** Codec of a lease. */
 export const { encode: encodeLease, decode: decodeLease } = leaseTable;

@@ -1,7 +1,7 @@
 /**
- * Leases on the store's contract: one holder at a time does a piece of background work, and its units carry
- * a fencing number, so that one that has lost the lease without noticing changes nothing any more. Safety
- * rests on that number alone; clocks that differ between machines only delay or hasten a change of holder.
+ * Leases on the store: one holder at a time does a piece of background work. Its units carry a fencing
+ * number, so a holder that has lost the lease without noticing can change nothing. Safety rests on that
+ * number alone: clock skew between machines only delays or hastens a change of holder.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import { writeOver } from './entries.js';
@@ -14,22 +14,22 @@ export interface LeaseParts {
   readonly clock: Clock;
 }
 
-/** A lease that was taken. */
+/** A lease that is held. */
 export interface Lease {
   readonly name: string;
   readonly record: LeaseRecord;
 }
 
-/** Outcome of taking or prolonging a lease. */
+/** Outcome of taking or renewing a lease. */
 export type LeaseOutcome =
   | { readonly kind: 'held'; readonly lease: Lease }
-  /** Another has it; undefined when the record is gone. */
+  /** Another holder has it; undefined: the record is gone. */
   | { readonly kind: 'taken'; readonly record: LeaseRecord | undefined };
 
 /** Name of a lease or a holder: up to 200 bytes of UTF-8. */
 type LeaseName = string;
 
-/** Writes `next` where the lease's record is `bytes`; tells who won where it is not. */
+/** Writes `next` if the lease's record is still `bytes`; else returns the record that won. */
 async function swap(
   { store }: LeaseParts,
   name: LeaseName,
@@ -44,8 +44,8 @@ async function swap(
 }
 
 /**
- * Takes a lease that nobody holds or whose time is over, with a fencing number above every earlier one. A
- * holder that asks again (it crashed, or its answer was lost) waits like everybody else.
+ * Takes a lease that is free or expired, with a fencing number above all earlier ones. A holder that asks
+ * again (it crashed, or its answer was lost) waits like any other.
  */
 export async function acquireLease(
   parts: LeaseParts,
@@ -61,19 +61,19 @@ export async function acquireLease(
   return swap(parts, name, found, { token, holder, expiresAtMs: now + durationMs });
 }
 
-/** Prolongs a lease under the same fencing number; `taken` when another has it by now. */
+/** Renews a lease under the same fencing number; `taken` if another holder has it by now. */
 export async function renewLease(parts: LeaseParts, lease: Lease, durationMs: number): Promise<LeaseOutcome> {
   const { name, record } = lease;
   const expiresAtMs = Math.floor(parts.clock.wallMs()) + durationMs;
   const outcome = await swap(parts, name, encodeLease(record), { ...record, expiresAtMs });
   if (outcome.kind !== 'taken' || outcome.record?.token !== record.token) return outcome;
-  // An earlier renewal was written though its answer was lost: a number has one holder only.
+  // An earlier renewal was written though its answer was lost: each number has only one holder.
   return { kind: 'held', lease: { name, record: outcome.record } };
 }
 
 /**
- * Gives a lease back, so that another need not wait for its end. The number grows once more: what still
- * carries the old one is refused from now on.
+ * Releases a lease, so that another holder need not wait for its expiry. The number grows once more: units
+ * with the old one are refused from now on.
  */
 export async function releaseLease(parts: LeaseParts, lease: Lease): Promise<void> {
   const { token } = lease.record;
@@ -85,19 +85,19 @@ export async function releaseLease(parts: LeaseParts, lease: Lease): Promise<voi
 export interface Kept {
   readonly name: LeaseName;
   readonly holder: LeaseName;
-  /** Time that the lease lasts without a renewal, which comes after a third of it (ms). */
+  /** Duration of the lease without a renewal (ms); it is renewed every third of it. */
   readonly durationMs: number;
   /** Called when the lease was taken, with the fencing number for the units of the work. */
   readonly onHeld: (token: number) => void;
-  /** Called when it was lost or given back. The work should end; what it still commits is refused. */
+  /** Called when it was lost or released. The work should end; its later commits are refused. */
   readonly onLost: () => void;
 }
 
-/** Takes a lease whenever it is free and keeps it. */
+/** Takes a lease whenever it is free, and renews it. */
 export interface LeaseKeeper {
   /** The fencing number while the lease is held. */
   readonly token: () => number | undefined;
-  /** Ends keeping, gives the lease back, and resolves when that is done. */
+  /** Stops the keeper and releases the lease; resolves when that is done. */
   readonly stop: () => Promise<void>;
 }
 
@@ -126,11 +126,11 @@ class Keeper implements LeaseKeeper {
     await this.step;
     const { held } = this;
     this.lose();
-    // Where the store does not answer, the lease ends by its time.
+    // If the store does not answer, the lease expires by itself.
     if (held !== undefined) await whenUnavailable(releaseLease(this.parts, held.lease), () => undefined);
   };
 
-  /** Renews or tries to take; where the last try still waits for the store, only looks at the time. */
+  /** Renews the lease, or tries to take it. While the last try awaits the store, only checks the expiry. */
   private tick(): void {
     if (this.held !== undefined && this.parts.clock.monotonicMs() >= this.held.untilMs) this.lose();
     this.step ??= whenUnavailable(this.advance(), () => undefined).finally(() => (this.step = undefined));
@@ -148,7 +148,7 @@ class Keeper implements LeaseKeeper {
       this.lose();
       return;
     }
-    // Lost by time while it was being renewed, and now held again under the same number.
+    // Lost by expiry during its renewal, and now held again under the same number.
     const isNew = this.held === undefined;
     this.held = { lease: outcome.lease, untilMs: beganMs + durationMs };
     if (isNew) this.kept.onHeld(outcome.lease.record.token);

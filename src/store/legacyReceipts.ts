@@ -1,26 +1,26 @@
-/** Receipts of the first hash contract, kept as the lines that they were imported from. */
+/** Receipts of the first hash contract, stored as the lines that they were imported from. */
 import { findRecord } from './entries.js';
 import type { Store } from './store.js';
 import { table, text } from './table.js';
 
 const legacyTable = table('legacy receipt', { line: text });
 
-/** Bytes of a receipt's line, a JSON object. */
+/** Bytes of a receipt's line, which is a JSON object. */
 export function encodeLegacyReceipt(line: string): Uint8Array {
   return legacyTable.encode({ line });
 }
 
-/** The line of a record's bytes. */
+/** The line from a record's bytes. */
 export function decodeLegacyReceipt(record: Uint8Array): string {
   return legacyTable.decode(record).line;
 }
 
-/** The line of a receipt's id; undefined when there is none. */
+/** The line of a receipt; undefined if there is none. */
 export function findLegacyReceipt(store: Store, receipt: string): Promise<string | undefined> {
   return findRecord(store, 'legacyReceipts', Buffer.from(receipt), decodeLegacyReceipt);
 }
 
-/** Keeps receipts, each under its id, in one unit; `taken` names one whose id another line has. */
+/** Stores receipts under their ids, in one unit; `taken` names an id that another line has. */
 export async function keepLegacyReceipts(
   store: Store,
   receipts: readonly { readonly receipt: string; readonly line: string }[],

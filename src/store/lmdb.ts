@@ -2,8 +2,8 @@
  * The store's engine on LMDB (the lmdb package): one file, many processes, one writer at a time.
  *
  * A transaction is durable when its promise resolves: LMDB writes the pages, syncs them (fdatasync), then
- * writes and syncs the meta page that makes them count. `overlappingSync` would let other processes see a
- * transaction before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
+ * writes and syncs the meta page that makes them valid. `overlappingSync` would let other processes see a
+ * transaction before that, so it is off. Readers use snapshots of the memory map and never wait.
  */
 import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,21 +18,21 @@ import { makeFolder, syncPath } from '../system/sync.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { StoreUnavailable, type Entry } from './store.js';
 
-/** The record under the key 0: the layout of keys and values. */
+/** Value of the record under key 0: the format of keys and values. */
 const formatOfStore = 1;
 
-/** Address space kept for the file to grow into. The file itself is as large as what is in it. */
+/** Address space reserved for the file to grow into. The file itself is only as large as its contents. */
 const mapBytes = 2 ** 40;
 
-/** Time that after a failed transaction the next one is tried (ms). */
+/** Pause between a failed transaction and the next try (ms). */
 const pauseAfterFailureMs = 250;
 
-/** Between two looks whether the gate is open (ms). */
+/** Interval of polling the gate (ms). */
 const gatePollMs = 1;
 
 /** Parts of the engine. */
 export interface LmdbParts {
-  /** Folder of the environment; made where it is missing. */
+  /** Folder of the environment; created if missing. */
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
@@ -59,8 +59,8 @@ export function openEnvironment(folder: string): Environment {
 }
 
 /**
- * Makes the environment's file where there is none: whole and synced before it has its name, so that neither
- * a power cut nor another process finds a part of one.
+ * Creates the environment's file if there is none. It is complete and synced before it gets its name, so
+ * neither a power cut nor another process ever finds a part of one.
  */
 async function create(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
@@ -71,13 +71,14 @@ async function create(folder: string): Promise<void> {
     const environment = openEnvironment(temporary);
     await environment.transaction(() => void environment.put(Buffer.of(0), Buffer.of(formatOfStore)));
     await environment.close();
-    // A copy: LMDB tells environments apart by their file's inode, and this one's locks lie elsewhere.
+    // A copy: LMDB identifies environments by their file's inode, and this one's locks are in the temporary
+    // folder.
     const whole = join(temporary, 'whole.mdb');
     writeFileSync(whole, readFileSync(join(temporary, 'data.mdb')), { mode: 0o600 });
     syncPath(whole);
     linkSync(whole, file);
   } catch (error) {
-    // Another process was first.
+    // Another process created it first.
     if (!existsSync(file)) throw error;
   } finally {
     rmSync(temporary, { recursive: true, force: true });
@@ -87,8 +88,8 @@ async function create(folder: string): Promise<void> {
 }
 
 /**
- * Opens LMDB in a folder; makes it where there is none.
- * @throws Error when the folder cannot be written or holds something else.
+ * Opens LMDB in a folder; creates it if there is none.
+ * @throws Error if the folder cannot be written or holds something else.
  */
 export async function openLmdb(parts: LmdbParts): Promise<Engine> {
   await create(parts.folder);
@@ -123,12 +124,12 @@ class LmdbEngine implements Engine {
   get(key: Uint8Array): Promise<Uint8Array | undefined> {
     const { environment } = this;
     if (environment === undefined) return Promise.reject(this.failure);
-    environment.resetReadTxn(); // Else it reads for a while what it read from before.
+    environment.resetReadTxn(); // Else reads may use an old snapshot for a while.
     return Promise.resolve(environment.getBinary(key));
   }
 
   async scan(range: KeyRange): Promise<readonly Entry[]> {
-    // LMDB reads at once: a loop over pages would keep everything else of this process waiting.
+    // LMDB reads synchronously: without this a loop over pages would block the process.
     await setImmediate();
     const { environment } = this;
     if (environment === undefined) throw this.failure;
@@ -177,7 +178,7 @@ class LmdbEngine implements Engine {
   count(): Promise<number> {
     const { environment } = this;
     if (environment === undefined) return Promise.reject(this.failure);
-    // The record of the format, under the key 0, is the engine's own.
+    // Key 0, the record of the format, is the engine's own.
     return Promise.resolve(environment.getKeysCount({ start: Buffer.of(1) }));
   }
 
@@ -193,8 +194,9 @@ class LmdbEngine implements Engine {
   }
 
   /**
-   * Closes the environment while no process opens it: the last to close it destroys the locks in its file,
-   * and one that opens it meanwhile would take them for whole (`test/store/opening.test.ts` shows it).
+   * Closes the environment while no process opens it. The last process to close it destroys the locks in its
+   * file; one that opens it meanwhile would use them as if they were valid (`test/store/opening.test.ts`
+   * shows it).
    */
   private async closeUndisturbed(environment: Environment): Promise<void> {
     while (!this.writing.tryEnter()) await this.parts.clock.sleep(gatePollMs);
@@ -206,9 +208,10 @@ class LmdbEngine implements Engine {
   }
 
   /**
-   * Opens the environment while no process writes. When it opens, the lmdb package's LMDB reads the number of
-   * the last transaction and a moment later sets it for every process, so that one that commits in between is
-   * overwritten by the next (OpenLDAP ITS#9496, mended there; `test/store/opening.test.ts` shows it).
+   * Opens the environment while no process writes. The lmdb package's LMDB reads the number of the last
+   * transaction on opening and a moment later sets it for every process. A transaction that commits in
+   * between is overwritten by the next one (OpenLDAP ITS#9496, fixed there; `test/store/opening.test.ts`
+   * shows it).
    */
   async open(): Promise<void> {
     const { clock, folder } = this.parts;
@@ -254,8 +257,8 @@ class LmdbEngine implements Engine {
   }
 
   /**
-   * A transaction did not reach the disk. What the kernel holds of it can no longer be trusted, so the
-   * environment is closed, which drops the map, and opened again after a while.
+   * Handles a transaction that did not reach the disk. The kernel's cached pages can no longer be trusted:
+   * the environment is closed, which drops the map, and opened again after a pause.
    */
   private async fail(environment: Environment, error: unknown): Promise<StoreUnavailable> {
     const reason = await causeOf(error);
@@ -283,13 +286,13 @@ class LmdbEngine implements Engine {
   }
 }
 
-/** The operating system's reason for a failed commit, which lmdb reports by a promise of its own. */
+/** The operating system's reason for a failed commit; lmdb reports it in a promise of its own. */
 async function causeOf(error: unknown): Promise<string> {
   if (!(error instanceof Error) || !('commitError' in error)) return reasonOf(error);
   return Promise.resolve(error.commitError).then(() => reasonOf(error), reasonOf);
 }
 
-/** Records of a range as `view` has them; undefined: as they are now. */
+/** Records of a range in the snapshot `view`; undefined: as they are now. */
 function entries(environment: Environment, { from, to, limit }: KeyRange, view?: Transaction): Entry[] {
   const seenBy = view === undefined ? {} : { transaction: view };
   const range = environment.getRange({ start: from, end: to, limit, snapshot: true, ...seenBy });

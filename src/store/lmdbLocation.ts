@@ -1,4 +1,4 @@
-/** Stores on LMDB by their URL: `lmdb:` and the folder that holds the environment. */
+/** Stores on LMDB, by URL: `lmdb:` and the folder of the environment. */
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reasonOf } from '../system/reason.js';
@@ -6,7 +6,7 @@ import type { EngineKind, MissingStore, StoreLocation } from './engine.js';
 import { openLmdb } from './lmdb.js';
 import { StoreUnavailable } from './store.js';
 
-/** The folder of a URL; undefined: it is no URL of LMDB. */
+/** The folder of a URL; undefined: it is not an LMDB URL. */
 function folderIn(url: string): string | undefined {
   const folder = /^lmdb:([^\0]+)$/.exec(url)?.[1];
   return folder === undefined ? undefined : resolve(folder);

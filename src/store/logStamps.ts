@@ -1,25 +1,25 @@
 /**
  * Stamps of the log of receipts in Bitcoin, one a day. A stamp is stored with its signed transaction before
- * that is published: whoever finds it publishes the same again, so that no day is paid twice.
+ * that is published: a process that finds it publishes the same one again, so no day is paid for twice.
  */
 import { recordsAfter, writeOver } from './entries.js';
 import type { Entry, Operation, Store } from './store.js';
 import { amount, bytes, integer, orNull, table, text, type ValueOf } from './table.js';
 
 const stampTable = table('stamp', {
-  /** The checkpoint that is stamped, as it was then. */
+  /** The stamped checkpoint, as it was then. */
   note: text,
-  /** Its number of leaves. */
+  /** The checkpoint's number of leaves. */
   size: integer,
-  /** The signed transaction whose output has the checkpoint's digest. */
+  /** The signed transaction; one of its outputs holds the checkpoint's digest. */
   transaction: bytes,
   feeSat: amount,
-  /** Height of the chain when it was made: its block is a later one. */
+  /** Height of the chain when it was made: it confirms in a later block. */
   madeAtHeight: integer,
   atMs: integer,
-  /** Height of its block; null: it is in none that is deep enough. */
+  /** Height of its block; null: not deep enough yet. */
   height: orNull(integer),
-  /** The block's header (80 bytes), and the timestamp that leads to its Merkle root; empty before. */
+  /** The block's header (80 bytes), and the timestamp up to its Merkle root; empty before confirmation. */
   header: bytes,
   timestamp: bytes,
 });
@@ -27,7 +27,7 @@ const stampTable = table('stamp', {
 /** A stamp. */
 export type Stamp = ValueOf<typeof stampTable>;
 
-/** Its bytes and back. */
+/** Codec of a stamp. */
 export const { encode: encodeStamp, decode: decodeStamp } = stampTable;
 
 /** A stamp, its day (`2026-11-23`, UTC), and its record's bytes. */
@@ -52,7 +52,7 @@ export async function* stampsOf(store: Store): AsyncGenerator<StoredStamp, void>
   for await (const entry of recordsAfter(store, 'logStamps')) yield stored(entry);
 }
 
-/** The stamps from a day on, the oldest first, up to `limit` of them. */
+/** The stamps from a day on, the oldest first, at most `limit` of them. */
 export async function stampsFrom(
   store: Pick<Store, 'scan'>,
   day: string,

@@ -1,4 +1,4 @@
-/** Decision of the operator about showing a fragment's content; the fragment itself is never changed. */
+/** The operator's decision about showing a fragment's content; the fragment itself never changes. */
 import { findRecord, recordsAfter, writeOver } from './entries.js';
 import type { Store } from './store.js';
 import { boolean, integer, table, text, type ValueOf } from './table.js';
@@ -6,15 +6,15 @@ import { boolean, integer, table, text, type ValueOf } from './table.js';
 const noticeTable = table('fragment notice', {
   /** True if its content is withheld. */
   hidden: boolean,
-  /** Why, for whoever reads the receipt. */
+  /** The reason, for readers of the receipt. */
   reason: text,
   atMs: integer,
 });
 
-/** The last decision about a fragment. */
+/** The latest decision about a fragment. */
 export type Notice = ValueOf<typeof noticeTable>;
 
-/** A notice's bytes and back. */
+/** Codec of a notice. */
 export const { encode: encodeNotice, decode: decodeNotice } = noticeTable;
 
 /** Why a fragment's content is withheld; undefined: it is not. */
@@ -23,14 +23,14 @@ export async function findWithheld(store: Store, receipt: string): Promise<strin
   return notice?.hidden === true ? notice.reason : undefined;
 }
 
-/** Every decision with the receipt it is about, in the order of receipts. */
+/** Every decision with its receipt's id, in the order of receipts. */
 export async function* allNotices(store: Store): AsyncGenerator<Notice & { readonly receipt: string }, void> {
   for await (const { key, value } of recordsAfter(store, 'fragmentNotices')) {
     yield { receipt: Buffer.from(key).toString(), ...decodeNotice(value) };
   }
 }
 
-/** Keeps a decision, which replaces the one before; on disk when it resolves. */
+/** Stores a decision, which replaces an earlier one; on disk when it resolves. */
 export async function keepNotice(store: Store, receipt: string, notice: Notice): Promise<void> {
   const key = Buffer.from(receipt);
   const value = encodeNotice(notice);

@@ -1,4 +1,4 @@
-/** The kinds of engines, and the store that a `STORE_URL` names. */
+/** The kinds of engines, and opening the store of a `STORE_URL`. */
 import { recordKey } from './bytes.js';
 import type { EngineKind, Located, StoreParts } from './engine.js';
 import { createStore } from './groupCommit.js';
@@ -11,12 +11,12 @@ import { unitIds } from './unitId.js';
 export const engineKinds: readonly EngineKind[] = [lmdbKind, postgresKind];
 
 /**
- * The key of the record that an unfinished `fusegate store copy` leaves in its target, so that no server
- * takes a part for the whole.
+ * The key of the marker that an unfinished `fusegate store copy` leaves in its target, so that no server
+ * mistakes a part for the whole.
  */
 export const unfinishedCopyKey = recordKey('state', Buffer.from('unfinished copy'));
 
-/** Reads the URL of a store. */
+/** Parses the URL of a store. */
 export function parseStoreUrl(text: string): Located {
   for (const kind of engineKinds) {
     const located = kind.locate(text);
@@ -26,8 +26,8 @@ export function parseStoreUrl(text: string): Located {
 }
 
 /**
- * Opens the store that a checked `STORE_URL` names.
- * @throws StoreUnavailable when it cannot serve.
+ * Opens the store of a checked `STORE_URL`.
+ * @throws StoreUnavailable if it cannot serve.
  */
 export async function openStore(url: string, parts: StoreParts): Promise<Store> {
   const parsed = parseStoreUrl(url);

@@ -1,6 +1,6 @@
 /**
- * The suppression list: addresses that opted out, by HMAC of the lower-cased address, so that an entry can
- * outlive the address itself.
+ * The suppression list: addresses that opted out, keyed by HMAC of the lower-cased address, so that an entry
+ * can outlive the address itself.
  */
 import { derive, type MasterSecrets } from '../system/masterSecret.js';
 import { recordsAfter } from './entries.js';
@@ -8,7 +8,7 @@ import type { Operation, Store } from './store.js';
 import { integer, orNull, table, text, type ValueOf } from './table.js';
 
 const optoutTable = table('opt-out', {
-  /** Lower-cased; null once it was forgotten. */
+  /** Lower-cased; null once forgotten. */
   email: orNull(text),
   /** Wall time of the first opt-out (ms). */
   optedOutAtMs: integer,
@@ -17,7 +17,7 @@ const optoutTable = table('opt-out', {
 /** An address that opted out. */
 export type Optout = ValueOf<typeof optoutTable>;
 
-/** An opt-out's bytes and back. */
+/** Codec of an opt-out. */
 export const { encode: encodeOptout, decode: decodeOptout } = optoutTable;
 
 /** The form in which addresses are compared: Unicode lower case, the same in every locale. */
@@ -37,7 +37,7 @@ export interface FoundOptout {
   readonly optout: Optout;
 }
 
-/** The opt-out of an address under any of the secrets; undefined when there is none. */
+/** The opt-out of an address under any of the secrets; undefined if there is none. */
 export async function findOptout(
   store: Store,
   secrets: MasterSecrets,
@@ -52,8 +52,8 @@ export async function findOptout(
 }
 
 /**
- * Records that an address opted out; on disk when this resolves. One that is already there
- * stays as it is, a forgotten one forgotten.
+ * Records that an address opted out; on disk when this resolves. An existing opt-out does not change, also a
+ * forgotten one.
  */
 export async function recordOptout(
   store: Store,
@@ -65,11 +65,11 @@ export async function recordOptout(
   if (found !== undefined) return;
   const value = encodeOptout({ email: comparable(email), optedOutAtMs: nowMs });
   const insert: Operation = { kind: 'insert', space: 'optouts', key: optoutKey(secrets[0], email), value };
-  // A conflict means that another recorded it first.
+  // A conflict means that another process recorded it first.
   await store.commit([insert]);
 }
 
-/** Erases the address of its opt-outs, which stay; resolves to whether there was one to erase. */
+/** Erases the address of its opt-outs but not the entries; resolves to true if there was one to erase. */
 export async function forgetOptout(store: Store, secrets: MasterSecrets, email: string): Promise<boolean> {
   let erased = false;
   for (const secret of secrets) {
@@ -78,7 +78,7 @@ export async function forgetOptout(store: Store, secrets: MasterSecrets, email: 
     const optout = from === undefined ? undefined : decodeOptout(from);
     if (from === undefined || optout === undefined || optout.email === null) continue;
     const to = encodeOptout({ ...optout, email: null });
-    // A conflict means that another forgot it first: nothing else changes these records.
+    // A conflict means that another process forgot it first: nothing else changes these records.
     await store.commit([{ kind: 'replace', space: 'optouts', key, from, to }]);
     erased = true;
   }

@@ -1,7 +1,7 @@
 /**
- * An order: what is common to all rails, and each rail's own members. The state that `checkout/orders.ts`
- * decides over is the record that is stored. On disk every order has the columns of all rails, as it always
- * had; those of other rails have fixed values.
+ * An order: members of all rails, and each rail's own. `checkout/orders.ts` decides over this record, which
+ * is the one that is stored. On disk every order has the columns of all rails, as it always had; those of
+ * other rails have fixed values.
  */
 import type { Order as OrderAnswer } from '../contract/orders.js';
 import { rails, type Rail } from '../contract/pricing.js';
@@ -28,7 +28,7 @@ interface AnyOrder {
   readonly tier: string;
   /** The tier's price in satoshi. */
   readonly sat: bigint;
-  /** Rate by which cents were reckoned; null: none was. */
+  /** Exchange rate that the cents were calculated with; null: not calculated. */
   readonly rateCents: bigint | null;
   readonly termDays: number;
   readonly createdAtMs: number;
@@ -38,25 +38,25 @@ interface AnyOrder {
   readonly segment: string | null;
   readonly campaign: string | null;
   readonly eventId: string | null;
-  /** Address, payment hash or session id: what its network knows it by. */
+  /** Address, payment hash or session id: its id in its network. */
   readonly place: string;
-  /** True if it was paid after its end. */
+  /** True if it was paid after its expiry. */
   readonly late: boolean;
   readonly key: OrderKey;
   /** The key's id; null until it is made. */
   readonly keyId: string | null;
   readonly keyGeneration: number;
-  /** Seed of the raw key; null once it was handed out: then nobody can derive it again. */
+  /** Seed of the raw key; null once revealed: then nobody can derive the key again. */
   readonly seed: Uint8Array | null;
-  /** When the raw key was handed out; null: it was not. */
+  /** When the raw key was revealed; null: not yet. */
   readonly revealedAtMs: number | null;
   /** Id of the master secret under which the key is derived. */
   readonly secretId: string;
   /** SHA-256 of the claim token. */
   readonly claimHash: Uint8Array;
-  /** True if a poll carried the claim token: then only such polls reveal the key. */
+  /** True if a poll has carried the claim token: then only such polls reveal the key. */
   readonly claimed: boolean;
-  /** True if something may still happen to it that only its network can tell: it is looked after. */
+  /** True if its network may still report something: it is looked up. */
   readonly open: boolean;
 }
 
@@ -67,7 +67,7 @@ export interface Output {
   readonly sat: bigint;
   /** 0: not in a block. */
   readonly confirmations: number;
-  /** When the network had it, as far as the node knows (ms); null: unknown. */
+  /** When the network saw it, by the node (ms); null: unknown. */
   readonly atMs: number | null;
 }
 
@@ -80,13 +80,13 @@ export interface BtcOrder extends AnyOrder {
   readonly addressIndex: number;
   /** Depth at which an output counts. */
   readonly confirmationsRequired: number;
-  /** Every output that counts, in the order of txid and vout. */
+  /** Every output that counts, sorted by txid and vout. */
   readonly outputs: readonly Output[];
-  /** Height of the chain's last block when the order was made; null: orders of format 1. */
+  /** Height of the chain's last block when the order was made; null in orders of format 1. */
   readonly createdHeight: number | null;
-  /** Names (txid:vout) of the outputs that came before the order, sorted: they never count. */
+  /** Outpoints (txid:vout) from before the order, sorted: they never count. */
   readonly earlier: readonly string[];
-  /** Keyed hash of the address that ordered it, while it waits for its payment; null: paid, or not known. */
+  /** Keyed hash of the buyer's client address, while the order is unpaid; null: paid, or unknown. */
   readonly orderedBy: Uint8Array | null;
 }
 
@@ -109,11 +109,11 @@ export interface CardOrder extends AnyOrder {
   /** The processor's payment intent; null: none yet. */
   readonly intent: string | null;
   readonly paidCents: bigint;
-  /** Returned to the buyer so far. */
+  /** Total refunded to the buyer. */
   readonly refundedCents: bigint;
 }
 
-/** Members that a new order of a rail comes with, besides those of every order. */
+/** Members that a new order of each rail must bring, besides the common ones. */
 export interface NewMembers {
   readonly btc: Pick<BtcOrder, 'network' | 'addressIndex' | 'confirmationsRequired' | 'createdHeight'> &
     Partial<Pick<BtcOrder, 'orderedBy'>>;
@@ -121,7 +121,7 @@ export interface NewMembers {
   readonly card: Pick<CardOrder, 'cents' | 'rateCents'>;
 }
 
-/** An order, as it is decided over and as it is stored. */
+/** An order, as decided over and as stored. */
 export type OrderRecord = BtcOrder | LightningOrder | CardOrder;
 
 /** The order of a rail. */
@@ -136,7 +136,7 @@ function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): Output {
   return { txid, vout: vout as number, sat: BigInt(sat as number), confirmations, atMs: at };
 }
 
-/** An output as it is stored and listed: txid, vout, satoshi, confirmations, when (ms). */
+/** An output as stored and listed: txid, vout, satoshi, confirmations, time (ms). */
 export function outputRow({ txid, vout, sat, confirmations, atMs }: Output): Row {
   return [txid, vout, Number(sat), confirmations, atMs];
 }
@@ -199,7 +199,7 @@ const orderTable = widenedTable(
   { members: addressColumns, without: { orderedBy: null } },
 );
 
-/** An order in the columns of all rails. */
+/** An order as a row: the columns of all rails. */
 type OrderRow = ValueOf<typeof orderTable>;
 
 /** Values of the columns that a rail does not have. */
@@ -208,32 +208,32 @@ const none = {
   ...{ outputs: [], paid: 0n, refunded: 0n, createdHeight: null, earlier: [], orderedBy: null },
 } as const;
 
-/** Orders of one rail: what the records of all rails do not share. */
+/** The parts of an order's record that differ by rail. */
 interface OrderKind<Order extends OrderRecord> {
   readonly statuses: readonly Order['status'][];
-  /** Columns of {@link none} that its records have. */
+  /** Columns of {@link none} that its records use. */
   readonly columns: readonly (keyof typeof none)[];
-  /** The order's own members. @throws Error where a column that it needs is null */
+  /** The rail's own members. @throws Error if a column that they need is null */
   readonly read: (row: OrderRow) => Omit<Order, keyof AnyOrder | 'rail' | 'status'>;
-  /** An order in the columns of all rails. */
+  /** An order as a row. */
   readonly write: (order: Order) => OrderRow;
-  /** Members with which every order begins; the others come with it ({@link NewMembers}). */
+  /** Initial values of members; the other members are given ({@link NewMembers}). */
   readonly beginning: Partial<Order>;
   /** Unit of its entries in the ledger. */
   readonly unit: 'sat' | 'cent';
   /** Money that an order holds. */
   readonly held: (order: Order) => bigint;
-  /** True if anything came for an order. */
+  /** True if an order ever received anything. */
   readonly wasPaid: (order: Order) => boolean;
 }
 
-/** A column's value, which a record of this rail has. @throws Error where it is null */
+/** A column's value, which records of this rail always have. @throws Error if it is null */
 function there<Value>({ id }: OrderRow, name: string, value: Value | null): Value {
   if (value === null) throw new Error(`Order ${id} has no ${name}`);
   return value;
 }
 
-/** The rails: another one is an entry here, and the interface of its orders above. */
+/** The rails: a new rail needs an entry here, and an interface of its orders above. */
 const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
   btc: {
     statuses: ['pending', 'seen', 'underpaid', 'confirmed', 'expired'],
@@ -290,7 +290,7 @@ const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
   },
 };
 
-/** The kind of an order; the one of a rail fits the orders of that rail alone. */
+/** The kind of an order's rail, typed for that rail's orders. */
 function kindOf<Name extends Rail>(rail: Name): OrderKind<OrderOn<Name>> {
   return kinds[rail];
 }
@@ -306,7 +306,7 @@ function isNone(row: OrderRow, name: keyof typeof none): boolean {
   return Array.isArray(value) ? value.length === 0 : value === none[name];
 }
 
-/** Members of orders on every rail. Each by its name: copied by a spread they cost twice as much. */
+/** Members of orders on every rail. Listed by name: a spread takes twice as long. */
 function commonOf(row: OrderRow): AnyOrder {
   return {
     id: row.id,
@@ -335,7 +335,9 @@ function commonOf(row: OrderRow): AnyOrder {
   };
 }
 
-/** The order of a row. What no version wrote is an error: written again it would not be the same bytes. */
+/**
+ * The order of a row. Values that no version wrote are an error: they could not be encoded to the same bytes.
+ */
 function orderOf(row: OrderRow): OrderRecord {
   const { rail, status } = row;
   const { statuses, read } = kindOf(rail);
@@ -347,32 +349,34 @@ function orderOf(row: OrderRow): OrderRecord {
   return { ...commonOf(row), ...read(row), rail, status } as OrderRecord;
 }
 
-/** An order in the columns of all rails. */
+/** An order as a row. */
 export function rowOf(order: OrderRecord): OrderRow {
   return kindOf(order.rail).write(order);
 }
 
-/** An order's bytes: the same for the same order, whatever version wrote it. */
+/** An order's bytes: the same for the same order, whichever version wrote it. */
 export function encodeOrder(order: OrderRecord): Uint8Array {
   return orderTable.encode(rowOf(order));
 }
 
-/** The order of a record's bytes. @throws Error when they are of no known format, or of no order */
+/**
+ * The order from a record's bytes. @throws Error if the format is unknown, or the bytes are not an order's
+ */
 export function decodeOrder(record: Uint8Array): OrderRecord {
   return orderOf(orderTable.decode(record));
 }
 
-/** True if an order is, byte for byte, what it was when it was read. */
+/** True if two reads of an order are byte for byte the same. */
 export function sameOrder(left: OrderRecord, right: OrderRecord): boolean {
   return Buffer.compare(encodeOrder(left), encodeOrder(right)) === 0;
 }
 
-/** True if an order waits for its payment, or for the rest of it. */
+/** True if an order awaits its payment, or the rest of it. */
 export function isUnpaid({ status }: Pick<OrderRecord, 'status'>): boolean {
   return status === 'pending' || status === 'underpaid';
 }
 
-/** Satoshi that arrived on chain, unconfirmed ones included. */
+/** Satoshi that arrived on chain, including unconfirmed ones. */
 export function receivedSat({ outputs }: Pick<BtcOrder, 'outputs'>): bigint {
   return outputs.reduce((sum, { sat }) => sum + sat, 0n);
 }
@@ -387,12 +391,12 @@ export function unitOf({ rail }: OrderRecord): 'sat' | 'cent' {
   return kindOf(rail).unit;
 }
 
-/** True if anything came for an order on its rail. */
+/** True if an order received anything on its rail. */
 export function wasPaid(order: OrderRecord): boolean {
   return kindOf(order.rail).wasPaid(order);
 }
 
-/** Members with which every order of a rail begins. */
+/** Initial values of the members of a rail's orders. */
 export function beginningOf(rail: Rail): Partial<OrderRecord> {
   return kindOf(rail).beginning;
 }

@@ -1,4 +1,4 @@
-/** Orders in the store: one record each, found by id and by what the payer's network calls it. */
+/** Orders in the store: one record each, found by id and by its id in the payer's network. */
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
 import { appendEvent } from './events.js';
 import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
@@ -11,21 +11,21 @@ function orderKey(id: string): Buffer {
   return Buffer.from(id);
 }
 
-/** Key by which an order is found from its rail's name for it. */
+/** Key that leads from a rail's id for an order to the order. */
 function placeKey(rail: OrderRecord['rail'], place: string): Buffer {
   return Buffer.from(`${rail}:${place}`);
 }
 
-/** Longest id and place that are looked up: longer ones are nobody's. */
+/** Longest id and place that are looked up: no longer ones exist. */
 const longestName = 200;
 
-/** The order of an id. */
+/** The order with this id. */
 export async function findOrder(store: Store, id: string): Promise<OrderRecord | undefined> {
   if (id === '' || Buffer.byteLength(id) > longestName) return undefined;
   return findRecord(store, 'orders', orderKey(id), decodeOrder);
 }
 
-/** True if an order is one of a rail. */
+/** True if an order belongs to a rail. */
 export function isOn<Rail extends OrderRecord['rail']>(
   order: OrderRecord | undefined,
   rail: Rail,
@@ -33,7 +33,7 @@ export function isOn<Rail extends OrderRecord['rail']>(
   return order?.rail === rail;
 }
 
-/** The order that a rail knows by an address, a payment hash or a session id. */
+/** The order at a rail's address, payment hash or session id. */
 export async function findOrderAt<Rail extends OrderRecord['rail']>(
   store: Store,
   rail: Rail,
@@ -46,12 +46,12 @@ export async function findOrderAt<Rail extends OrderRecord['rail']>(
   return isOn(order, rail) ? order : undefined;
 }
 
-/** The order that an operator means: by its id, or by its session at the card processor. */
+/** An order as operators name it: by its id, or by its session at the card processor. */
 export function findOrderNamed(store: Store, name: string): Promise<OrderRecord | undefined> {
   return name.startsWith('cs_') ? findOrderAt(store, 'card', name) : findOrder(store, name);
 }
 
-/** The operations that keep a new order; they conflict where its id or its place is taken. */
+/** The operations that store a new order; they conflict if its id or its place is taken. */
 export function insertOrder(order: OrderRecord): Operation[] {
   const id = orderKey(order.id);
   return [
@@ -62,8 +62,8 @@ export function insertOrder(order: OrderRecord): Operation[] {
 }
 
 /**
- * Keys in the space of open orders under which an order stands: those open, those not paid for, and those of
- * an address that are not.
+ * Keys of an order in the space of open orders: among the open ones, the unpaid ones, and the unpaid ones of
+ * a client address.
  */
 function marksOf(order: OrderRecord): readonly string[] {
   const { rail, id } = order;
@@ -82,7 +82,7 @@ function addressPrefix(orderedBy: Uint8Array): string {
   return `unpaid-by ${Buffer.from(orderedBy).toString('hex')}:`;
 }
 
-/** The operations that bring an order's marks from what they were to what they are. */
+/** The operations that change an order's marks from `from` to `to`. */
 function markOperations(from: readonly string[], to: readonly string[], id: Buffer): Operation[] {
   const place = (mark: string) => ({ space: 'openOrders', key: Buffer.from(mark) }) as const;
   return [
@@ -99,7 +99,7 @@ function markOperations(from: readonly string[], to: readonly string[], id: Buff
   ];
 }
 
-/** Number of orders of a rail are not paid for and have not ended; counted up to `most`. */
+/** Number of unpaid, unexpired orders of a rail; counted up to `most`. */
 export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most: number): Promise<number> {
   const prefix = unpaidPrefix(rail);
   const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
@@ -107,7 +107,7 @@ export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most:
   return found.length;
 }
 
-/** The orders of an address that are not paid for and have not ended; at most `most`. */
+/** The unpaid, unexpired orders of a client address; at most `most`. */
 export async function unpaidOrdersBy(
   store: Store,
   orderedBy: Uint8Array,
@@ -139,29 +139,29 @@ export async function* allOrders(store: Store): AsyncGenerator<OrderRecord, void
 const ledgerTable = table('ledger', {
   orderId: text,
   unit: choice('sat', 'cent'),
-  /** Increase or decrease since before. */
+  /** Increase or decrease. */
   change: integer,
   status: text,
   atMs: integer,
 });
 
-/** A change of money that came with a change of an order, in satoshi or in cents. */
+/** A change of money through a change of an order, in satoshi or in cents. */
 export type LedgerEntry = ValueOf<typeof ledgerTable>;
 
-/** A ledger entry's bytes and back. */
+/** Codec of a ledger entry. */
 export const { encode: encodeLedger, decode: decodeLedger } = ledgerTable;
 
-/** State of an order after an event, with the effects on its key and on the money. */
+/** New state of an order after an event, with the effects on its key and on the money. */
 export interface OrderChange {
   readonly to: OrderRecord;
   readonly mint?: KeyRecord;
   readonly keys?: readonly KeyStep[];
   readonly ledger?: LedgerEntry;
-  /** Operations of the caller's own, such as the id of what happened. */
+  /** Further operations of the caller, such as recording an event's id. */
   readonly also?: readonly Operation[];
 }
 
-/** The operations that change an order from what it is; they conflict when it is no longer that. */
+/** The operations that change an order from `from`; they conflict if it has changed. */
 function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
   const { to, mint, keys = [], ledger, also = [] } = change;
   const id = orderKey(from.id);
@@ -169,7 +169,7 @@ function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
     { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
     ...markOperations(marksOf(from), marksOf(to), id),
     ...(mint === undefined ? [] : insertKey(mint)),
-    // A key that replaces another is no payment.
+    // A key that replaces another is not a payment.
     ...(mint === undefined || from.keyId !== null
       ? []
       : [appendEvent({ type: 'order.paid', object: from.id, atMs: mint.issuedAtMs })]),
@@ -184,14 +184,14 @@ function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
 /** Outcome of changing an order. */
 export type OrderOutcome =
   | { readonly kind: 'changed' | 'unchanged'; readonly order: OrderRecord }
-  /** An operation of the caller's own conflicts: nothing was changed. */
+  /** An operation of the caller conflicts: nothing was changed. */
   | { readonly kind: 'refused'; readonly order: OrderRecord }
   | { readonly kind: 'absent' };
 
 /**
- * Changes an order as `decide` says, which is asked again with what the order has become when another was
- * first; undefined leaves it as it is. On disk when it resolves. With a fence it throws StoreUnavailable
- * once the lease has another holder: the work that was done under it ends.
+ * Changes an order as `decide` says, which is called again with the new record after a conflict; undefined
+ * leaves it as it is. On disk when it resolves. With a fence it throws StoreUnavailable once the lease has
+ * another holder: the work under the lease ends.
  */
 export async function changeOrder(
   store: Store,
@@ -214,7 +214,9 @@ export async function changeOrder(
   }
 }
 
-/** Takes the address out of every order that has it; `same` decides. Resolves to how many there were. */
+/**
+ * Removes an email address from every order that has it; `same` decides. Resolves to the number of orders.
+ */
 export async function forgetOrderEmails(store: Store, same: (email: string) => boolean): Promise<number> {
   const found: string[] = [];
   for await (const { id, email } of allOrders(store)) {
@@ -226,18 +228,18 @@ export async function forgetOrderEmails(store: Store, same: (email: string) => b
   return found.length;
 }
 
-/** What a buyer wrote into an order, erased. */
+/** Erased values of what a buyer wrote into an order. */
 const unwritten = { email: null, source: null, segment: null, campaign: null, eventId: null } as const;
 
-/** True if nothing was ever paid for an order, and nothing can be any more without its own network's word. */
+/** True if an order never received a payment, and only its network could still report one. */
 function neverPaid(order: OrderRecord): boolean {
   return !order.open && order.key === 'none' && order.keyId === null && !wasPaid(order);
 }
 
 /**
- * Takes what buyers wrote out of the orders that nobody paid for and that were made before `beforeMs`: an
- * order costs nothing, and may carry some kilobytes. What is left is a line, by which a late payment still
- * finds its order. Resolves to how many there were.
+ * Erases what buyers wrote into orders that were made before `beforeMs` and never paid: an order costs
+ * nothing, and may carry some kilobytes. A small record remains, by which a late payment still finds its
+ * order. Resolves to the number of orders.
  */
 export async function eraseUnpaidOrders(store: Store, beforeMs: number): Promise<number> {
   const found: string[] = [];
@@ -246,7 +248,7 @@ export async function eraseUnpaidOrders(store: Store, beforeMs: number): Promise
     if (isWritten && order.createdAtMs < beforeMs && neverPaid(order)) found.push(order.id);
   }
   for (const id of found) {
-    // Asked again with what the order has become: a payment may come at any moment.
+    // Decided again after a conflict: a payment may come at any moment.
     await changeOrder(store, id, (order) =>
       Promise.resolve(neverPaid(order) ? { to: { ...order, ...unwritten } } : undefined),
     );

@@ -1,20 +1,20 @@
 /**
- * The store's engine on PostgreSQL, and on what speaks its protocol: one table, standard SQL, SERIALIZABLE
- * transactions, no advisory locks, sequences or LISTEN.
+ * The store's engine on PostgreSQL, and on servers that speak its protocol: one table, standard SQL,
+ * SERIALIZABLE transactions, no advisory locks, sequences or LISTEN.
  *
- * A transaction takes two round trips: BEGIN and the reads, then the writes and COMMIT. PostgreSQL lets
- * others see a transaction once its log is synced, so that what a read finds is on disk. One that another
- * transaction got in the way of, or whose connection was lost, is decided anew until the time for it is
- * over. After a COMMIT whose answer was lost that is safe because the id of a unit, or of a group of them, is
- * read and written inside it: either the second try finds it, or the first can no longer commit beside the
- * second (serializability).
+ * A transaction takes two round trips: BEGIN and the reads, then the writes and COMMIT. PostgreSQL shows a
+ * transaction to others only once its log is synced, so every read returns data that is on disk. A
+ * transaction that conflicted with another, or whose connection was lost, is decided again until its time
+ * limit. This is safe even after a COMMIT whose answer was lost, because the transaction reads and writes the
+ * id of its unit or group: either the second try finds the id, or the first try can no longer commit beside
+ * it (serializability).
  *
- * Transactions that append take turns by a lock on a table, which they take before PostgreSQL gives them
- * their view of the rows. Without it a transaction that waited for the head of a log has waited in vain: the
- * head has changed since its view, and it begins again.
+ * Transactions that append take turns by a lock on a table, before PostgreSQL gives them their snapshot.
+ * Without the lock, a transaction that waited for the head of a log would have to start over, because the
+ * head has changed since its snapshot.
  *
  * Reads and writes have a circuit breaker each: a server that is being replaced, or whose disk is full, often
- * answers the one and not the other.
+ * answers only one of them.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -33,11 +33,11 @@ import { StoreUnavailable, type Entry } from './store.js';
 
 /** Times of the engine (ms). */
 export interface PostgresTimes {
-  /** Time that a call is tried, new connections included. */
+  /** Time limit of a call with all its tries, new connections included. */
   readonly deadline: number;
   /** Time limit for connecting. */
   readonly connect: number;
-  /** Time that the server lets a transaction wait for our next message: what we hold is free after it. */
+  /** Time that the server lets a transaction wait for our next message; then it releases its locks. */
   readonly idle: number;
   /** Times of the breakers: a server that is back serves again within a second. */
   readonly breaker: BreakerTimes;
@@ -50,16 +50,16 @@ const usualTimes: PostgresTimes = {
   breaker: { silence: 1_000, doubt: 1_000, probe: 500, pause: 150 },
 };
 
-/** Time that a refused call takes (ms): a caller that asks again at once leaves others their turn. */
+/** Delay of a refused call (ms): a caller that retries at once leaves others their turn. */
 const refusalMs = 1;
 
-/** Connections for reads outside transactions, so that a long scan does not hold up every look-up. */
+/** Connections for reads outside transactions: a long scan does not block every look-up. */
 const readers = 2;
 
-/** Errors of a server that does not know LOCK, or of a role that may not: turns only save work. */
+/** Errors of a server without LOCK, or of a role that may not use it: turns only save work. */
 const turnRefusals: ReadonlySet<string> = new Set(['0A000', '42601', '42501']);
 
-/** Time that the server waits for a snapshot's next statement, and takes for one (ms). */
+/** Time limit of the server for a snapshot's statement, and for the pause before it (ms). */
 const snapshotPatienceMs = 60_000;
 
 const beginSnapshot = [
@@ -77,7 +77,7 @@ export interface PostgresParts {
   readonly times?: PostgresTimes;
 }
 
-/** Connects and brings the tables up to date. */
+/** Connects and migrates the tables. */
 export async function openPostgres(parts: PostgresParts): Promise<Engine> {
   const engine = new PostgresEngine(parts);
   try {
@@ -89,7 +89,7 @@ export async function openPostgres(parts: PostgresParts): Promise<Engine> {
   }
 }
 
-/** Calls that need the same of the server: connections that they share, and the breaker of all of them. */
+/** Calls with the same needs of the server: they share connections and a breaker. */
 interface Lane {
   readonly slots: readonly Slot[];
   readonly breaker: Breaker;
@@ -112,7 +112,7 @@ class PostgresEngine implements Engine {
     });
   }
 
-  /** Brings the schema up to date. A start has the whole time of a call for it. */
+  /** Migrates the schema. At a start this may take the whole time limit of a call. */
   async prepare(): Promise<void> {
     const slot = this.slotOf(this.writing);
     const begin = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
@@ -132,8 +132,8 @@ class PostgresEngine implements Engine {
   }
 
   /**
-   * Not tried again: a lost connection has lost the view. REPEATABLE READ is enough, as nothing is written by
-   * what it reads: it sees the transactions that had committed when it began.
+   * Not retried: a lost connection has lost its snapshot. REPEATABLE READ is enough, as nothing is written:
+   * it sees the transactions that had committed when it began.
    */
   async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value> {
     const { address, clock } = this.parts;
@@ -200,7 +200,7 @@ class PostgresEngine implements Engine {
     await Promise.all(lanes.flatMap(({ slots }) => slots.map((slot) => slot.end())));
   }
 
-  /** A lane with `connections` connections. `probe`: does what its calls need of the server. */
+  /** A lane with `connections` connections. `probe`: does what the lane's calls do. */
   private lane(connections: number, probe: (session: Session) => Promise<void>): Lane {
     const { address, clock } = this.parts;
     const open = (): Promise<Session> => openSession(address, clock, this.times.connect);
@@ -219,7 +219,7 @@ class PostgresEngine implements Engine {
     return { slots, breaker };
   }
 
-  /** Looks for the server on a connection of its own. */
+  /** Probes the server on a connection of its own. */
   private async probed(timeoutMs: number, probe: (session: Session) => Promise<void>): Promise<Probed> {
     const { address, clock } = this.parts;
     let session: Session | undefined;
@@ -239,7 +239,7 @@ class PostgresEngine implements Engine {
     }
   }
 
-  /** Writes a record and removes it in one transaction: a disk that is full, and a standby, refuse it. */
+  /** Writes a record and removes it in one transaction: a full disk, or a standby, refuses this. */
   private async probeWriting(session: Session): Promise<void> {
     const key = literal(Buffer.concat([Buffer.of(0), this.parts.randomness(16)]));
     const insert = `INSERT INTO fusegate_records (key, value) VALUES (${key}, '')`;
@@ -255,10 +255,7 @@ class PostgresEngine implements Engine {
     return slot;
   }
 
-  /**
-   * Statements that begin a transaction. Settings last as long as it does, so that poolers may share
-   * sessions.
-   */
+  /** Statements that begin a transaction. Settings are local to it, so that poolers may share sessions. */
   private begin({ settings }: Session): string {
     const { deadline, idle } = this.times;
     return [
@@ -272,7 +269,7 @@ class PostgresEngine implements Engine {
     ].join('; ');
   }
 
-  /** Begins and reads; what is there is locked. */
+  /** Begins a transaction and reads; found rows are locked. */
   private async beginReading(session: Session, keys: readonly Uint8Array[]): Promise<ReadRecord> {
     const found = new Map<string, Uint8Array>();
     const select = keys.length === 0 ? '' : `; ${selectLocked(keys)}`;
@@ -281,7 +278,7 @@ class PostgresEngine implements Engine {
     return (key) => found.get(textOf(key));
   }
 
-  /** Begins a transaction with `select`, in its turn where it reads the head of a log. */
+  /** Begins a transaction with `select`. If it reads the head of a log, it waits for its turn first. */
   private async inTurn(session: Session, keys: readonly Uint8Array[], select: string): Promise<Answer> {
     const begin = this.begin(session);
     if (!this.takesTurns || !keys.some(([space]) => space === spaces.heads))
@@ -296,7 +293,7 @@ class PostgresEngine implements Engine {
     }
   }
 
-  /** Tries a step while the server answers; while it is away it fails at once. */
+  /** Tries a step while the server answers; fails at once while it is away. */
   private async attempts<Value>(lane: Lane, step: (session: Session) => Promise<Value>): Promise<Value> {
     const { refusal } = lane.breaker;
     if (refusal === undefined) return this.tries(this.slotOf(lane), lane.breaker, step);
@@ -304,7 +301,7 @@ class PostgresEngine implements Engine {
     throw this.unavailable(refusal);
   }
 
-  /** Tries a step until it succeeds, cannot succeed, its time is over, or the server is known to be away. */
+  /** Tries a step until it succeeds, cannot succeed, reaches its time limit, or the breaker opens. */
   private async tries<Value>(
     slot: Slot,
     breaker: Breaker | undefined,
@@ -362,7 +359,7 @@ class PostgresEngine implements Engine {
     if (this.writing.breaker.answers && this.reading.breaker.answers) this.tell(true, '');
   }
 
-  /** Logs when the server stops answering and when it does again. */
+  /** Logs when the server stops answering and when it is back. */
   private tell(answers: boolean, reason: string): void {
     if (answers === this.answers) return;
     this.answers = answers;
@@ -376,7 +373,7 @@ class PostgresEngine implements Engine {
   }
 }
 
-/** Why a server with these settings is not used, if it is not. */
+/** Why a server with these settings is refused, if so. */
 function refusalOf({ fsync }: ServerSettings): string | undefined {
   return fsync === 'off'
     ? 'runs with fsync = off, so that nothing would be durable: set it to on'
@@ -384,20 +381,21 @@ function refusalOf({ fsync }: ServerSettings): string | undefined {
 }
 
 /**
- * The longest pause before the next try (ms). After a conflict it is short: with pauses of up to 100 ms one
- * of two busy processes got four fifths of the log's head and the other waited 0.9 s at worst; with these
- * they share it nearly evenly.
+ * The longest pause before the next try (ms). After a conflict it is short. With pauses of up to 100 ms one
+ * of two busy processes got four fifths of the log's head, and the other waited up to 0.9 s; with these
+ * pauses they share it nearly evenly.
  */
 function pauseOf({ kind }: Failure, attempt: number): number {
   if (kind === 'conflict') return attempt === 0 ? 0 : Math.min(2 ** attempt, 8);
   return Math.min(10 * 2 ** attempt, 250);
 }
 
-/** Writes and commits in one message where the writes are not very large. */
+/** Writes and commits in one message unless the writes are very large. */
 async function commit(session: Session, writes: readonly Write[]): Promise<void> {
   const statements = statementsOf(writes);
   const last = [...statements.splice(-1), 'COMMIT'].join('; ');
-  // Sent without waiting. After one that failed the server refuses the rest, and the COMMIT is not run.
+  // Sent without waiting. After a failed statement the server refuses the others, and the COMMIT does not
+  // run.
   const answers = await Promise.all([...statements, last].map((statement) => session.run(statement)));
   assertCommitted(answers.at(-1)?.command);
 }

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 
-/** Encryption of the connection: libpq's `sslmode`; `verify-ca` and `verify-full` are checked ones. */
+/** Encryption of the connection: libpq's `sslmode`; `verify-ca` and `verify-full` verify the server. */
 type SslMode = 'disable' | 'prefer' | 'require' | 'verify-ca' | 'verify-full';
 
 /** A server's address and the user's credentials. It holds the password: it is never printed. */
@@ -16,7 +16,7 @@ export interface PostgresAddress {
   readonly password: string;
   readonly database: string;
   readonly applicationName: string;
-  /** The `ssl` option of postgres.js: no TLS, TLS where the server has it, or TLS with these options. */
+  /** The `ssl` option of postgres.js: no TLS, TLS if the server supports it, or TLS with these options. */
   readonly tls: false | 'prefer' | ConnectionOptions;
 }
 
@@ -27,9 +27,9 @@ const sslModes: readonly SslMode[] = ['disable', 'prefer', 'require', 'verify-ca
 const shape = 'postgres://user:password@host:port/database?sslmode=verify-full';
 
 /**
- * Reads a `postgres://` or `postgresql://` URL. The user and the database may be left out as in libpq:
- * `postgres` and the user's name. `wrong` is a sentence part that follows the setting's name and carries
- * nothing of the URL.
+ * Parses a `postgres://` or `postgresql://` URL. The user and the database have libpq's defaults: `postgres`
+ * and the user's name. `wrong` is a sentence part that follows the setting's name and shows nothing of the
+ * URL.
  */
 export function parsePostgresUrl(
   text: string,
@@ -75,7 +75,7 @@ function tlsOf(host: string, mode: SslMode, query: URLSearchParams): PostgresAdd
   const [ca, cert, key] = [file('sslrootcert'), file('sslcert'), file('sslkey')];
   return {
     host,
-    // Server Name Indication takes names alone (RFC 6066, section 3).
+    // Server Name Indication allows host names only (RFC 6066, section 3).
     ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
@@ -86,7 +86,7 @@ function tlsOf(host: string, mode: SslMode, query: URLSearchParams): PostgresAdd
   };
 }
 
-/** The server's name for messages. */
+/** The server's name in messages. */
 export function serverName({ host, port }: PostgresAddress): string {
   if (host.startsWith('/')) return `PostgreSQL at ${host}`;
   return `PostgreSQL at ${host.includes(':') ? `[${host}]` : host}:${port}`;

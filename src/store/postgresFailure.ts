@@ -1,21 +1,19 @@
-/**
- * Meaning of an error of PostgreSQL, or of the connection, for a transaction (PostgreSQL, Appendix A).
- */
+/** Meaning of an error of PostgreSQL, or of the connection, for a transaction (PostgreSQL, Appendix A). */
 import postgres from 'postgres';
 import { reasonOf } from '../system/reason.js';
 
-/** Advice to try again, the subject, and a sentence part for the operator. */
+/** Whether to retry, the subject, and a sentence part for the operator. */
 export interface Failure {
   /**
-   * `conflict`: rolled back because of another transaction; try again at once. `outage`: the server or the
-   * way to it; try again a little later, on a new connection where this one is gone. `final`: trying again
-   * does not help.
+   * `conflict`: rolled back because of another transaction; retry at once. `outage`: the server or the
+   * connection failed; retry a little later, on a new connection if this one is gone. `final`: a retry does
+   * not help.
    */
   readonly kind: 'conflict' | 'outage' | 'final';
   readonly reason: string;
 }
 
-/** serialization_failure, deadlock_detected, unique_violation of a race, and tables made by two at once. */
+/** serialization_failure, deadlock_detected, unique_violation of a race, and tables created twice at once. */
 const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42710']);
 
 /**
@@ -27,7 +25,7 @@ const outages: ReadonlySet<string> = new Set(['40003', '57014', '55P03', '25006'
 /** Classes: connection exceptions, insufficient resources, operator intervention, system errors. */
 const outageClasses: ReadonlySet<string> = new Set(['08', '53', '57', '58']);
 
-/** Tells what an error means. */
+/** Classifies an error. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof postgres.PostgresError) {
     const { code, message } = error;
@@ -44,7 +42,7 @@ export function codeOf(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined;
 }
 
-/** True if the server itself sent the error, so that it answers. */
+/** True if the server itself sent the error, so it does answer. */
 export function isOfServer(error: unknown): boolean {
   return error instanceof postgres.PostgresError;
 }

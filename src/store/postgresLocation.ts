@@ -1,4 +1,4 @@
-/** Stores on PostgreSQL by their URL. */
+/** Stores on PostgreSQL, by URL. */
 import type { EngineKind } from './engine.js';
 import { openPostgres } from './postgres.js';
 import { parsePostgresUrl, serverName } from './postgresAddress.js';

@@ -1,11 +1,10 @@
 /**
- * The tables, by migrations that only go forward: standard SQL, each one a transaction of its own that
- * takes its number in `fusegate_migrations`, so that of several processes that start at once one runs it
- * and the others find it done.
+ * The tables, by forward-only migrations in standard SQL. Each is a transaction that takes its number in
+ * `fusegate_migrations`: of several processes that start at once, one runs it and the others find it done.
  */
 import type { Session } from './postgresSession.js';
 
-/** Statements of each migration; its number is its place, from 1. One that was released never changes. */
+/** Statements of each migration; its number is its index from 1. A released one never changes. */
 const migrations: readonly (readonly string[])[] = [
   ['CREATE TABLE fusegate_records (key bytea PRIMARY KEY, value bytea NOT NULL)'],
 ];
@@ -14,12 +13,12 @@ const ledger =
   'CREATE TABLE IF NOT EXISTS fusegate_migrations ' +
   '(version integer PRIMARY KEY, applied_at timestamp with time zone NOT NULL DEFAULT CURRENT_TIMESTAMP)';
 
-/** Reason why a schema is too new; a sentence part that follows the server's name. */
+/** The schema is newer than this program; the reason is a sentence part that follows the server's name. */
 export interface TooNew {
   readonly tooNew: string;
 }
 
-/** Brings the schema up to date. May be repeated, and run by several processes at once. */
+/** Migrates the schema. Idempotent; several processes may run it at once. */
 export async function migrate(session: Session, begin: string): Promise<TooNew | undefined> {
   let version = await currentVersion(session);
   if (version > migrations.length) {
@@ -40,7 +39,7 @@ export async function migrate(session: Session, begin: string): Promise<TooNew |
 }
 
 async function currentVersion(session: Session): Promise<number> {
-  // CREATE TABLE needs a right that an operator may have taken away once the tables are there.
+  // CREATE TABLE needs a right that an operator may have revoked once the tables exist.
   const found = await session.run(
     "SELECT count(*) FROM information_schema.tables WHERE table_name = 'fusegate_migrations' " +
       'AND table_schema = current_schema()',

@@ -1,11 +1,11 @@
 /**
  * One session of a PostgreSQL server over postgres.js, by the protocol's simple queries (PostgreSQL,
- * Frontend/ Backend Protocol, "Simple Query"): several statements in one message, nothing prepared, so that
- * a whole part of a transaction takes one round trip and every pooler will do.
+ * Frontend/ Backend Protocol, "Simple Query"): several statements in one message, nothing prepared. A whole
+ * part of a transaction takes one round trip, and any pooler works.
  *
- * postgres.js 3.4 connects anew by itself when a connection was lost. What comes next would then run
- * outside its transaction, or end the process with a write to a socket that is gone. A session therefore
- * brings its own socket, once: what is lost stays lost, and whoever uses it opens another session.
+ * postgres.js 3.4 reconnects by itself after a lost connection. The next statements would then run outside
+ * their transaction, or end the process with a write to a closed socket. So a session brings its own socket,
+ * once: a lost session stays lost, and its user opens another.
  */
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -18,32 +18,32 @@ export type Row = readonly (Uint8Array | string | null)[];
 
 /** Outcome of statements. */
 export interface Answer {
-  /** Rows of the last statement that gives any. */
+  /** Rows of the last statement that returns any. */
   readonly rows: readonly Row[];
   /** The last statement's command, such as `COMMIT`; a commit of a failed transaction says `ROLLBACK`. */
   readonly command: string;
-  /** Rows that the first counting statement touched. */
+  /** Rows affected by the first statement that reports a count. */
   readonly count: number;
 }
 
-/** A session. Statements of several calls are sent without waiting and answered in their order. */
+/** A session. Statements of several calls are sent without waiting and answered in order. */
 export interface Session {
-  /** Parameters that the server sent when the session began. */
+  /** Parameters that the server sent at the start of the session. */
   readonly settings: ServerSettings;
   /**
-   * Runs statements. Rejects with postgres.PostgresError when the server refused one (those after it in the
-   * same call did not run), with another error when the connection was lost.
+   * Runs statements. Rejects with postgres.PostgresError if the server refused one (the later ones of the
+   * same call did not run), with another error if the connection was lost.
    */
   readonly run: (statements: string) => Promise<Answer>;
   /** True if the connection is gone; it never comes back. */
   readonly lost: () => boolean;
-  /** Cuts the connection: what waits rejects. */
+  /** Cuts the connection: pending calls reject. */
   readonly drop: () => void;
-  /** Says goodbye to the server. Nothing is under way. */
+  /** Closes the session properly. No call may be under way. */
   readonly end: () => Promise<void>;
 }
 
-/** Settings of the server that durability depends on; null where the engine does not know the setting. */
+/** Settings of the server that durability depends on; null: unknown to the engine. */
 export interface ServerSettings {
   readonly fsync: string | null;
   readonly synchronousCommit: string | null;
@@ -61,7 +61,7 @@ function openSocket({ host, port }: PostgresAddress, clock: Clock, timeoutMs: nu
     socket.once('connect', () => {
       timer.stop();
       socket.off('error', reject);
-      // postgres.js listens a little later; an error until then shows as the close that follows it.
+      // postgres.js attaches its listener a little later; an error before that shows as the close after it.
       socket.on('error', () => undefined);
       resolve(socket);
     });
@@ -91,7 +91,7 @@ function clientOf(address: PostgresAddress, timeoutMs: number, socket: () => Pro
 
 /**
  * Opens a session.
- * @throws Error when the server cannot be reached or refuses it.
+ * @throws Error if the server cannot be reached or refuses it.
  */
 export async function openSession(
   address: PostgresAddress,
@@ -113,7 +113,7 @@ export async function openSession(
       "SELECT current_setting('fsync', true), current_setting('synchronous_commit', true)",
     );
     const [fsync = null, synchronousCommit = null] = rows[0] ?? [];
-    // Starting TLS took the socket's listeners away.
+    // TLS has removed the socket's listeners.
     if (address.tls !== false) link.watch();
     return { ...link, settings: { fsync: textOf(fsync), synchronousCommit: textOf(synchronousCommit) } };
   } catch (error) {
@@ -128,14 +128,14 @@ function textOf(value: Uint8Array | string | null): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** The calls of a session on its client and its socket. */
+/** A session's calls, over its client and its socket. */
 function linkOf(
   sql: postgres.Sql,
   socket: Socket,
 ): Omit<Session, 'settings'> & { readonly watch: () => void } {
   const waiting = new Set<(error: unknown) => void>();
   let gone = false;
-  // A query that postgres.js has not yet sent when the connection ends would wait for ever.
+  // Without this, a query that postgres.js has not sent before the connection ends would never settle.
   const lose = (error: unknown): void => {
     gone = true;
     socket.destroy();
@@ -183,7 +183,7 @@ interface Result extends ReadonlyArray<Row> {
   readonly count: number | null;
 }
 
-/** Several results come as a list of them, one as itself. */
+/** Several results come as a list, a single one by itself. */
 function answerOf(result: unknown): Answer {
   const last = Array.isArray(result) && !('command' in result) ? (result.at(-1) as unknown) : result;
   const { command, count } = last as Result;

@@ -1,14 +1,14 @@
-/** One place for a connection to PostgreSQL: opened at first use, and again after it was lost. */
+/** A slot for one connection to PostgreSQL: opened at first use, and again after it was lost. */
 import type { Session } from './postgresSession.js';
 
-/** A place for a connection. */
+/** A slot for a connection. */
 export class Slot {
   private opening: Promise<Session> | undefined;
   private giveUp: (error: Error) => void = () => undefined;
 
   constructor(private readonly open: () => Promise<Session>) {}
 
-  /** The connection. Rejects when it cannot be opened, or at {@link drop}. */
+  /** The connection. Rejects if it cannot be opened, or at {@link drop}. */
   async take(): Promise<Session> {
     const opening = (this.opening ??= this.begin());
     const session = await opening;
@@ -17,7 +17,7 @@ export class Slot {
     return this.take();
   }
 
-  /** Cuts the connection, also one that is being opened: what waits for it rejects. */
+  /** Cuts the connection, also one that is being opened: pending calls reject. */
   drop(): void {
     const { opening } = this;
     this.opening = undefined;
@@ -28,7 +28,7 @@ export class Slot {
     );
   }
 
-  /** Says goodbye to the server. Nothing is under way. */
+  /** Closes the connection properly. No call may be under way. */
   async end(): Promise<void> {
     const session = await this.opening?.catch(() => undefined);
     await session?.end();
@@ -42,7 +42,7 @@ export class Slot {
     });
     opened.then(
       (session) => {
-        // It was given up while it was being opened.
+        // It was dropped while it was being opened.
         if (this.opening !== opening) session.drop();
       },
       () => {

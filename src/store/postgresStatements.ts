@@ -1,29 +1,29 @@
-/** Statements of the store's engine on PostgreSQL: standard SQL, but for the turn. */
+/** Statements of the store's engine on PostgreSQL: standard SQL, except for the turn. */
 import type { KeyRange, Write } from './engine.js';
 
-/** Bytes of records in one INSERT message; larger writes take several. */
+/** Bytes of records in one INSERT message; larger writes need several. */
 const messageBytes = 4 * 1024 * 1024;
 
-/** Takes the turn among transactions that append; it is given back at their end. */
+/** Takes the turn among transactions that append; it ends with the transaction. */
 export const takeTurn = 'LOCK TABLE fusegate_migrations IN SHARE UPDATE EXCLUSIVE MODE';
 
-/** Bytes as a string constant in hex; `E` reads the same whatever standard_conforming_strings is. */
+/** Bytes as a string constant in hex; `E` means the same whatever standard_conforming_strings is. */
 export function literal(bytes: Uint8Array): string {
   return `E'\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}'`;
 }
 
-/** The records of keys, locked in the order of keys, so that two that meet do not deadlock. */
+/** Selects and locks the records of keys, in the order of keys, so that two transactions cannot deadlock. */
 export function selectLocked(keys: readonly Uint8Array[]): string {
   const list = keys.map(literal).join(', ');
   return `SELECT key, value FROM fusegate_records WHERE key IN (${list}) ORDER BY key FOR UPDATE`;
 }
 
-/** The condition of a range. */
+/** The SQL condition of a range. */
 export function within({ from, to }: KeyRange): string {
   return `key >= ${literal(from)} AND key < ${literal(to)}`;
 }
 
-/** INSERTs of at most {@link messageBytes} where values allow, and a DELETE. */
+/** INSERTs of at most {@link messageBytes} each, unless one value is larger, and a DELETE. */
 export function statementsOf(writes: readonly Write[]): string[] {
   const statements: string[] = [];
   let rows: string[] = [];

@@ -1,4 +1,4 @@
-/** Prices of a bitcoin that were in force, so that a payment made elsewhere can be compared with them. */
+/** Bitcoin prices and when they were in force, to check payments that were made elsewhere. */
 import { recordsAfter } from './entries.js';
 import type { Entry, Store } from './store.js';
 
@@ -8,17 +8,17 @@ function keyOf(atMs: number): Buffer {
   return key;
 }
 
-/** A rate that was taken. */
+/** A rate as read from its source. */
 export interface TakenRate {
   /** US cents a bitcoin. */
   readonly cents: bigint;
-  /** When it was taken (ms since 1970). */
+  /** When it was read (ms since 1970). */
   readonly atMs: number;
-  /** True if it is in force until the next; others are for a while only. */
+  /** True if it is in force until the next one; other rates expire. */
   readonly stays: boolean;
 }
 
-/** Suffix of a rate that stays, after its cents. */
+/** Suffix, after its cents, of a rate that stays in force. */
 const staying = ' stays';
 
 function rateOf({ key, value }: Entry): TakenRate {
@@ -27,13 +27,13 @@ function rateOf({ key, value }: Entry): TakenRate {
   return { cents: BigInt(text.replace(staying, '')), atMs, stays: text.endsWith(staying) };
 }
 
-/** Keeps a rate from the time on that it was taken. */
+/** Stores a rate under the time it was read. */
 export async function keepRate(store: Store, { cents, atMs, stays }: TakenRate): Promise<void> {
   const value = Buffer.from(`${cents}${stays ? staying : ''}`);
   await store.commit([{ kind: 'put', space: 'rates', key: keyOf(atMs), value }]);
 }
 
-/** The rates that were taken from a time on. */
+/** The rates that were read since a time. */
 async function takenSince(store: Store, fromMs: number): Promise<readonly TakenRate[]> {
   const rates: TakenRate[] = [];
   const after = fromMs <= 0 ? Buffer.alloc(0) : keyOf(fromMs - 1);
@@ -42,13 +42,13 @@ async function takenSince(store: Store, fromMs: number): Promise<readonly TakenR
 }
 
 /**
- * The rates that were in force from a time on: those that were taken since, and the one before them where it
- * stayed, or was taken at most `usedMs` before.
+ * The rates that were in force at any time since `fromMs`: those read since then, and the one before them if
+ * it stays in force, or was read at most `usedMs` earlier.
  */
 export async function ratesSince(store: Store, fromMs: number, usedMs: number): Promise<readonly bigint[]> {
   const isBefore = ({ atMs }: TakenRate): boolean => atMs < fromMs;
   let taken = await takenSince(store, fromMs - usedMs);
-  // Rates that are for a while only come often: the older ones are read where none of them can be the last.
+  // Rates that expire come often. Older ones are read only if none of these can be the one before.
   if (!taken.some(isBefore)) taken = await takenSince(store, 0);
   const last = taken.findLast(isBefore);
   const inForce = last !== undefined && (last.stays || last.atMs >= fromMs - usedMs) ? [last] : [];
@@ -56,12 +56,12 @@ export async function ratesSince(store: Store, fromMs: number, usedMs: number): 
   return [...inForce, ...since].map(({ cents }) => cents);
 }
 
-/** Rates removed in one unit. */
+/** Most rates removed in one unit. */
 const together = 200;
 
 /**
- * Removes rates that were taken before a time, but the last of them, which may have been in force since.
- * Resolves to how many.
+ * Removes rates that were read before a time, except the last of them, which may have been in force after it.
+ * Resolves to their number.
  */
 export async function removeRates(store: Store, beforeMs: number): Promise<number> {
   const range = { from: Buffer.alloc(0), to: keyOf(beforeMs), limit: together + 1 };

@@ -1,7 +1,7 @@
 /**
- * The log of receipts as it is stored (docs/log.md): its leaves are the log of fragments, whose positions
- * are their places, counted from 1; its tiles and signed checkpoints are written by the signer alone. One
- * unit writes tiles and the checkpoint that they belong to.
+ * The log of receipts as stored (docs/log.md). Its leaves are the log of fragments, whose positions are their
+ * places, counted from 1. Only the signer writes its tiles and signed checkpoints. One unit writes tiles and
+ * their checkpoint.
  */
 import { decodeCount, encodeCount } from './bytes.js';
 import { findRecord, writeOver } from './entries.js';
@@ -10,7 +10,7 @@ import type { LogEntry, Operation, Store } from './store.js';
 import { boolean, bytes, integer, table, text, type ValueOf } from './table.js';
 
 const signedTable = table('signed checkpoint', {
-  /** Name under which it was signed. */
+  /** The log's name in the signature. */
   origin: text,
   /** Ed25519 public key of the log (32 bytes). */
   publicKey: bytes,
@@ -20,22 +20,22 @@ const signedTable = table('signed checkpoint', {
   /** The signed note, as `GET /checkpoint` answers it. */
   note: text,
   atMs: integer,
-  /** True in a store that was restored: nothing is signed until the operator says which state counts. */
+  /** True in a restored store: nothing is signed until the operator says which state counts. */
   restored: boolean,
 });
 
-/** The last checkpoint that was signed. */
+/** The last signed checkpoint. */
 export type SignedCheckpoint = ValueOf<typeof signedTable>;
 
-/** Its bytes and back. */
+/** Codec of a signed checkpoint. */
 export const { encode: encodeSigned, decode: decodeSigned } = signedTable;
 
 const pastTable = table('past checkpoint', { root: bytes, atMs: integer });
 
-/** A checkpoint as it is remembered for ever. */
+/** A checkpoint in the permanent record. */
 export type PastCheckpoint = ValueOf<typeof pastTable>;
 
-/** Its bytes and back. */
+/** Codec of a past checkpoint. */
 export const { encode: encodePast, decode: decodePast } = pastTable;
 
 const signedKey = Buffer.from('receipt log');
@@ -53,7 +53,7 @@ export function writeSigned(from: Uint8Array | undefined, signed: SignedCheckpoi
   return writeOver('state', signedKey, from, encodeSigned(signed));
 }
 
-/** The operation that remembers a checkpoint of `size` leaves. */
+/** The operation that records a checkpoint of `size` leaves for good. */
 export function keepCheckpoint(size: number, { root, atMs }: PastCheckpoint): Operation {
   return {
     kind: 'put',
@@ -63,7 +63,7 @@ export function keepCheckpoint(size: number, { root, atMs }: PastCheckpoint): Op
   };
 }
 
-/** Time of the first checkpoint that has a leaf (ms); undefined while none has. */
+/** Time of the first checkpoint that includes a leaf (ms); undefined while none does. */
 export async function includedAtMs(store: Pick<Store, 'scan'>, index: number): Promise<number | undefined> {
   const [found] = await store.scan('logCheckpoints', { from: encodeCount(index + 1), limit: 1 });
   return found === undefined ? undefined : decodePast(found.value).atMs;
@@ -85,18 +85,18 @@ export function writeTile({ level, index, hashes }: StoredTile): Operation {
   return { kind: 'put', space: 'logTiles', key: tileKey(level, index), value: hashes };
 }
 
-/** The hashes of a tile; none where it is not there. */
+/** The hashes of a tile; empty if there is none. */
 export async function findTile(store: Pick<Store, 'get'>, level: number, index: number): Promise<Buffer> {
   const found = await store.get('logTiles', tileKey(level, index));
   return found === undefined ? Buffer.alloc(0) : Buffer.from(found);
 }
 
-/** A leaf's place: the number of leaves before it. Undefined where the receipt has none yet. */
+/** A leaf's place: the number of leaves before it. Undefined if the receipt has none yet. */
 export function findLeaf(store: Pick<Store, 'get'>, receipt: string): Promise<number | undefined> {
   return findRecord(store, 'leafPlaces', Buffer.from(receipt), (place) => decodeCount(place) - 1);
 }
 
-/** The operation that notes the place of a receipt which was stored before places were. */
+/** The operation that records the place of a receipt from before places were stored. */
 export function placeLeaf(receipt: string, index: number): Operation {
   return {
     kind: 'put',
@@ -106,7 +106,7 @@ export function placeLeaf(receipt: string, index: number): Operation {
   };
 }
 
-/** A leaf: what it commits to, and whether its place was noted when it was stored. */
+/** A leaf: the seal that it commits to, and whether its place was recorded when it was stored. */
 export interface Leaf {
   readonly receipt: string;
   /** Seal of the receipt's envelope, 32 bytes. */
@@ -122,7 +122,7 @@ async function leafOf(store: Store, { position, value }: LogEntry): Promise<Leaf
   return { receipt, seal: Buffer.from(found.seal, 'hex'), placed: false };
 }
 
-/** Leaves from place `start` on, up to `limit` of them. @throws Error where one between them is missing */
+/** Leaves from place `start` on, at most `limit` of them. @throws Error if one between them is missing */
 export async function readLeaves(store: Store, start: number, limit: number): Promise<Leaf[]> {
   const entries = await store.read('fragments', { after: start, limit });
   const leaves: Leaf[] = [];

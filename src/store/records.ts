@@ -1,4 +1,4 @@
-/** All records of a store in the order of keys, and their digest: what copies and backups share. */
+/** All records of a store in the order of keys, and their digest: shared by copies and backups. */
 import { createHash, type Hash } from 'node:crypto';
 import type { Scan } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
@@ -13,13 +13,16 @@ export interface Summary {
   readonly digest: string;
 }
 
-/** Called with each page; `records`: how many there were with it. Awaited before the next page is read. */
+/**
+ * Called with each page; `records`: number of records so far, with this page. Awaited before the next page is
+ * read.
+ */
 export type Visit = (page: readonly Entry[], records: number) => unknown;
 
 /** A walk over all records. */
 export type Walk = (visit: Visit) => Promise<Summary>;
 
-/** Bytes of a page that are aimed at. */
+/** Target size of a page in bytes. */
 const pageBytes = 2 * 1024 * 1024;
 
 const mostRecords = 1_024;
@@ -44,7 +47,10 @@ export class Tally {
   private bytes = 0;
   records = 0;
 
-  /** Adds a page. It is hashed in one call: one for each part of a record takes most of a walk's time. */
+  /**
+   * Adds a page. It is hashed in one call: one call for each part of a record would take most of a walk's
+   * time.
+   */
   add(page: readonly Entry[]): void {
     const bytes = Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value]));
     this.hash.update(bytes);
@@ -52,13 +58,13 @@ export class Tally {
     this.records += page.length;
   }
 
-  /** The additions; nothing can be added after. */
+  /** The totals; nothing can be added after this. */
   summary(): Summary {
     return { records: this.records, bytes: this.bytes, digest: this.hash.digest('hex') };
   }
 }
 
-/** The walk over what `scan` reads, but for the marker of unfinished copies. */
+/** A walk over what `scan` reads, without the marker of unfinished copies. */
 export function walkOver(scan: Scan): Walk {
   return async (visit) => {
     const tally = new Tally();
@@ -77,7 +83,9 @@ export function walkOver(scan: Scan): Walk {
   };
 }
 
-/** Records of the next page, so that it has about {@link pageBytes}; it grows slowly, as values differ. */
+/**
+ * Records to read for the next page of about {@link pageBytes}; it grows slowly, as the sizes of values vary.
+ */
 function nextLimit(page: readonly Entry[], limit: number): number {
   const bytes = page.reduce((sum, { key, value }) => sum + key.byteLength + value.byteLength, 0);
   const wanted = Math.floor((pageBytes * page.length) / Math.max(1, bytes));

@@ -1,4 +1,4 @@
-/** Retention of the tables about people, and the part of it that GET /privacy shows. */
+/** Retention of the tables with personal data, and the part of it that GET /privacy shows. */
 import type { StoredData } from '../contract/info.js';
 import { dayMs } from '../system/clock.js';
 import { decodeClicks } from './clicks.js';
@@ -8,7 +8,7 @@ import { decodeLead } from './leads.js';
 import type { Log } from './spaces.js';
 import type { Store } from './store.js';
 
-/** Days that tables are kept; 0: for ever, or until forgotten. */
+/** Days that each table is retained; 0: for ever, or until forgotten. */
 export interface Retention {
   readonly clicksRetentionDays: number;
   readonly leadsRetentionDays: number;
@@ -21,8 +21,8 @@ const timeOf = {
 } as const satisfies Partial<Record<Log, (value: Uint8Array) => number | undefined>>;
 
 /**
- * Removes what is older than its table is kept; resolves to how many entries went (a block of clicks is
- * one). It may run at any time, also twice at once, and is best run about once an hour.
+ * Removes entries past their retention; resolves to their number (a block of clicks is one). Safe to run at
+ * any time, also twice at once; best run about once an hour.
  */
 export async function removeExpired(
   store: Store,
@@ -45,7 +45,7 @@ function forDays(days: number, otherwise: string): string {
     : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
 }
 
-/** Previews, which machines that share a store keep in it. */
+/** Previews, which are in the store if machines share it. */
 function previews(isStoreShared: boolean): StoredData {
   return {
     what: 'Previews of fragments: their six fields as accepted.',
@@ -119,7 +119,7 @@ const afterPreviews: readonly StoredData[] = [
   },
 ];
 
-/** Data of requests in embed mode that is stored. */
+/** Stored data of requests in embed mode. */
 function embeddings(inStore: boolean): StoredData {
   const file = 'Until vectors used later take their place.';
   return {
@@ -133,8 +133,8 @@ function embeddings(inStore: boolean): StoredData {
 }
 
 /**
- * Contents of the tables about people, for GET /privacy. `embedCacheStore`: the store keeps vectors, too;
- * `isStoreShared`: and previews.
+ * Contents of the tables with personal data, for GET /privacy. `embedCacheStore`: the store holds vectors,
+ * too; `isStoreShared`: it holds previews.
  */
 export function storedData({
   clicksRetentionDays,

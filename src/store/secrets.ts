@@ -1,7 +1,7 @@
 /**
- * Fingerprints of the master secrets that the store's records depend on, so that a process with other secrets
- * does not start. They stand in one record: of processes that start at once with different secrets, one wins
- * and the others change nothing.
+ * Fingerprints of the master secrets that the store's records depend on: a process with other secrets does
+ * not start. They are in one record: of processes that start at once with different secrets, one wins and the
+ * others change nothing.
  */
 import { parseSecrets, secretFingerprint, secretId, type MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
@@ -42,16 +42,18 @@ export function decodeFingerprints(record: Uint8Array): readonly Fingerprint[] {
 
 const key = Buffer.from('master');
 
-/** Where the master secrets come from. */
+/** Sources of the master secrets. */
 export interface SecretSources {
-  /** Those of the configuration; empty: they lie in the data folder. */
+  /** The configured secrets; empty: they are in the data folder. */
   readonly configured: readonly string[];
   readonly dataFolder: string;
-  /** Makes the first secret where there is none and the store names none; undefined: it is not made. */
+  /** Makes the first secret if there is none and the store names none; undefined: it is not made. */
   readonly randomness: Randomness | undefined;
 }
 
-/** The secrets, checked against the store and registered there; or the sentence that says why not. */
+/**
+ * The secrets, checked against the store and registered there; or a sentence that says why they are refused.
+ */
 export async function openSecrets(store: Store, sources: SecretSources): Promise<SecretsResult> {
   const where = sources.configured.length > 0 ? 'MASTER_SECRET' : secretPath(sources.dataFolder);
   const found = await findSecrets(store, sources, where);
@@ -60,7 +62,7 @@ export async function openSecrets(store: Store, sources: SecretSources): Promise
   return registered.kind === 'registered' ? found : { refused: registered.reason };
 }
 
-/** Where the secrets of a server are: in its configuration, or else in its data folder. */
+/** Places of a server's secrets: its configuration, or else its data folder. */
 interface SecretPlaces {
   readonly masterSecrets: readonly string[];
   readonly dataFolder: string;
@@ -70,8 +72,8 @@ interface SecretPlaces {
 export const fingerprintsKey = recordKey('secrets', key);
 
 /**
- * The secrets that the records of an engine need and that are not at hand, each a sentence that says what to
- * do; none where all is well. Registers and makes nothing.
+ * The secrets that an engine's records need and that are not available, each a sentence that says what to do.
+ * It registers and makes nothing.
  */
 export async function missingSecrets(
   engine: Pick<Engine, 'get'>,
@@ -81,7 +83,7 @@ export async function missingSecrets(
   return 'missing' in found ? found.missing : [];
 }
 
-/** The secrets at hand, of which there may be none, where they are all that a record names. */
+/** The available secrets, which may be none, if they include all that a record names. */
 export function secretsFor(
   named: Uint8Array | undefined,
   { masterSecrets, dataFolder }: SecretPlaces,
@@ -118,7 +120,7 @@ async function findSecrets(store: Store, sources: SecretSources, where: string):
   return { refused: `There is no master secret in ${where}. Start the server once: it makes one.` };
 }
 
-/** Why the secrets at hand do not do; a sentence. */
+/** Why the available secrets are refused; a sentence. */
 export interface SecretsRefused {
   readonly kind: 'refused';
   readonly reason: string;
@@ -128,8 +130,8 @@ export interface SecretsRefused {
 export type Registered = { readonly kind: 'registered' } | SecretsRefused;
 
 /**
- * Checks that every secret which the store names is at hand and registers those that are new. `where` says in
- * which place a missing one would be looked for, such as `MASTER_SECRET` or a path.
+ * Checks that every secret that the store names is available, and registers new ones. `where` names the place
+ * of the secrets in messages, such as `MASTER_SECRET` or a path.
  */
 export async function registerSecrets(
   store: Store,
@@ -146,7 +148,7 @@ export async function registerSecrets(
     if (added.length === 0) return { kind: 'registered' };
     const value = encodeFingerprints([...named, ...added]);
     const outcome = await store.commit([writeOver('secrets', key, reading, value)]);
-    // After a conflict another process has registered some: look again.
+    // After a conflict another process has registered some: check again.
     if (outcome.kind === 'done') return { kind: 'registered' };
   }
 }

@@ -1,4 +1,4 @@
-/** Settings of the store: where it is, and what its tokens and keys are derived from. */
+/** Settings of the store: its location, and the secrets that tokens and keys are derived from. */
 import { dirname, resolve } from 'node:path';
 import { parseSecrets, strengthBits } from '../system/masterSecret.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
@@ -11,13 +11,13 @@ function parseUrl(text: string): Parsed<string> {
   return 'wrong' in parsed ? parsed : { value: parsed.location.url };
 }
 
-/** Bits that a secret must seem to have. */
+/** Least estimated strength of a secret in bits. */
 const leastBits = 128;
 
 function parseMasterSecrets(text: string): Parsed<readonly string[]> {
   if (text === '') return { value: [] };
   const parsed = parseSecrets(text);
-  // The others made tokens and keys already: they have to verify, however weak they are.
+  // The older secrets have made tokens and keys already: these must verify, however weak the secrets are.
   if ('wrong' in parsed || strengthBits(parsed.value[0]) >= leastBits) return parsed;
   return {
     wrong:
@@ -26,9 +26,9 @@ function parseMasterSecrets(text: string): Parsed<readonly string[]> {
   };
 }
 
-/** The store and the secrets that fit it. */
+/** The store and its secrets. */
 export const storeSettings = {
-  /** Where the store is: `lmdb:` and an absolute folder, or a `postgres://` URL. May hold a password. */
+  /** The store's URL: `lmdb:` and an absolute folder, or a `postgres://` URL. May hold a password. */
   storeUrl: {
     name: 'STORE_URL',
     type: engineKinds.map(({ short }) => `\`${short}\``).join(' or '),
@@ -40,7 +40,7 @@ export const storeSettings = {
     parse: parseUrl,
     secret: true,
   },
-  /** The master secrets, the newest first; empty: they lie in a file of the data folder. */
+  /** The master secrets, the newest first; empty: they are in a file of the data folder. */
   masterSecrets: {
     name: 'MASTER_SECRET',
     type: 'secrets of 32 to 256 visible ASCII characters, separated by commas',
@@ -52,7 +52,7 @@ export const storeSettings = {
     parse: parseMasterSecrets,
     secret: true,
   },
-  /** Megabytes of the disk that are kept for what was paid for; 0: none; null: by its size. */
+  /** Megabytes of the disk reserved for paid data; 0: none; null: by its size. */
   diskReserveMb: {
     name: 'DISK_RESERVE',
     type: 'whole number of MB, 0 to 1000000',
@@ -67,13 +67,13 @@ export const storeSettings = {
 
 type StoreValues = ValuesOf<typeof storeSettings>;
 
-/** The folder that holds a store, which a checked URL names; null: machines may share it. */
+/** The folder of a store by its checked URL; null: machines may share it. */
 function folderOf(storeUrl: string): string | null {
   const parsed = parseStoreUrl(storeUrl);
   return 'wrong' in parsed ? null : parsed.location.folder;
 }
 
-/** The folder that holds the store's, and `./data` where machines may share the store. */
+/** The parent folder of the store's folder; `./data` if machines may share the store. */
 export function dataFolderOf(storeUrl: string): string {
   const folder = folderOf(storeUrl);
   return folder === null ? resolve('data') : dirname(folder);

@@ -2,22 +2,22 @@
  * The store's contract, the same for every engine (`docs/store.md` explains it to operators).
  *
  * - **Durability.** A resolved `commit` that says `done` or `conflict`, and every value that a read
- *   returns, is on disk: synced, so that a power cut does not take it back. There is no weaker mode.
+ *   returns, is on disk: synced, so that a power cut does not undo it. There is no weaker mode.
  * - **Atomicity.** A unit takes effect whole or not at all, at one point between call and answer; units are
  *   serializable. No read sees a part of one.
- * - **Unavailability.** A call that cannot be answered throws {@link StoreUnavailable}, which passes through
- *   everything up to an edge: http answers 503, a command reports it, a loop tries again later.
+ * - **Unavailability.** A call that cannot be answered throws {@link StoreUnavailable}, which is caught only
+ *   at an edge: http answers 503, a command reports it, a loop tries again later.
  * - **Retry duty.** None for `done`, `conflict` and `refused`. After `StoreUnavailable` nothing was
- *   acknowledged: the unit took effect whole or not at all. A caller that brought the unit's id may commit
+ *   acknowledged: the unit took effect whole or not at all. A caller that passed the unit's id may commit
  *   the same unit again for up to {@link unitMemoryMs}; it takes effect at most once, and once it has, every
  *   retry gets its first outcome.
  * - **Concurrency.** Any number of calls at once, from any number of processes on any number of machines
- *   that share the engine. Writers never make readers wait. Units of one process that are waiting when a
+ *   that share the engine. Writers never block readers. Units of one process that are pending when a
  *   sync ends share the next one.
  */
 import type { Log, Space } from './spaces.js';
 
-/** Time that a unit's outcome is kept for its retries (ms). */
+/** Time that a unit's outcome is stored for its retries (ms). */
 export const unitMemoryMs = 3_600_000;
 
 /** Largest key in bytes. */
@@ -26,7 +26,7 @@ export const maxKeyBytes = 254;
 /** Largest value in bytes. */
 export const maxValueBytes = 16 * 1024 * 1024;
 
-/** Most bytes that a unit writes and compares with. */
+/** Most bytes that a unit writes and compares. */
 export const maxUnitBytes = 4 * maxValueBytes;
 
 /**
@@ -36,7 +36,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** An answer of the store, or what stands in its place while the store is unavailable. */
+/** An answer of the store, or that of `otherwise` while the store is unavailable. */
 export function whenUnavailable<Value, Other>(
   answer: Promise<Value>,
   otherwise: (failure: StoreUnavailable) => Other,
@@ -53,19 +53,19 @@ export interface Entry {
   readonly value: Uint8Array;
 }
 
-/** An entry of a log. Positions of one log begin at 1 and grow in the order of commits. */
+/** An entry of a log. Positions of a log begin at 1 and grow in commit order. */
 export interface LogEntry {
   readonly position: number;
   readonly value: Uint8Array;
 }
 
-/** Fence of background work: the lease that it is done under, and its fencing number. */
+/** Fence of background work: its lease and fencing number. */
 export interface Fence {
   readonly lease: string;
   readonly token: number;
 }
 
-/** One step of a unit. Steps see what those before them did. */
+/** One step of a unit. Steps see the effects of earlier ones. */
 export type Operation =
   /** Writes a record that must not exist: put-if-absent. */
   | {
@@ -82,11 +82,11 @@ export type Operation =
       readonly from: Uint8Array;
       readonly to: Uint8Array | undefined;
     }
-  /** Writes a record whatever it held. */
+  /** Writes a record, whatever it held. */
   | { readonly kind: 'put'; readonly space: Space; readonly key: Uint8Array; readonly value: Uint8Array }
   /**
-   * Appends to a log; the outcome tells the position. `place`: a record that gets the position too, as a
-   * count of 8 bytes, whatever it held.
+   * Appends to a log; the outcome has the position. `place`: a record that the position is also written to,
+   * as a count of 8 bytes.
    */
   | {
       readonly kind: 'append';
@@ -94,9 +94,7 @@ export type Operation =
       readonly value: Uint8Array;
       readonly place?: { readonly space: Space; readonly key: Uint8Array };
     }
-  /**
-   * Replaces a log entry's value, so that it can be erased; undefined removes it. Its position stays used.
-   */
+  /** Replaces a log entry's value, to erase it; undefined removes it. Its position stays used. */
   | {
       readonly kind: 'amend';
       readonly log: Log;
@@ -104,31 +102,31 @@ export type Operation =
       readonly from: Uint8Array;
       readonly to: Uint8Array | undefined;
     }
-  /** Goes on only while the lease is held under this fencing number. */
+  /** Continues only while the lease is held under this fencing number. */
   | ({ readonly kind: 'fence' } & Fence);
 
 /** Outcome of a unit. */
 export type Outcome =
-  /** It took effect. `positions`: those of its appends, in their order. */
+  /** It took effect. `positions`: those of its appends, in order. */
   | { readonly kind: 'done'; readonly positions: readonly number[] }
-  /** It did nothing: the record of `operations[operation]` was not as demanded; `record` is what it holds. */
+  /** It did nothing: the record of `operations[operation]` did not match; `record` is its value. */
   | { readonly kind: 'conflict'; readonly operation: number; readonly record: Uint8Array | undefined }
   /** It did nothing: the lease of a `fence` is no longer held under that number. */
   | { readonly kind: 'refused'; readonly reason: 'fenced' };
 
 /** A part of a space. Keys in ascending order of their bytes. */
 export interface Range {
-  /** First key; undefined: the space's first. */
+  /** First key; undefined: the start of the space. */
   readonly from?: Uint8Array;
-  /** The key before which the range ends; undefined: the space's end. */
+  /** The key before which the range ends; undefined: the end of the space. */
   readonly to?: Uint8Array;
-  /** At most this number of entries. */
+  /** Most entries. */
   readonly limit: number;
 }
 
 /** A part of a log. */
 export interface LogRange {
-  /** The last position already seen; 0: from the beginning. */
+  /** The last position already read; 0: from the beginning. */
   readonly after: number;
   readonly limit: number;
 }
@@ -136,35 +134,35 @@ export interface LogRange {
 /** The store of every record of Fusegate. */
 export interface Store {
   /**
-   * Commits operations as one unit; the file's head says what the outcome promises. `id`: of
-   * {@link newUnitId}, from a caller that commits the same unit again after an unknown outcome.
+   * Commits operations as one unit; the head of this file says what the outcome guarantees. `id`: from
+   * {@link newUnitId}, by a caller that commits the same unit again after an unknown outcome.
    */
   commit(operations: readonly Operation[], id?: Uint8Array): Promise<Outcome>;
   /** The id of a new unit: 16 bytes. */
   newUnitId(): Uint8Array;
-  /** A record, undefined when there is none. */
+  /** A record; undefined if there is none. */
   get(space: Space, key: Uint8Array): Promise<Uint8Array | undefined>;
   /** A page of a space, from one consistent view. */
   scan(space: Space, range: Range): Promise<readonly Entry[]>;
   /**
-   * A page of a log. Positions are handed out inside the unit that appends, so that a reader who goes on
-   * after the last position it saw misses nothing that commits later.
+   * A page of a log. Positions are assigned inside the unit that appends: a reader that continues after the
+   * last position it saw misses nothing that commits later.
    */
   read(log: Log, range: LogRange): Promise<readonly LogEntry[]>;
-  /** The last position of a log; 0 when it is empty. */
+  /** The last position of a log; 0 if it is empty. */
   last(log: Log): Promise<number>;
   /**
-   * Removes the entries of a log up to a position, at most `limit` of them in one atomic step; returns how
-   * many went, fewer where a lost answer made it try again. May be repeated.
+   * Removes entries of a log up to a position, at most `limit` of them, in one atomic step. Returns their
+   * number, or fewer if a lost answer made it retry. Idempotent.
    */
   trim(log: Log, upTo: number, limit: number): Promise<number>;
   /**
-   * Removes the records of a space whose keys come before a key, at most `limit` of them in one atomic step;
-   * returns how many went, fewer where a lost answer made it try again. May be repeated.
+   * Removes records of a space with keys before a key, at most `limit` of them, in one atomic step. Returns
+   * their number, or fewer if a lost answer made it retry. Idempotent.
    */
   prune(space: Space, before: Uint8Array, limit: number): Promise<number>;
-  /** Writes and syncs a record of its own: whether units can be committed now. */
+  /** Writes and syncs a record of its own, to find out if units can be committed now. */
   probe(): Promise<void>;
-  /** Ends after the units that are under way. */
+  /** Closes the store after the units that are under way. */
   close(): Promise<void>;
 }

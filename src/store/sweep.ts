@@ -1,4 +1,4 @@
-/** Removes what the store no longer needs: outcomes of units that nobody may retry any more. */
+/** Removes what the store no longer needs: outcomes of units that can no longer be retried. */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { oneAtATime } from '../system/shared.js';
@@ -10,31 +10,31 @@ import { firstUnitIdOf } from './unitId.js';
 export interface SweepParts extends LeaseParts {
   readonly store: Pick<Store, 'commit' | 'get' | 'prune'>;
   readonly log: Pick<Log, 'warn' | 'debug'>;
-  /** This process' name among those that share the store. */
+  /** This process' id among those that share the store. */
   readonly holder: string;
-  /** Removes whatever else is older than it is kept; called once a round. Returns how many records went. */
+  /** Removes other records past their retention; called once a round. Returns their number. */
   readonly removeExpired: () => Promise<number>;
 }
 
-/** The sweep, running in whichever process holds its lease. */
+/** The sweep; it runs in whichever process holds its lease. */
 export interface Sweep {
   readonly stop: () => Promise<void>;
 }
 
-/** Largest difference of clocks between machines that share a store (ms): outcomes stay that much longer. */
+/** Greatest clock skew between machines that share a store (ms): outcomes are stored that much longer. */
 const clockDifferenceMs = 600_000;
 
 /** Pause between two sweeps (ms). */
 const periodMs = 30_000;
 
-/** Outcomes removed in one atomic step. */
+/** Most outcomes removed in one atomic step. */
 const stepRecords = 1_000;
 
 const leaseMs = 30_000;
 
 /**
- * Removes every outcome that is older than {@link unitMemoryMs} and the difference of clocks, in small
- * atomic steps; returns how many. `goOn` is asked before each step.
+ * Removes every outcome that is older than {@link unitMemoryMs} plus the clock skew, in small atomic steps;
+ * returns their number. `goOn` is asked before each step.
  */
 export async function sweepUnits(
   { store, clock }: { readonly store: Pick<Store, 'prune'>; readonly clock: Pick<Clock, 'wallMs'> },

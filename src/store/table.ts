@@ -1,19 +1,19 @@
 /**
- * Tables: what a record holds, declared once. The declaration gives the record's type and its codec. On disk
- * a record is one byte of format, then JSON (RFC 8259), its members in the declared order under their names
- * in snake case. Formats are never changed, only added; every one ever written can be read.
+ * Tables: a record's members, declared once. The declaration gives the record's type and its codec. On disk a
+ * record is one byte of format, then JSON (RFC 8259), with members in the declared order under snake-case
+ * names. Formats are never changed, only added; every one ever written can be read.
  */
 
-/** One member of a record: how it reads from JSON, and how it is written. */
+/** One member of a record: how it is read from JSON and written to it. */
 export interface Column<Read, Written = Read> {
-  /** Its JSON in an error: "is not …". */
+  /** The expected JSON, for an error "is not …". */
   readonly expected: string;
-  /** The member's value; undefined where the JSON is not what is expected. */
+  /** The member's value; undefined if the JSON is not as expected. */
   readonly read: (json: unknown) => Read | undefined;
   readonly write: (value: Written) => unknown;
 }
 
-/** The members of a record by their names, in the order in which they are written. */
+/** The members of a record by name, in the order in which they are written. */
 type Columns = Readonly<Record<string, Column<unknown, never>>>;
 
 /** The type of a record with these members. */
@@ -24,7 +24,9 @@ type RecordOf<Members extends Columns> = {
 /** Codec of one kind of record. */
 export interface Table<Value> {
   readonly encode: (value: Value) => Uint8Array;
-  /** @throws Error when the bytes are of no known format: damaged, or written by a later version. */
+  /**
+   * @throws Error if the format is unknown: the bytes are damaged, or a later version wrote them.
+   */
   readonly decode: (bytes: Uint8Array) => Value;
 }
 
@@ -72,7 +74,7 @@ export function orNull<Value>({ expected, read, write }: Column<Value>): Column<
   };
 }
 
-/** One of a closed list. */
+/** One value of a closed list. */
 export function choice<const Choice extends string>(...choices: readonly Choice[]): Column<Choice> {
   return {
     expected: choices.join(' or '),
@@ -84,7 +86,7 @@ export function choice<const Choice extends string>(...choices: readonly Choice[
 /** A row of a member that is a list of rows. */
 export type Row = readonly (string | number | boolean | null)[];
 
-/** A list whose items are written as rows; `read` throws where a row is not one of them. */
+/** A list whose items are written as rows; `read` throws if a row is invalid. */
 export function rows<Item>(
   read: (row: readonly unknown[]) => Item,
   write: (item: Item) => Row,
@@ -96,15 +98,15 @@ export function rows<Item>(
   };
 }
 
-/** Members as a record's JSON has them. */
+/** Members as in a record's JSON. */
 type Json = Readonly<Record<string, unknown>>;
 
-/** Reads and writes the members that one format has. */
+/** Reads and writes the members of one format. */
 interface Format {
   readonly read: (all: Json, into: Record<string, unknown>) => void;
   /** The members' JSON, without the braces. */
   readonly write: (value: Json) => string;
-  /** An object with all its members, to be copied. */
+  /** An object with all its members, for copying. */
   readonly empty: Json;
 }
 
@@ -128,7 +130,8 @@ function formatOf(kind: string, members: Columns): Format {
       }
       return json;
     },
-    // Parsed, as V8 turns an object of many members that are added by computed names into a slow hash table.
+    // Made by JSON.parse: V8 turns an object with many members added by computed names into a slow hash
+    // table.
     empty: JSON.parse(JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, null])))) as Json,
   };
 }
@@ -150,7 +153,7 @@ function unknownFormat(kind: string, record: Uint8Array): Error {
   return new Error(`A ${kind} record of format ${record[0] ?? 0}, which this version does not know`);
 }
 
-/** A table whose records have one format, of the given number. `kind` names them in errors. */
+/** A table with one record format, of the given number. `kind` names the records in errors. */
 export function table<Members extends Columns>(
   kind: string,
   members: Members,
@@ -168,15 +171,15 @@ export function table<Members extends Columns>(
   };
 }
 
-/** Members that a later format adds, and their values in records of an earlier one. */
+/** Members that a later format adds, and their values for records of earlier formats. */
 export interface Widening<Added extends Columns> {
   readonly members: Added;
   readonly without: RecordOf<Added>;
 }
 
 /**
- * A table to whose records formats 2 and 3 add members. A record is written in the first format that holds
- * it, so that the same record has the same bytes, whichever version wrote it.
+ * A table whose formats 2 and 3 add members. A record is written in the first format that can hold it, so
+ * that the same record has the same bytes, whichever version wrote it.
  */
 export function widenedTable<Members extends Columns, Second extends Columns>(
   kind: string,
@@ -225,12 +228,12 @@ export function widenedTable<Members extends Columns, Second extends Columns, Th
 }
 
 /**
- * The format of an erased entry's record, the same in every log: it holds nothing. Its position stays used,
- * so that cursors stay good.
+ * The format of an erased entry's record, the same in every log: it is empty. Its position stays used, so
+ * that cursors stay valid.
  */
 const erasedFormat = 255;
 
-/** A table of a log whose entries may be erased: an erased one is undefined. */
+/** A table of a log whose entries may be erased: an erased one decodes to undefined. */
 export function erasable<Value>({ encode, decode }: Table<Value>): Table<Value | undefined> {
   return {
     encode: (value) => (value === undefined ? bytesOf(erasedFormat, '') : encode(value)),

@@ -1,14 +1,14 @@
-/** Ids of units: 6 bytes of wall time in milliseconds, 10 random ones, so that ids order by their time. */
+/** Ids of units: 6 bytes of wall time in milliseconds, then 10 random bytes, so that ids sort by time. */
 import type { Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';
 
 /** Makes the id of a new unit. */
 export type UnitIds = () => Uint8Array;
 
-/** Bytes of {@link UnitIds}' random part that are drawn at once; drawing costs more than cutting. */
+/** Bytes of {@link UnitIds}' random part drawn at once: one draw costs more than many slices. */
 const drawnBytes = 4096;
 
-/** Makes ids from the machine's time and randomness. */
+/** Makes ids from the machine's clock and randomness. */
 export function unitIds(clock: Pick<Clock, 'wallMs'>, randomness: Randomness): UnitIds {
   let pool: Uint8Array = Buffer.alloc(0);
   return () => {

@@ -1,14 +1,14 @@
-/** Characters that a subject has used in its present month: what the monthly limits count. */
+/** Characters that a subject has used in its current month: monthly limits count these. */
 import { dayMs } from '../system/clock.js';
 import { findRecord, recordsAfter, writeOver } from './entries.js';
 import type { Store } from './store.js';
 import { integer, rows, widenedTable, type ValueOf } from './table.js';
 
-/** Use on one day (UTC). */
+/** Usage of one day (UTC). */
 export interface DayUse {
   /** Days since 1970. */
   readonly day: number;
-  /** Requests that were let pass. */
+  /** Requests that were admitted. */
   readonly requests: number;
   /** Code points charged for them. */
   readonly characters: number;
@@ -26,13 +26,13 @@ function dayOf([day, requests, characters, refused]: readonly unknown[]): DayUse
 const month = {
   /** When its month began (wall time, ms). */
   monthStartMs: integer,
-  /** Code points since. */
+  /** Code points since then. */
   characters: integer,
 };
 
 const byDay = {
   members: {
-    /** The last days with any use, the oldest first. */
+    /** The last days with any usage, the oldest first. */
     days: rows(dayOf, ({ day, requests, characters, refused }) => [day, requests, characters, refused]),
   },
   without: { days: [] },
@@ -43,10 +43,10 @@ const usageTable = widenedTable('usage', month, byDay);
 /** Usage of a subject. */
 export type Usage = ValueOf<typeof usageTable>;
 
-/** Days of use that are kept. */
+/** Days of usage that are retained. */
 const keptDays = 30;
 
-/** The last days of both, those of the same day added up. */
+/** The last days of both; those of the same day are added up. */
 function addedDays(before: readonly DayUse[], more: readonly DayUse[]): readonly DayUse[] {
   const days = new Map(before.map((each) => [each.day, each]));
   for (const { day, requests, characters, refused } of more) {
@@ -61,7 +61,7 @@ function addedDays(before: readonly DayUse[], more: readonly DayUse[]): readonly
   return [...days.values()].sort((left, right) => left.day - right.day).slice(-keptDays);
 }
 
-/** Stored usage of a subject (a digest; no address in the clear). */
+/** Stored usage of a subject, which is a digest: no address is stored in the clear. */
 export function findUsage(store: Pick<Store, 'get'>, subject: Uint8Array): Promise<Usage | undefined> {
   return findRecord(store, 'usage', subject, usageTable.decode);
 }
@@ -69,7 +69,7 @@ export function findUsage(store: Pick<Store, 'get'>, subject: Uint8Array): Promi
 /** Decides whether a record may be made. */
 type MayMake<Refused> = () => Refused | undefined;
 
-/** What is added to the usage of a subject, once, however often it is tried. */
+/** An amount to add to a subject's usage once, however often it is tried. */
 export class Charge<Refused extends 'refused' = never> {
   private readonly id: Uint8Array;
   private mayMake: MayMake<Refused>;
@@ -85,19 +85,23 @@ export class Charge<Refused extends 'refused' = never> {
     this.mayMake = mayMake;
   }
 
-  /** True if a try was sent whose outcome is not known: only another try of this charge counts it once. */
+  /**
+   * True if a try was sent whose outcome is unknown: then only a retry of this same charge counts it once.
+   */
   get isUnsure(): boolean {
     return this.isSent;
   }
 
-  /** As {@link addUsage}. After StoreUnavailable it may be called again, for as long as outcomes are kept. */
+  /**
+   * As {@link addUsage}. After StoreUnavailable it may be called again, for as long as outcomes are stored.
+   */
   async add(): Promise<Usage | Refused> {
     const { store, subject, id } = this;
     for (;;) {
       const from = await store.get('usage', subject);
       const refused = from === undefined ? this.mayMake() : undefined;
       if (refused !== undefined && !this.isSent) return refused;
-      // Whoever may make the record is asked once.
+      // `mayMake` is asked only once.
       this.mayMake = () => undefined;
       const before = from === undefined ? undefined : usageTable.decode(from);
       const total = totalOf(before, this.usage);
@@ -111,7 +115,7 @@ export class Charge<Refused extends 'refused' = never> {
   }
 }
 
-/** Usage of a subject with more of it; the very same where nothing changes. */
+/** Usage of a subject with more added; the same object if nothing changes. */
 function totalOf(before: Usage | undefined, { monthStartMs, characters, days }: Usage): Usage {
   const isLate = before !== undefined && before.monthStartMs > monthStartMs;
   if (isLate && days.length === 0) return before;
@@ -121,9 +125,9 @@ function totalOf(before: Usage | undefined, { monthStartMs, characters, days }: 
 }
 
 /**
- * Adds to what a subject has used in the month that began at `monthStartMs` and returns the month's total. A
- * later month begins at what is added; what comes late for an earlier month counts for its days alone. Where
- * the subject has no record, one is made unless `mayMake` refuses it.
+ * Adds to a subject's usage in the month that began at `monthStartMs` and returns the month's total. A later
+ * month starts at the added amount; a late charge for an earlier month counts for its days alone. A subject
+ * without a record gets one unless `mayMake` refuses it.
  */
 export function addUsage<Refused extends 'refused' = never>(
   store: Store,
@@ -134,10 +138,10 @@ export function addUsage<Refused extends 'refused' = never>(
   return new Charge(store, subject, usage, mayMake).add();
 }
 
-/** Retention of a month's usage after its start (ms): until it can no longer count, and as long again. */
+/** Retention of a month's usage after its start (ms): the time in which it counts, and as long again. */
 const keptMs = 60 * dayMs;
 
-/** Removes the usage of months that are long over; returns how many records went. */
+/** Removes the usage of months that are long over; returns the number of records. */
 export async function removeOldUsage(store: Store, nowMs: number): Promise<number> {
   let removed = 0;
   for await (const { key, value } of recordsAfter(store, 'usage')) {

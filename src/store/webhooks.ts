@@ -1,6 +1,7 @@
 /**
- * Webhooks: where events are sent to, how far each has read the logs of events, and what it has not yet
- * taken. The logs of events are the outbox: an event is in one of them once what it tells is stored.
+ * Webhooks: the target of events, the position that each has reached in the logs of events, and its
+ * unfinished deliveries. The logs of events are the outbox: an event is in one of them once its change is
+ * stored.
  */
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
 import type { Fence, Operation, Store } from './store.js';
@@ -9,18 +10,18 @@ import { choice, integer, orNull, rows, table, text, type ValueOf } from './tabl
 /** Logs whose entries are events. */
 export const eventLogs = ['events', 'leads', 'interests'] as const;
 
-/** One of them. */
+/** Name of such a log. */
 export type EventLog = (typeof eventLogs)[number];
 
 const webhookTable = table('webhook', {
   id: text,
   url: text,
-  /** Types of the events that it gets; none: all. */
+  /** Types of the events that it gets; empty: all. */
   types: rows(
     ([type]) => String(type),
     (type) => [type],
   ),
-  /** Stopped ones get nothing any more. */
+  /** A stopped webhook gets no more events. */
   status: choice('active', 'stopped'),
   /** Why it was stopped; null while active. */
   reason: orNull(text),
@@ -29,27 +30,27 @@ const webhookTable = table('webhook', {
   secretId: text,
 });
 
-/** A webhook as it is stored. */
+/** A webhook as stored. */
 export type Webhook = ValueOf<typeof webhookTable>;
 
 /** The last position of each log that a webhook has read. */
 const placeTable = table('webhook place', { events: integer, leads: integer, interests: integer });
 
-/** Its value. */
+/** A record of these positions. */
 export type Place = ValueOf<typeof placeTable>;
 
 const deliveryTable = table('webhook delivery', {
   log: choice(...eventLogs),
   position: integer,
-  /** The order, the key, the lead or the interest: deliveries about one are made in order. */
+  /** The order, the key, the lead or the interest: deliveries about the same object are made in order. */
   object: text,
-  /** Attempts that failed. */
+  /** Failed attempts. */
   attempts: integer,
-  /** The time of the next attempt. */
+  /** Time of the next attempt. */
   nextAtMs: integer,
 });
 
-/** A delivery that waits for its next attempt. */
+/** A delivery that awaits its next attempt. */
 export type Delivery = ValueOf<typeof deliveryTable>;
 
 const separator = '/';
@@ -65,13 +66,13 @@ export async function allWebhooks(store: Store): Promise<readonly Webhook[]> {
   return found;
 }
 
-/** The webhook of an id. */
+/** The webhook with this id. */
 export async function findWebhook(store: Store, id: string): Promise<Webhook | undefined> {
   if (id === '' || Buffer.byteLength(id) > 64) return undefined;
   return findRecord(store, 'webhooks', Buffer.from(id), webhookTable.decode);
 }
 
-/** Keeps a new webhook, which gets the events after this moment; durable when it resolves. */
+/** Stores a new webhook, which gets the events after this moment; durable when it resolves. */
 export async function addWebhook(store: Store, webhook: Webhook): Promise<void> {
   const [events, leads, interests] = await Promise.all(eventLogs.map((log) => store.last(log)));
   if (events === undefined || leads === undefined || interests === undefined)
@@ -84,7 +85,7 @@ export async function addWebhook(store: Store, webhook: Webhook): Promise<void> 
   if (outcome.kind !== 'done') throw new Error(`A new webhook came to ${outcome.kind}`);
 }
 
-/** Removes a webhook and what it has not taken; false where there is none. */
+/** Removes a webhook and its pending deliveries; false if there is none. */
 export async function removeWebhook(store: Store, id: string): Promise<boolean> {
   for (;;) {
     const webhook = await findWebhook(store, id);
@@ -97,7 +98,7 @@ export async function removeWebhook(store: Store, id: string): Promise<boolean> 
     if (place === undefined) continue;
     const outcome = await store.commit([
       { kind: 'replace', space: 'webhooks', key, from: webhookTable.encode(webhook), to: undefined },
-      // Whoever delivers at this moment finds its place gone, and writes nothing.
+      // A concurrent delivery finds its position gone, and writes nothing.
       { kind: 'replace', space: 'webhookPlaces', key, from: place, to: undefined },
       ...waiting.map((each) => changeDelivery(id, each, undefined)),
     ]);
@@ -105,7 +106,7 @@ export async function removeWebhook(store: Store, id: string): Promise<boolean> 
   }
 }
 
-/** The deliveries of a webhook that wait, in the order of their logs. */
+/** The pending deliveries of a webhook, in the order of their logs. */
 export async function waitingDeliveries(store: Store, webhookId: string): Promise<readonly Delivery[]> {
   const found: Delivery[] = [];
   const prefix = Buffer.from(`${webhookId}${separator}`);
@@ -115,7 +116,7 @@ export async function waitingDeliveries(store: Store, webhookId: string): Promis
   return found;
 }
 
-/** The place of a webhook; undefined: it was removed. */
+/** The position of a webhook; undefined: it was removed. */
 export function placeOf(store: Store, webhookId: string): Promise<Place | undefined> {
   return findRecord(store, 'webhookPlaces', Buffer.from(webhookId), placeTable.decode);
 }
@@ -124,7 +125,7 @@ function fenced(fence: Fence): Operation {
   return { kind: 'fence', ...fence };
 }
 
-/** The operation that changes a waiting delivery, or ends it. */
+/** The operation that changes a pending delivery, or ends it. */
 function changeDelivery(webhookId: string, from: Delivery, to: Delivery | undefined): Operation {
   const key = deliveryKey(webhookId, from);
   const next = to === undefined ? undefined : deliveryTable.encode(to);
@@ -132,8 +133,8 @@ function changeDelivery(webhookId: string, from: Delivery, to: Delivery | undefi
 }
 
 /**
- * Moves a webhook's place on, and keeps what it has not taken up to there. False: it was removed, or another
- * holds the lease; nothing was written.
+ * Advances a webhook's position, and stores the deliveries up to there that failed. False: it was removed, or
+ * another process holds the lease; nothing was written.
  */
 export async function movePlace(
   store: Store,
@@ -158,7 +159,7 @@ export async function movePlace(
   return outcome.kind === 'done';
 }
 
-/** Writes what became of a delivery that waited; undefined: it is over. False as for {@link movePlace}. */
+/** Writes the outcome of a pending delivery; undefined: it is finished. False as for {@link movePlace}. */
 export async function settleDelivery(
   store: Store,
   fence: Fence,
@@ -170,7 +171,10 @@ export async function settleDelivery(
   return outcome.kind === 'done';
 }
 
-/** Stops a webhook for a reason. False: it was changed or removed meanwhile, or another holds the lease. */
+/**
+ * Stops a webhook for a reason. False: it was changed or removed meanwhile, or another process holds the
+ * lease.
+ */
 export async function stopWebhook(
   store: Store,
   fence: Fence,
