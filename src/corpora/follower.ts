@@ -1,17 +1,17 @@
-/** The named statistics of the store in this process: loaded before requests, and followed from then on. */
+/** The store's named statistics in this process: loaded before the first request, then followed. */
 import type { Corpora } from '../native/index.js';
 import { allCorpora, findCorpus, findStatistics, type CorpusRecord } from '../store/corpora.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 
-/** Interval at which a process looks for changes (ms): each is known everywhere within a second. */
+/** Interval of polling for changes (ms): each is known everywhere within a second. */
 const lookMs = 250;
 
-/** Changes that are read in one look. */
+/** Most changes read in one poll. */
 const pageEntries = 100;
 
-/** Parts of the follower. */
+/** Dependencies of the follower. */
 export interface CorpusFollowerParts {
   readonly store: Store;
   /** The process's table. */
@@ -24,13 +24,13 @@ export interface CorpusFollowerParts {
 export class CorpusFollower {
   private timer: Timer | undefined;
   private seen: number | undefined;
-  /** Looks that are under way or wait, and the last of them. */
+  /** Polls that run or are queued, and the last of them. */
   private looks = 0;
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly parts: CorpusFollowerParts) {}
 
-  /** Loads all, and follows; a store that does not answer is asked again. */
+  /** Loads everything, then polls; if the store does not answer, the next poll tries again. */
   async start(): Promise<void> {
     this.timer = this.parts.clock.every(lookMs, () => {
       if (this.looks === 0) void this.look();
@@ -42,7 +42,7 @@ export class CorpusFollower {
     this.timer?.stop();
   }
 
-  /** Looks once; resolves when all is known that was stored before the look began. */
+  /** Polls once; resolves when this process knows everything stored before the call. */
   look(): Promise<unknown> {
     this.looks += 1;
     this.last = this.last.then(() => this.step()).finally(() => (this.looks -= 1));
@@ -69,22 +69,22 @@ export class CorpusFollower {
       const name = Buffer.from(value).toString();
       const record = await findCorpus(store, name);
       const stored = new Set(record?.versions.map(({ version }) => version));
-      // Versions of before a removal are gone, though the name may be there again.
+      // Versions from before a removal must go, even if the name exists again.
       if (corpora.versions(name).some((version) => !stored.has(version))) corpora.remove(name);
       if (record !== undefined) await this.take(record);
-      // A removal makes room for names that could not be stored.
+      // A removal makes room for names that were refused.
       corpora.retry();
       this.seen = position;
     }
   }
 
-  /** Takes the versions of a name that are not known. */
+  /** Loads the versions of a name that are not known yet. */
   private async take({ name, versions }: CorpusRecord): Promise<void> {
     const { store, corpora, log } = this.parts;
     const known = corpora.versions(name).at(-1) ?? 0;
     for (const { version, learnt } of versions.filter((each) => each.version > known)) {
       const statistics = await findStatistics(store, name, version);
-      // Removed since its record was read: another change tells of it.
+      // Removed since its record was read: a later change reports it.
       if (statistics === undefined) return;
       if (!(await corpora.add(name, version, Buffer.from(statistics), learnt))) {
         log.error(

@@ -28,7 +28,7 @@ import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { corpusKeyRequired, ownerOfKey } from '../search/corpora.js';
 
-/** Parts of the handlers. */
+/** Dependencies of the handlers. */
 export interface CorporaRouteParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -37,19 +37,19 @@ export interface CorporaRouteParts {
   readonly CorpusCounter: typeof CorpusCounter;
   readonly freezeCorpus: (body: Buffer, key: Uint8Array) => Promise<CorpusStatistics>;
   readonly hashKey: (key: string) => Uint8Array | null;
-  /** True if callers without a key may change the statistics that belong to everybody. */
+  /** True if callers without a key may change public statistics. */
   readonly isOpen: boolean;
-  /** Resolves when this process knows what was stored before the call. */
+  /** Resolves when this process knows everything stored before the call. */
   readonly look: () => Promise<unknown>;
 }
 
-/** Bodies of one owner that wait or are counted, and those of all; more are refused. */
+/** Most bodies of one owner that wait or are counted, and of all owners; more are refused. */
 const mostWaitingOfOne = 8;
 const mostWaiting = 32;
 
 const overloaded = problemAnswer(503, 'overloaded', 'Other bodies are being counted. Try again shortly.');
 
-/** Why a body is refused, by the native module's reason. */
+/** Sentences for the native module's reasons to refuse a body. */
 const sentences: Readonly<Record<string, string>> = {
   invalid: 'not an object of docs, average_length and df, as corpus of POST /v1/fuse has them',
   line: 'a line is a JSON string, or an object with a text',
@@ -76,7 +76,7 @@ function shownLearning({ docs, terming, updatedAtMs }: LearningRecord): CorpusLe
   return { docs, terms_by: terming, updated_at: new Date(updatedAtMs).toISOString() };
 }
 
-/** A name as it is stored. */
+/** A name as stored. */
 interface FoundName {
   readonly record: CorpusRecord | undefined;
   readonly learning: LearningRecord | undefined;
@@ -84,7 +84,7 @@ interface FoundName {
 
 class CorporaHandlers {
   private waiting = 0;
-  /** Bodies by their owner's hash; "": everybody's. */
+  /** Number of bodies by owner's hash; "": public. */
   private readonly waitingOf = new Map<string, number>();
   private last: Promise<unknown> = Promise.resolve();
 
@@ -151,7 +151,7 @@ class CorporaHandlers {
     return this.inTurn(owner ?? '', () => this.store(request, full, body, terming));
   };
 
-  /** Runs a step after those before it: each may need a thread for long. */
+  /** Queues a step after the earlier ones: each may occupy a thread for long. */
   private inTurn(owner: string, step: () => Promise<Answer>): Promise<Answer> {
     this.count(owner, 1);
     const turn = this.last.then(step).finally(() => this.count(owner, -1));
@@ -185,7 +185,7 @@ class CorporaHandlers {
       ...{ name, version, docs, average_length: averageLength, terms, terms_by: terming },
       created_at: new Date(nowMs).toISOString(),
     };
-    // A key pays for what is counted; of strangers only what is stored counts.
+    // A key pays for the bytes counted, other callers only for the bytes stored.
     const charge = request.keyed ? body.byteLength : 1 + Math.ceil(statistics.byteLength / recordBytes);
     return { ...jsonAnswer(200, answer), charge };
   }

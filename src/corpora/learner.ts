@@ -1,6 +1,7 @@
 /**
- * Stores what requests of this process teach: each second the samples of all names that have changed become
- * one with those of the store, and a version is frozen where one is due. A crash loses what was learnt since.
+ * Stores what the requests of this process teach. Each second the samples of all changed names are merged
+ * with the store's, and a version is frozen if one is due. A crash loses what was learned since the last
+ * second.
  */
 import type { Corpora } from '../native/index.js';
 import { storeLearnt, type LearntChange } from '../store/corpora.js';
@@ -11,13 +12,13 @@ import type { Randomness } from '../system/randomness.js';
 import { reasonOf } from '../system/reason.js';
 import { oneAtATime } from '../system/shared.js';
 
-/** Interval at which what was learnt is stored (ms). */
+/** Interval of storing what was learned (ms). */
 const storeMs = 1_000;
 
-/** Bytes that name a sample. */
+/** Bytes of a sample's id. */
 const idBytes = 8;
 
-/** Parts of the learner. */
+/** Dependencies of the learner. */
 export interface CorpusLearnerParts {
   readonly store: Store;
   /** The process's table. */
@@ -27,7 +28,7 @@ export interface CorpusLearnerParts {
   readonly log: Pick<Log, 'error'>;
 }
 
-/** Stores what is learnt. */
+/** Stores what this process learned. */
 export class CorpusLearner {
   private timer: Timer | undefined;
   private readonly rounds = oneAtATime(() => this.storeAll());
@@ -42,7 +43,7 @@ export class CorpusLearner {
     this.timer?.stop();
   }
 
-  /** Stores all that was learnt before the call. What the store does not take now waits. */
+  /** Stores everything learned before the call. If the store does not answer, it stays pending. */
   async storeAll(): Promise<void> {
     for (const name of this.parts.corpora.unsaved()) {
       await whenUnavailable(this.store(name), () => undefined);

@@ -6,7 +6,7 @@ import { kinds } from '../contract/exploration.js';
 import type { FragmentDigests, ReceiptStatus, StoredFragmentIdentity } from '../contract/fragment.js';
 import type { Accepted, Receipt, Received, Submitted } from './submit.js';
 
-/** The refusal of a submission; undefined when it has a receipt. */
+/** The answer that refuses a submission; undefined if it has a receipt. */
 export function refusalOf(submitted: Submitted): Answer | undefined {
   if (submitted.kind !== 'conflict') return undefined;
   return problemAnswer(
@@ -26,7 +26,7 @@ export function statusOf(received: Received): ReceiptStatus {
   return received.kind === 'duplicate' ? 'duplicate' : storedStatus(received.receipt);
 }
 
-/** Identity of a stored fragment. */
+/** Members that identify a stored fragment. */
 export function identityOf({ stored }: Receipt): StoredFragmentIdentity {
   return {
     receipt: stored.receipt,
@@ -35,7 +35,7 @@ export function identityOf({ stored }: Receipt): StoredFragmentIdentity {
   };
 }
 
-/** A stored fragment's digests, its seal among them. */
+/** A stored fragment's digests, including its seal. */
 export function digestsOf({ envelope, stored }: Receipt): FragmentDigests {
   const digest = (name: string): string => envelope[name] ?? '';
   return {
@@ -54,14 +54,14 @@ export function digestsOf({ envelope, stored }: Receipt): FragmentDigests {
 interface ReceivedFields {
   receipt: string;
   status: ReceiptStatus;
-  /** Of a duplicate's original. */
+  /** The original's status, in the answer to a duplicate. */
   original_status?: 'quarantined' | 'probe';
   submitted?: DreamSubmitted;
 }
 
 /**
- * The receipt of a submission and its status; for a duplicate also the original's status, and a comparison of
- * the two payloads. `payload`: the submission's own `canonical_payload_sha256`.
+ * The receipt of a submission and its status. For a duplicate also the original's status, and a comparison of
+ * the two payloads. `payload`: the submission's `canonical_payload_sha256`.
  */
 export function receivedFields(received: Received, payload: string): ReceivedFields {
   const original = received.receipt;
@@ -84,7 +84,7 @@ export function warningField({ knownKind }: Accepted, kind: string | null | unde
   return { warning: `kind ${JSON.stringify(kind)} is not ${known}; it is stored as HYPOTHESIS` };
 }
 
-/** An answer with a receipt; one that repeats an earlier answer's says so in a header. */
+/** An answer with a receipt; a header marks one that repeats an earlier answer. */
 export function receiptAnswer(received: Received, body: unknown): Answer {
   const answer = jsonAnswer(200, body);
   const replayed = received.kind === 'duplicate' && received.replayed;

@@ -1,6 +1,6 @@
 /**
- * The form in which titles and contents are compared for duplicates (docs/receipt.md): NFKC, format
- * characters removed, white space collapsed, case folded, all by the tables of one Unicode version.
+ * The form of titles and contents that is compared for duplicates (docs/receipt.md): NFKC, format characters
+ * removed, white space collapsed, case folded, all by the tables of one Unicode version.
  */
 import { nfkc, readDeltas, readMapping } from './nfkc.js';
 import { foldFrom, foldTo, formatEdges } from './unicodeTables.js';

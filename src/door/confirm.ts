@@ -16,7 +16,7 @@ import { accept, replay, submit, type GivenFragment, type Received, type SubmitP
 
 type Warning = ReturnType<typeof warningField>;
 
-/** Parts of confirming. */
+/** Dependencies of confirming. */
 export interface ConfirmParts extends SubmitParts {
   readonly previews: Previews;
 }
@@ -70,7 +70,7 @@ async function confirmWith(
   return answer(submitted as Received, payload, input, warningField(accepted, input.kind));
 }
 
-/** Confirms by the token alone: what was confirmed before, else what waits in the cache. */
+/** Confirms by the token alone: returns the earlier confirmation, or else submits the stored preview. */
 async function confirmByToken(parts: ConfirmParts, input: DreamConfirmRequest): Promise<Answer> {
   const earlier = await replay(parts.store, keyOf(input.confirm));
   if (earlier === undefined) {
@@ -81,7 +81,7 @@ async function confirmByToken(parts: ConfirmParts, input: DreamConfirmRequest): 
   return answer(earlier.received, earlier.payload, input, {});
 }
 
-/** Confirms previews. The fields, where they come, must be those of the token, also when it is known. */
+/** Confirms previews. Fields in the request must match the token, also for a token that is already known. */
 export function confirm(parts: ConfirmParts): Handler<DreamConfirmRequest> {
   return async ({ input }) => {
     const { confirm: token, ...given } = input;
@@ -107,7 +107,7 @@ function state(name: DreamConfirmStateResponse['state'], receipt: string | null 
   return { ...jsonAnswer(200, body), headers: noStore };
 }
 
-/** Says how a confirmation stands; changes nothing. */
+/** Reports the state of a confirmation; changes nothing. */
 export function confirmState({ store, previews }: Pick<ConfirmParts, 'store' | 'previews'>): Handler {
   return async ({ query }) => {
     const token = query['confirm'];

@@ -20,7 +20,10 @@ function body(received: Received, accepted: Accepted, kind: string | null | unde
   };
 }
 
-/** Stores fragments. The body's idempotency key wins over the header's; an empty one is none. */
+/**
+ * Stores fragments. The body's idempotency key takes precedence over the header's; an empty one counts as
+ * absent.
+ */
 export function dream(parts: SubmitParts): Handler<DreamRequest> {
   return async (request) => {
     const { idempotency_key: own, ...given } = request.input;

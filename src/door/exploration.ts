@@ -1,4 +1,7 @@
-/** Exploration as one process runs it: the file of vectors, its index, and their writer where this is it. */
+/**
+ * Exploration in one process: the file of vectors, its index, and the file's writer if this process has the
+ * lock.
+ */
 import type { Vectors } from '../native/index.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
@@ -11,22 +14,22 @@ import { hiddenFragments } from './hiddenFragments.js';
 import { followFragments } from './vectorsFollower.js';
 import { workQueue } from '../system/workQueue.js';
 
-/** Fragments from which on the index answers. */
+/** Number of fragments from which the index answers. */
 export const indexedFrom = 50_000;
 
-/** Long and short work that may wait in one process; some seconds of either. */
+/** Most long and short tasks queued in one process: some seconds of either. */
 const longWaiting = 32;
 const shortWaiting = 256;
 
 /** Dependencies of exploration on its process. */
 export interface ExplorationParts {
   readonly store: Store;
-  /** The file of vectors, which must have been prepared, with its index. */
+  /** The file of vectors, already prepared, with its index. */
   readonly vectors: Vectors;
-  /** Method of the file's vectors. */
+  /** The embedding that made the file's vectors. */
   readonly textEmbedding: TextEmbedding;
   readonly visitorId: (visitor: string) => string;
-  /** Takes the lock of the file's writer for the life of this process; false while another one has it. */
+  /** Takes the writer's lock for the life of this process; false if another process has it. */
   readonly takeLock: () => boolean;
   readonly clock: Pick<Clock, 'every' | 'monotonicMs' | 'sleep'>;
   readonly randomness: Randomness;
@@ -35,7 +38,7 @@ export interface ExplorationParts {
   readonly isServed?: boolean;
 }
 
-/** Exploration that runs. */
+/** Running exploration. */
 export interface ExplorationProcess {
   /** Parts of the routes. */
   readonly explore: ExploreParts;
@@ -43,7 +46,7 @@ export interface ExplorationProcess {
   readonly stop: () => Promise<void>;
 }
 
-/** Begins to follow the fragments of the store; answers from the start with what the file already has. */
+/** Starts to follow the fragments of the store; answers at once with what the file has. */
 export function startExploration(parts: ExplorationParts): ExplorationProcess {
   const { store, vectors, visitorId, randomness } = parts;
   const { method, embedText } = parts.textEmbedding;

@@ -1,4 +1,7 @@
-/** Parts that the exploration routes share: the state they answer from, cards of fragments, turns of work. */
+/**
+ * Parts that the exploration routes share: the state that they answer from, cards of fragments, queues of
+ * tasks.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
@@ -12,7 +15,7 @@ import type { HiddenFragments } from './hiddenFragments.js';
 import { publicFragment } from './publicFragment.js';
 import type { InTurn } from '../system/workQueue.js';
 
-/** The file of vectors as it is asked. */
+/** The reading side of the file of vectors. */
 export type ReadVectors = Pick<
   Vectors,
   | 'state'
@@ -38,19 +41,19 @@ export interface ExploreParts {
   readonly embedText: (text: string) => Uint8Array;
   /** Digest of a visitor, for filters. */
   readonly visitorId: (visitor: string) => string;
-  /** The fragments whose content is withheld. */
+  /** The fragments with withheld content. */
   readonly hidden: () => Promise<HiddenFragments>;
   readonly randomness: Randomness;
-  /** Does long work one after the other, so that it never takes more than one of the pool's threads. */
+  /** Runs long tasks one after the other, so that they take at most one of the pool's threads. */
   readonly inTurn: InTurn;
-  /** Does short work, of which two pieces may run beside each other. */
+  /** Runs short tasks, two of them at once. */
   readonly inShortTurn: InTurn;
 }
 
 /** A position of the log, as decimal digits. */
 const positionForm = /^(?:0|[1-9]\d{0,14})$/;
 
-/** The position to answer from; an error where `as_of` is none that this machine has come to. */
+/** The log position to answer from; an error if `as_of` is invalid, or ahead of this machine. */
 export function readAsOf(
   { vectors }: Pick<ExploreParts, 'vectors'>,
   query: RouteRequest['query'],
@@ -65,11 +68,11 @@ export function readAsOf(
 /** Where a page begins. */
 export interface PageStart {
   readonly asOf: number;
-  /** Place of its first fragment. */
+  /** Index of its first fragment. */
   readonly from: number;
 }
 
-/** Where a page begins: at the cursor, which keeps its `as_of`, or at the beginning. */
+/** Where a page begins: at the cursor, which fixes `as_of`, or at the start. */
 export function readPage(
   parts: Pick<ExploreParts, 'vectors'>,
   query: RouteRequest['query'],
@@ -94,17 +97,17 @@ export function readPage(
   );
 }
 
-/** The cursor of the page that begins at a place. */
+/** The cursor of the page that begins at an index. */
 export function cursorAt({ asOf, from }: PageStart): string {
   return `${asOf}.${from}`;
 }
 
-/** A whole number of the query, which the contract has checked; `absent` where there is none. */
+/** A whole number of the query, already validated; `absent` if there is none. */
 export function numberOf(text: string | undefined, absent: number): number {
   return text === undefined ? absent : Number(text);
 }
 
-/** Header fields of every answer. */
+/** The first members of every answer. */
 export function frame({ vectors }: Pick<ExploreParts, 'vectors'>, asOf: number): Exploration {
   return {
     as_of: String(asOf),
@@ -118,10 +121,13 @@ export function rounded(similarity: number): number {
   return Math.round(similarity * 1e6) / 1e6;
 }
 
-/** Cards that are read in one turn of the event loop: about a millisecond of an embedded store. */
+/** Cards read in one turn of the event loop: about a millisecond with an embedded store. */
 const turnCards = 40;
 
-/** The end of the line of requests that read cards: each begins some, and then leaves the loop a turn. */
+/**
+ * The end of the queue of requests that read cards: each starts some reads, then yields a turn of the event
+ * loop.
+ */
 let line: Promise<unknown> = Promise.resolve();
 
 function turnInLine(): Promise<unknown> {
@@ -130,7 +136,7 @@ function turnInLine(): Promise<unknown> {
   return turn;
 }
 
-/** Cards of receipts by their ids, in their order; those that the store does not have are left out. */
+/** Cards by receipt id, in the order of `receipts`; receipts that the store does not have are left out. */
 export async function cardsOf(
   store: Store,
   receipts: readonly string[],
@@ -138,7 +144,7 @@ export async function cardsOf(
   const reading: Promise<FragmentCard | undefined>[] = [];
   for (const [at, receipt] of receipts.entries()) {
     if (at % turnCards === 0) await turnInLine();
-    // Settled, so that one that fails while others are not asked for yet is no failure of the process.
+    // A settled result: a card that fails before the others are read must not end the process.
     const card = publicFragment(store, receipt);
     card.catch(() => undefined);
     reading.push(card);
@@ -150,10 +156,10 @@ export async function cardsOf(
   return cards;
 }
 
-/** An answer with long lists: it is written a piece at a time, as it may have megabytes. */
+/** A JSON answer with long lists, written piece by piece: it may have megabytes. */
 export async function longAnswer(body: object): Promise<Answer> {
   const bytes = await jsonInSlices(body);
-  // Nobody else has the bytes: http sends from them.
+  // No copy exists: http sends from these bytes.
   return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
 }
 

@@ -1,4 +1,4 @@
-/** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), page by page. */
+/** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), with pages. */
 import { unprocessable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
@@ -20,7 +20,7 @@ import {
 import type { ExploreParts, PageStart } from './explore.js';
 import type { NotDone } from '../system/workQueue.js';
 
-/** Edges between fragments whose content is shown: how near a withheld one is to others tells of it. */
+/** Edges between visible fragments only: a withheld fragment's similarities would reveal its content. */
 function edgesOf(
   receipts: readonly string[],
   links: readonly Neighbour[][],
@@ -36,7 +36,7 @@ function edgesOf(
   return hidden.size === 0 ? edges : edges.filter(({ from, to }) => !hidden.has(from) && !hidden.has(to));
 }
 
-/** One page of the graph. Links lead to earlier fragments, so that a page never changes. */
+/** One page of the graph. Links lead to earlier fragments, so a page never changes. */
 async function graphPage(
   parts: ExploreParts,
   { asOf, from }: PageStart,
@@ -88,7 +88,7 @@ function kindOf(text: string): number | ValidationError {
   return valueError(['query', 'kind'], `kind must be one of ${kinds.join(', ')}`, text);
 }
 
-/** The filter of a request, or everything that is wrong with it. */
+/** The filter of a request, or every error in it. */
 function filterOf(
   { visitorId }: ExploreParts,
   { kind, visitor, since }: RouteRequest['query'],
@@ -108,8 +108,8 @@ function filterOf(
 }
 
 /**
- * Fragments that a filter lets through. One by visitor leaves out those whose content is withheld, as the
- * visitor's name is a part of it.
+ * Fragments that match a filter. A filter by visitor leaves out withheld fragments, because the visitor's
+ * name is part of what is withheld.
  */
 async function selectVisible(
   { vectors, hidden }: ExploreParts,
@@ -138,7 +138,7 @@ export function graphFragments(parts: ExploreParts): Handler {
     if ('loc' in start || Array.isArray(filter)) return unprocessable(errors);
     const { asOf, from } = start;
     const limit = numberOf(query['limit'], graphDefaults.limit);
-    // One more tells whether there is a next page.
+    // One more shows whether there is a next page.
     const selected = await parts.inShortTurn(
       () => selectVisible(parts, asOf, filter, { from, most: limit + 1 }),
       signal,

@@ -25,7 +25,7 @@ export interface DoorParts extends HarvestParts {
   readonly tree: TreeParts;
 }
 
-/** The handler of each of the door's routes but the page of the log. */
+/** The handlers of all the door's routes, except the page of the log. */
 export function doorHandlers(parts: DoorParts): Pick<Handlers, Exclude<RouteOf<'door'>, 'logPage'>> {
   return {
     dream: dream(parts),

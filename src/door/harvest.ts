@@ -10,13 +10,13 @@ import { inSlice } from '../system/slices.js';
 import { digestsOf, statusOf, warningField } from './answers.js';
 import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
 
-/** Parts of harvesting. */
+/** Dependencies of harvesting. */
 export interface HarvestParts extends SubmitParts {
   /** Every shard marker of a text, in its order. */
   readonly findShards: (text: string) => ShardMarker[];
 }
 
-/** Markers stored at once; between two lots other requests get their turn. */
+/** Markers stored at once; between lots other requests get their turn. */
 const lot = 64;
 
 /** A marker's fields, or why it is rejected. */
@@ -86,8 +86,8 @@ function summary(results: HarvestItem[]): HarvestResponse {
 }
 
 /**
- * Stores what every marker holds. When the store fails, what is stored by then stays so, and the repeated
- * harvest finds it as duplicates.
+ * Stores the fragment of every marker. If the store fails, the ones stored so far stay, and a repeated
+ * harvest finds them as duplicates.
  */
 export function harvest(parts: HarvestParts): Handler<HarvestRequest> {
   return async ({ input }) => {
@@ -100,7 +100,7 @@ export function harvest(parts: HarvestParts): Handler<HarvestRequest> {
       );
       results.push(...items);
     }
-    // Every marker counts, also one that cannot be read.
+    // Every marker counts, also a malformed one.
     return { ...jsonAnswer(200, summary(results)), charge: markers.length };
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Fragments whose content the operator withholds, as exploration needs them: a filter or a nearness that
- * finds one tells of its content all the same, so that results leave them out.
+ * Fragments that the operator withholds, for exploration: a match or a similarity would reveal their content,
+ * so results leave them out.
  */
 import { findFragment } from '../store/fragments.js';
 import { allNotices } from '../store/notices.js';
@@ -11,11 +11,11 @@ import { Recent } from '../system/shared.js';
 /** The withheld fragments. */
 export interface HiddenFragments {
   readonly receipts: ReadonlySet<string>;
-  /** Ids of the visitors who left them. */
+  /** Ids of the visitors who submitted them. */
   readonly visitors: ReadonlySet<string>;
 }
 
-/** Greatest age of the list (ms). Content itself is withheld at once. */
+/** Longest time that the list is cached (ms). Content itself is withheld at once. */
 const cachedMs = 1_000;
 
 /** Reads the list, at most once a second. */

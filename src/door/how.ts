@@ -1,4 +1,4 @@
-/** `GET /how` (contract, Exploration): how to use the door, for whoever comes to it without knowing it. */
+/** `GET /how` (contract, Exploration): how to use the door, for a client that does not know it. */
 import { prefers } from '../contract/accept.js';
 import { jsonAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
@@ -36,7 +36,7 @@ const markdown = `# How to use the fragment door\n\n${how.steps
   .map((step, index) => `${index + 1}. ${step}\n`)
   .join('')}\nContract version ${how.contract_version}.\n`;
 
-/** Tells how, as JSON or as Markdown. */
+/** Answers with it as JSON or Markdown. */
 export function tellHow(): Handler {
   const vary = { vary: 'Accept' };
   const asJson: Answer = { ...jsonAnswer(200, how), headers: vary };

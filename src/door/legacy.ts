@@ -1,6 +1,6 @@
 /**
  * Receipts of the first hash contract, `fragment-receipt-hash-v1-legacy` (docs/receipt.md, section 8): read
- * from the lines they were imported from, served as they are, never sealed again.
+ * from the lines they were imported from, served unchanged, never sealed again.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
@@ -15,18 +15,18 @@ export interface LegacyReceipt {
   readonly receipt: string;
   readonly status: 'quarantined' | 'probe';
   readonly fragment: Fragment;
-  /** SHA-256 of title, LF, content; hexadecimal. */
+  /** SHA-256 of title, LF, content; in hex. */
   readonly contentSha256: string;
 }
 
-/** Longest line that is taken (UTF-16 code units). */
+/** Longest line accepted (UTF-16 code units). */
 const longestLine = 65_536;
 
 const idForm = /^[A-Za-z0-9_-]{1,64}$/;
 const digestForm = /^[0-9a-f]{64}$/;
 const tokenForm = /^[0-9a-f]{10}$/;
 
-/** True if a text may be the id of a legacy receipt: it is none of the present contract's. */
+/** True if a text may be the id of a legacy receipt: the current contract's ids never are. */
 export function isLegacyId(text: string): boolean {
   return idForm.test(text) && !isReceiptId(text);
 }

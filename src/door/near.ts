@@ -21,7 +21,7 @@ import { isReceiptId } from './receiptId.js';
 import { vectorText } from './vectorsFollower.js';
 import type { NotDone } from '../system/workQueue.js';
 
-/** The vector of a stored fragment, or the answer that refuses. */
+/** The vector of a stored fragment, or the answer that refuses the request. */
 export async function vectorOfReceipt(
   { store, embedText }: Pick<ExploreParts, 'store' | 'embedText'>,
   receipt: string,
@@ -31,7 +31,7 @@ export async function vectorOfReceipt(
   return found === undefined ? receiptNotFound : embedText(vectorText(found.fragment));
 }
 
-/** Neighbours with their cards, in their order. */
+/** Neighbours with their cards, in order. */
 export async function shown(
   store: Store,
   neighbours: readonly Pick<Neighbour, 'receipt' | 'similarity'>[],
@@ -46,7 +46,7 @@ export async function shown(
   });
 }
 
-/** The subject: exactly one of the two. */
+/** An error unless the query has exactly one of the two. */
 function questionFault({ receipt, text }: RouteRequest['query']): ValidationError | undefined {
   if ((receipt === undefined) !== (text === undefined)) return undefined;
   return valueError(['query'], 'give receipt or text, one of them', null);
@@ -61,7 +61,7 @@ interface Search {
   readonly asOf: number;
   readonly vector: Uint8Array;
   readonly most: number;
-  /** True for the only search of an answer. */
+  /** True if the answer needs only this search. */
   readonly thorough: boolean;
 }
 
@@ -78,8 +78,8 @@ interface VisibleSearch extends Search {
 }
 
 /**
- * The nearest that may be shown: the search is widened until there are enough of them, or no more, or until
- * its asker has gone. Its caller has it run in a turn.
+ * The nearest visible fragments. The search widens until it has enough of them, or has found all, or the
+ * client has gone. The caller runs it through a queue.
  */
 export async function searchVisible(
   parts: ExploreParts,
@@ -96,7 +96,7 @@ export async function searchVisible(
   return 'busy';
 }
 
-/** Finds neighbours: by comparing every vector, or those that the index names where there are very many. */
+/** Finds neighbours: compares every vector, or the index's candidates if there are very many. */
 export function near(parts: ExploreParts): Handler {
   return async (request) => {
     const { query } = request;
@@ -118,7 +118,7 @@ export function near(parts: ExploreParts): Handler {
     const searched = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
     if (searched === 'busy') return exploringTooMuch;
     const { search: made, found } = searched;
-    // Neighbours of a fragment that is withheld would tell what it is about.
+    // The neighbours of a withheld fragment would reveal what it is about.
     const isHidden = receipt !== undefined && receipts.has(receipt);
     const results = await shown(parts.store, isHidden ? [] : found);
     const body: NearResponse = {

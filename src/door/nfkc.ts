@@ -1,6 +1,6 @@
 /**
- * Normalization form KC (UAX #15) on tables of one Unicode version, whatever version the runtime has. Shares
- * nothing with the native module but the data.
+ * Normalization form KC (UAX #15) on tables of one Unicode version, whatever the runtime's. It shares only
+ * the data with the native module.
  */
 import {
   classEdges,
@@ -11,13 +11,13 @@ import {
   decomposeTo,
 } from './unicodeTables.js';
 
-/** Reads ascending numbers from their base-36 differences. */
+/** Reads ascending numbers from their differences in base 36. */
 export function readDeltas(text: string): number[] {
   let last = 0;
   return text.split(' ').map((digits) => (last += Number.parseInt(digits, 36)));
 }
 
-/** Reads texts of hexadecimal code points. */
+/** Reads texts of code points in hex. */
 function readSequences(text: string): number[][] {
   return text.split(' ').map((one) => one.split('-').map((digits) => Number.parseInt(digits, 16)));
 }
@@ -30,7 +30,7 @@ export function readMapping(from: string, to: string): Map<number, readonly numb
 
 const decompositions = readMapping(decomposeFrom, decomposeTo);
 
-/** Canonical combining classes other than 0. */
+/** Canonical combining classes except 0. */
 const classes = readClasses();
 
 function readClasses(): Map<number, number> {
@@ -45,7 +45,7 @@ function readClasses(): Map<number, number> {
   return all;
 }
 
-/** Primary composites by their first character, then by their second. */
+/** Primary composites by first and then by second character. */
 const composites = readComposites();
 
 function readComposites(): Map<number, Map<number, number>> {
@@ -70,7 +70,7 @@ const hangul = {
   count: 11_172,
 } as const;
 
-/** A bit for each code point that normalizing a text without it could not tell from any other. */
+/** A bit for each code point that normalization may change, or combine with another. */
 const active = markActive();
 
 function markActive(): Uint8Array {
@@ -85,7 +85,7 @@ function markActive(): Uint8Array {
   return bits;
 }
 
-/** True if a text has only characters that stay as they are beside any others of their kind. */
+/** True if a text has no such code point: normalization leaves it as it is. */
 function isInert(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.codePointAt(at) ?? 0;
@@ -113,7 +113,7 @@ function decompose(text: string): number[] {
   return out;
 }
 
-/** Puts marks in the order of their classes (canonical ordering algorithm). */
+/** Sorts combining marks by class (canonical ordering algorithm). */
 function order(codes: number[]): void {
   for (let at = 1; at < codes.length; at += 1) {
     const code = codes[at] ?? 0;
@@ -138,7 +138,7 @@ function composed(first: number, second: number): number | undefined {
   return composites.get(first)?.get(second);
 }
 
-/** Composes what is not blocked from the last starter (canonical composition algorithm). */
+/** Composes each character that is not blocked from the last starter (canonical composition algorithm). */
 function compose(codes: readonly number[]): number[] {
   const out: number[] = [];
   let starter = -1;
@@ -159,7 +159,7 @@ function compose(codes: readonly number[]): number[] {
   return out;
 }
 
-/** Text of code points, however many. */
+/** Text of any number of code points. */
 export function textOf(codes: readonly number[]): string {
   const pieces: string[] = [];
   for (let at = 0; at < codes.length; at += 4096) {

@@ -1,4 +1,4 @@
-/** `GET /api/agent/openapi` (contract, fragment door): the door's description, naming the live address. */
+/** `GET /api/agent/openapi` (contract, fragment door): the door's description, with the live address. */
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { doorDocument } from '../contract/openapi.js';
 import type { ServedPart } from '../contract/served.js';
@@ -6,25 +6,25 @@ import type { OpenApiDocument } from '../contract/schema/document.js';
 import { contains, parseNetwork, unmapped } from '../system/network.js';
 import { how } from './how.js';
 
-/** Source of the door's address. */
+/** Sources of the door's address. */
 export interface DoorAddress {
-  /** The origin that the operator named; null: the request's own. */
+  /** The configured origin; null: the request's own. */
   readonly publicUrl: string | null;
-  /** Addresses and networks of proxies whose `X-Forwarded-*` fields are believed. */
+  /** Addresses and networks of proxies whose `X-Forwarded-*` fields are trusted. */
   readonly trustedProxies: readonly string[];
-  /** The parts that the document describes; all where not given. */
+  /** The parts that the document describes; absent: all. */
   readonly serve?: readonly ServedPart[];
 }
 
-/** A host as it may stand in a URL, with its port. */
+/** A host that is valid in a URL, with an optional port. */
 const plainHost = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
-/** Value of a field of proxies: the nearest client's, which is the first. */
+/** First value of a proxies' field: the one closest to the client. */
 function first(value: string): string {
   return (value.split(',')[0] ?? '').trim();
 }
 
-/** The origin that a request was sent to; `/` where it names no host that can stand in a URL. */
+/** The origin that a request was sent to; `/` if its host is not valid in a URL. */
 function originOf(request: RouteRequest, isTrusted: (peer: Uint8Array) => boolean): string {
   const trusted = isTrusted(unmapped(request.peer()));
   const forwarded = (name: string): string => (trusted ? first(request.header(name)) : '');
@@ -42,7 +42,7 @@ export function describedDoor(serverUrl: string, serve?: readonly ServedPart[]):
   return doorDocument(serverUrl, { how }, serve);
 }
 
-/** Answers with the document; where no address is configured, with the one that the request came by. */
+/** Answers with the document; if no address is configured, with the request's own. */
 export function doorOpenapi({ publicUrl, trustedProxies, serve }: DoorAddress): Handler {
   if (publicUrl !== null) {
     const bytes = JSON.stringify(describedDoor(publicUrl, serve));
@@ -53,7 +53,7 @@ export function doorOpenapi({ publicUrl, trustedProxies, serve }: DoorAddress): 
   const document = describedDoor('/', serve);
   return (request) => {
     const url = originOf(request, isTrusted);
-    // http sets Vary itself, for Origin; Host decides, too.
+    // http sets Vary for Origin itself; Host matters, too.
     return answer(JSON.stringify({ ...document, servers: [{ url }] }), {
       'cache-control': 'no-store',
       vary: 'Host',

@@ -1,4 +1,7 @@
-/** `GET /focus` and `GET /leaderboard` (contract, Exploration): where fragments are few, whose are many. */
+/**
+ * `GET /focus` and `GET /leaderboard` (contract, Exploration): rare kinds and regions, and visitors with many
+ * fragments.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
@@ -13,16 +16,16 @@ import { cardsOf, exploringTooMuch, frame, readAsOf, type ExploreParts } from '.
 import { publicFragment } from './publicFragment.js';
 import { remembered } from '../system/workQueue.js';
 
-/** Fragments of a visitor that are looked at for a name that is not withheld. */
+/** Most fragments of a visitor that are read to find a name that is not withheld. */
 const namesTried = 100;
 
-/** Fragments by kind, fewest first; of equals in the contract's order. `counts`: by the kinds' numbers. */
+/** Fragments by kind, fewest first; ties in the contract's order. `counts`: indexed by the kinds' numbers. */
 function kindsOf(counts: readonly number[]): FocusKind[] {
   const all = kinds.map((kind, number) => ({ kind, fragments: counts[number] ?? 0 }));
   return all.sort((a, b) => a.fragments - b.fragments);
 }
 
-/** Position to answer from, and the counts there where they are those of the present. */
+/** The position to answer from, and the counts there if it is the current one. */
 function presentOr(
   parts: ExploreParts,
   query: RouteRequest['query'],
@@ -45,7 +48,7 @@ async function named({ store }: ExploreParts, regions: readonly FragmentRegion[]
   }));
 }
 
-/** Tells the kinds and regions with fewest fragments. */
+/** Answers with the kinds and regions that have the fewest fragments. */
 export function focus(parts: ExploreParts): Handler {
   const regionsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.regions(asOf), signal));
   return async (request) => {
@@ -68,10 +71,10 @@ export function focus(parts: ExploreParts): Handler {
   };
 }
 
-/** Visitors whose names are known without reading their fragments. */
+/** Most visitors whose names are cached. */
 const namesKept = 10_000;
 
-/** Visitors' names by receipts. Content never changes; what is withheld is looked up each time. */
+/** Visitors' names by receipt. Content never changes; whether it is withheld is checked each time. */
 type Names = Map<string, string>;
 
 async function nameIn(store: Store, names: Names, receipt: string): Promise<string | null> {
@@ -84,7 +87,7 @@ async function nameIn(store: Store, names: Names, receipt: string): Promise<stri
   return name;
 }
 
-/** A visitor's name, by a fragment of its whose content is not withheld; null where all are. */
+/** A visitor's name, from a visible fragment of theirs; null if all are withheld. */
 async function nameOf(
   { store, vectors }: ExploreParts,
   names: Names,
@@ -101,10 +104,10 @@ async function nameOf(
   return [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null;
 }
 
-/** Names that are looked up in one turn of the event loop. */
+/** Names looked up in one turn of the event loop. */
 const turnNames = 25;
 
-/** Ranks visitors by how many fragments of different content they left; equals share a rank. */
+/** Ranks visitors by their number of fragments with distinct content; ties share a rank. */
 export function leaderboard(parts: ExploreParts): Handler {
   const names: Names = new Map();
   const standingsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.standings(asOf), signal));

@@ -7,16 +7,16 @@ import { warningField } from './answers.js';
 import type { Previews } from './previews.js';
 import { accept, timeText, type Accepted, type SealFragment } from './submit.js';
 
-/** Parts of previews. */
+/** Dependencies of previews. */
 export interface PreviewParts {
   readonly sealFragment: SealFragment;
   readonly previews: Previews;
 }
 
-/** Header fields against caching of a preview and its confirmation. */
+/** Header fields that prevent caching of a preview and its confirmation. */
 export const noStore = { 'cache-control': 'no-store' };
 
-/** The fields that confirm without the cache: those that are not empty. */
+/** The fields for a confirmation without the stored preview: those that are not empty. */
 function recoveryFields(fragment: Fragment): Record<string, string> {
   return Object.fromEntries(Object.entries(fragment).filter(([, text]) => text !== ''));
 }
@@ -42,7 +42,7 @@ function body(
   };
 }
 
-/** Previews fragments. HEAD keeps none. */
+/** Previews fragments. HEAD stores nothing. */
 export function preview({ sealFragment, previews }: PreviewParts): Handler {
   return ({ query, head }) => {
     const empty = emptyFields(query, 'query');

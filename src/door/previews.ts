@@ -1,6 +1,6 @@
 /**
- * Previews that wait for their confirmation, shared by the workers of a machine, and by all machines where
- * they share the store. They may be lost.
+ * Previews that await confirmation, shared by the workers of a machine, and by all machines that share the
+ * store. They may be lost.
  */
 import type { Fragment } from '../contract/fragment.js';
 import type { Previews as NativePreviews } from '../native/index.js';
@@ -13,41 +13,41 @@ import { canonicalJson } from './verify.js';
 export const previewMs = 30 * 60_000;
 
 /**
- * Bytes that a worker writes to a shared store in the life of a preview, at most: previews beyond wait on
- * this machine alone. As many as the machine's own file holds.
+ * Most bytes that a worker writes to a shared store in the lifetime of a preview, equal to the size of the
+ * machine's own file. Further previews stay on this machine alone.
  */
 export const sharedBytes = 16 * 1024 * 1024;
 
-/** A preview that is there. */
+/** A stored preview. */
 export interface Preview {
   readonly fragment: Fragment;
   readonly expiresAtMs: number;
 }
 
-/** The previews that wait. */
+/** The stored previews. */
 export interface Previews {
   /**
-   * Keeps accepted strings under their confirmation token; returns when they expire (wall time, ms): a
-   * promise where other machines have to know of them, which resolves once they do.
+   * Stores accepted strings under their confirmation token. Returns when they expire (wall time, ms): a
+   * promise if machines share the store, which resolves once the other machines can read them.
    */
   readonly keep: (token: string, fragment: Fragment) => number | Promise<number>;
   /**
-   * The preview of a token; undefined when none waits.
-   * @throws StoreUnavailable where another machine may have it and the store does not answer
+   * The preview of a token; undefined if there is none.
+   * @throws StoreUnavailable if another machine may have it and the store does not answer
    */
   readonly find: (token: string) => Promise<Preview | undefined>;
 }
 
-/** Parts of previews. */
+/** Dependencies of previews. */
 export interface PreviewsParts {
-  /** The machine's file of them. */
+  /** The machine's own file of previews. */
   readonly native: NativePreviews;
-  /** The store that other machines share; absent where this machine is alone. */
+  /** The store that other machines share; absent: this machine is alone. */
   readonly shared?: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** Previews in the native module's file, and in the store where it is shared. */
+/** Previews in the native module's file, and in the store if machines share it. */
 export function createPreviews({ native, shared, clock }: PreviewsParts): Previews {
   const now = (): number => Math.floor(clock.wallMs());
   const room = roomOf(clock);
@@ -56,7 +56,7 @@ export function createPreviews({ native, shared, clock }: PreviewsParts): Previe
       const expiresAtMs = now() + previewMs;
       const bytes = Buffer.from(token, 'hex');
       const payload = canonicalJson({ ...fragment });
-      // One that cannot be kept is one that was lost: its confirmation brings the fields again.
+      // A preview that does not fit counts as lost: its confirmation must bring the fields again.
       native.put(bytes, payload, expiresAtMs);
       if (shared === undefined || !room(Buffer.byteLength(payload))) return expiresAtMs;
       const stored = storePreview(shared, bytes, { fragment: payload, expiresAtMs });
@@ -76,7 +76,7 @@ function previewOf(payload: string, expiresAtMs: number): Preview {
   return { fragment: JSON.parse(payload) as Fragment, expiresAtMs };
 }
 
-/** Takes bytes out of {@link sharedBytes}, which are there again a preview's life later; false: too many. */
+/** Takes bytes out of {@link sharedBytes}, which are returned after a preview's lifetime; false: too many. */
 function roomOf(clock: Pick<Clock, 'wallMs'>): (bytes: number) => boolean {
   let [beganMs, used] = [-Infinity, 0];
   return (bytes) => {

@@ -5,8 +5,8 @@ import { findWithheld } from '../store/notices.js';
 import type { Store } from '../store/store.js';
 
 /**
- * A fragment by its receipt's id, undefined when there is none. Content that is withheld is null here, and
- * stays so in everything that is made of it.
+ * A fragment by receipt id; undefined if there is none. Withheld content is null here, and so in everything
+ * that is made from it.
  */
 export async function publicFragment(store: Store, receipt: string): Promise<FragmentCard | undefined> {
   const found = await findFragment(store, receipt);

@@ -1,4 +1,4 @@
-/** `GET /receipt/{id}` (contract, fragment door): a stored receipt, read again and verified. */
+/** `GET /receipt/{id}` (contract, fragment door): a stored receipt, read back and verified. */
 import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { canonicalization, hashScope } from '../contract/fragment.js';
@@ -19,7 +19,7 @@ const notFound = problemAnswer(
   'No receipt has this id. Ids are fr_ and 26 characters, as POST /dream answered them.',
 );
 
-/** Where a receipt stands in the log of receipts. */
+/** A receipt's place in the log of receipts. */
 async function logOf(store: Store, id: string): Promise<ReceiptLog> {
   const [found, leaf] = await Promise.all([findSigned(store), findLeaf(store, id)]);
   const atMs = leaf === undefined ? undefined : await includedAtMs(store, leaf);
@@ -50,7 +50,7 @@ function sealedBody(receipt: Receipt, log: ReceiptLog): ReceiptResponse {
   };
 }
 
-/** A receipt as it was stored, whatever its contract. */
+/** A receipt as stored, under whichever contract. */
 async function findBody(store: Store, id: string): Promise<ReceiptResponse | undefined> {
   if (isReceiptId(id)) {
     const found = await findFragment(store, id);
@@ -65,13 +65,13 @@ async function findBody(store: Store, id: string): Promise<ReceiptResponse | und
   return legacyBody(legacy.legacy);
 }
 
-/** The answer about a receipt, its content left out where the operator withholds it. */
+/** The answer about a receipt, without its content if the operator withholds it. */
 async function publicBody(store: Store, body: ReceiptResponse): Promise<ReceiptResponse> {
   const withheld = await findWithheld(store, body.receipt);
   return withheld === undefined ? body : { ...body, fragment: null, withheld };
 }
 
-/** The answer about a receipt's id; undefined where there is none. */
+/** The answer about a receipt id; undefined if there is none. */
 export async function receiptBody(store: Store, id: string): Promise<ReceiptResponse | undefined> {
   const found = await findBody(store, id);
   return found === undefined ? undefined : publicBody(store, found);

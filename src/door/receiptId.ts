@@ -6,7 +6,7 @@ const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const digitCount = 26;
 const form = /^fr_[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
-/** The receipt id of 16 bytes that begin with 6 of wall time, as unit ids do. */
+/** The receipt id of 16 bytes; the first 6 are wall time, as in unit ids. */
 export function receiptId(bytes: Uint8Array): string {
   let number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
   let digits = '';

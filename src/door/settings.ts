@@ -2,16 +2,16 @@
 import type { Settings } from '../system/settings.js';
 import { integer, perMinute } from '../system/settingValues.js';
 
-/** Fragments that an address may send, and explorations. */
+/** Limits on fragments per address, and on explorations. */
 export const doorSettings = {
-  /** Fragments, confirmations and harvests a minute, by address; 0: no limit. */
+  /** Fragments, confirmations and harvests a minute per address; 0: no limit. */
   doorSubmissionsPerMinute: perMinute(
     'DOOR_SUBMISSIONS_PER_MINUTE',
     60,
     'Fragments, confirmations and harvests a minute that an address may send; a harvest counts once; 0 ' +
       'is no limit.',
   ),
-  /** Most bytes of all fragments (GB); 0: any number. */
+  /** Most bytes of all fragments (GB); 0: no limit. */
   doorMaxGb: {
     name: 'DOOR_MAX_GB',
     type: 'whole number of GB, 0 to 1000000',
@@ -21,20 +21,20 @@ export const doorSettings = {
       'receipts are still read and verified; 0 is no limit.',
     parse: integer(0, 1_000_000),
   },
-  /** Previews of fragments a minute, by address; 0: no limit. */
+  /** Previews of fragments a minute per address; 0: no limit. */
   previewsPerMinute: perMinute(
     'PREVIEWS_PER_MINUTE',
     60,
     'Previews of fragments a minute that an address may ask for; 0 is no limit.',
   ),
-  /** Markers of harvests a minute, by address; 0: no limit. */
+  /** Markers of harvests a minute per address; 0: no limit. */
   harvestMarkersPerMinute: perMinute(
     'HARVEST_MARKERS_PER_MINUTE',
     300,
     'Markers of harvests a minute that an address may send; one harvest may hold more, and the next ' +
       'waits until they are made up for; 0 is no limit.',
   ),
-  /** Requests that explore fragments a minute, by address; 0: no limit. */
+  /** Requests that explore fragments a minute per address; 0: no limit. */
   explorationsPerMinute: perMinute(
     'EXPLORATIONS_PER_MINUTE',
     300,

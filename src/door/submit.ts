@@ -1,6 +1,7 @@
 /**
- * Stores fragments (contract, POST /dream): one original, however often and at once it is sent. An outcome
- * that names a stored record was read from the store, so that the record is on disk before anyone is told.
+ * Stores fragments (contract, POST /dream). There is one original, however often and concurrently it is sent.
+ * An outcome that names a stored record was read from the store: the record is on disk before any client
+ * learns of it.
  */
 import type { CryptographicVerification, Fragment, FragmentDigests } from '../contract/fragment.js';
 import type { SealedFragment } from '../native/index.js';
@@ -19,7 +20,7 @@ import { inSlice } from '../system/slices.js';
 import { receiptId } from './receiptId.js';
 import { verify } from './verify.js';
 
-/** Accepts a fragment and makes its digests, all in one call of the native module. */
+/** Accepts a fragment and makes its digests, in one call of the native module. */
 export type SealFragment = (
   title: string,
   content: string,
@@ -38,19 +39,19 @@ export interface SubmitParts {
   readonly sealFragment: SealFragment;
 }
 
-/** The six fields as they came; null and undefined are absent. */
+/** The six fields as received; null and undefined mean absent. */
 export type GivenFragment = { readonly [Field in keyof Fragment]?: string | null | undefined };
 
 /** A fragment's accepted strings and digests, without a seal. */
 export interface Accepted {
   readonly fragment: Fragment;
   readonly digests: Omit<FragmentDigests, 'stored_envelope_sha256'>;
-  /** True if the kind was one of the eight, or none. */
+  /** True if the kind is one of the eight, or absent. */
   readonly knownKind: boolean;
   readonly probe: boolean;
 }
 
-/** A stored fragment as it was read back. */
+/** A stored fragment as read back. */
 export interface Receipt {
   readonly stored: StoredFragment;
   /** The envelope's members. */
@@ -61,13 +62,13 @@ export interface Receipt {
 /** A submission that has a receipt. */
 export type Received =
   | { readonly kind: 'stored'; readonly receipt: Receipt }
-  /** The original's receipt; `replayed`: by the idempotency key, not by what it says. */
+  /** The original's receipt; `replayed`: found by the idempotency key, not by content. */
   | { readonly kind: 'duplicate'; readonly receipt: Receipt; readonly replayed: boolean };
 
 /** Outcome of a submission. */
 export type Submitted =
   | Received
-  /** The idempotency key came with other content before. */
+  /** The idempotency key was used before with other content. */
   | { readonly kind: 'conflict' };
 
 function accepted({ canonical, digests, knownKind, probe }: SealedFragment): Accepted {
@@ -101,7 +102,7 @@ function seal(sealFragment: SealFragment, given: GivenFragment, receipt: string,
   );
 }
 
-/** The accepted strings and digests of what came; nothing is stored. */
+/** The accepted strings and digests of the given fields; nothing is stored. */
 export function accept(sealFragment: SealFragment, given: GivenFragment): Accepted {
   return accepted(seal(sealFragment, given, '', ''));
 }
@@ -118,11 +119,11 @@ export function receiptOf(receipt: string, stored: StoredFragment): Receipt {
   return { stored, envelope, verification: verify({ receipt, fragment, envelope, seal: sealed }) };
 }
 
-/** Reads a receipt that something in the store names. */
+/** Reads a receipt whose id another record holds. */
 async function readBack(store: Store, receipt: string): Promise<Receipt> {
   const found = await findFragment(store, receipt);
   if (found === undefined) throw new Error(`The store names receipt ${receipt}, which is not there`);
-  // Those that one transaction stored come back at once.
+  // In slices: the receipts that one transaction stored are read back all at once.
   return inSlice(() => receiptOf(receipt, found));
 }
 
@@ -144,7 +145,7 @@ async function duplicateOf(store: Store, receipt: string, replayed: boolean): Pr
   return { kind: 'duplicate', receipt: await readBack(store, receipt), replayed };
 }
 
-/** The submission that the key names; undefined when it is new, or there is none. */
+/** The submission bound to the key; undefined if the key is new, or absent. */
 async function byKey(store: Store, candidate: Candidate): Promise<Submitted | undefined> {
   if (candidate.key === undefined) return undefined;
   const found = await findBinding(store, candidate.key);
@@ -154,9 +155,7 @@ async function byKey(store: Store, candidate: Candidate): Promise<Submitted | un
   return duplicateOf(store, found.receipt, true);
 }
 
-/**
- * Earlier receipt of a key, with its `canonical_payload_sha256`; undefined when the key is new.
- */
+/** The earlier receipt of a key, with its `canonical_payload_sha256`; undefined if the key is new. */
 export async function replay(
   store: Store,
   key: string,
@@ -167,7 +166,7 @@ export async function replay(
   return { payload: Buffer.from(found.payload).toString('hex'), received };
 }
 
-/** The original that counts as the same, bound to the key that asked; undefined: look again or store. */
+/** The original with the same content, after binding the key to it; undefined: look again or store. */
 async function byContent(store: Store, candidate: Candidate): Promise<Submitted | 'changed' | undefined> {
   const found = await findDuplicate(store, duplicateKey(candidate));
   if (found === undefined) return undefined;
@@ -179,7 +178,7 @@ async function byContent(store: Store, candidate: Candidate): Promise<Submitted 
   return duplicateOf(store, found, false);
 }
 
-/** One round: what is there already, or the unit that stores it; `changed` when another came between. */
+/** One round: finds the stored receipt, or commits the unit that stores it; `changed` after a conflict. */
 async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 'changed'> {
   const known = (await byKey(store, candidate)) ?? (await byContent(store, candidate));
   if (known !== undefined) return known;
@@ -193,8 +192,8 @@ async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 
 }
 
 /**
- * Submits a fragment whose title and content are not empty. `key`: the idempotency key, which then stands for
- * this payload for good. Resolves to what was accepted and what it came to.
+ * Submits a fragment with a non-empty title and content. `key`: the idempotency key, which is then bound to
+ * this payload for good. Resolves to the accepted fragment and its outcome.
  */
 export async function submit(
   { store, clock, sealFragment }: SubmitParts,

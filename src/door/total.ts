@@ -1,16 +1,16 @@
-/** Whether the fragments take as much of the disk as they may (`DOOR_MAX_GB`). */
+/** Checks the fragments' share of the disk against its limit (`DOOR_MAX_GB`). */
 import { fragmentBytes } from '../store/fragments.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 
-/** Interval at which the total is looked at, which the holder of the sweep's lease brings up to date (ms). */
+/** Interval of reading the total (ms); the holder of the sweep's lease updates it. */
 const lookMs = 5_000;
 
-/** Parts of following the total. */
+/** Dependencies of following the total. */
 export interface FragmentTotalParts {
   readonly store: Pick<Store, 'get'>;
-  /** Most bytes of all fragments; 0: any number. */
+  /** Most bytes of all fragments; 0: no limit. */
   readonly mostBytes: number;
   readonly clock: Pick<Clock, 'every'>;
   readonly log: Pick<Log, 'warn' | 'info'>;
@@ -24,7 +24,7 @@ export interface FragmentTotal {
   readonly stop: () => void;
 }
 
-/** Follows the total. A store that does not answer leaves things as they were. */
+/** Follows the total. While the store does not answer, the last known total counts. */
 export function followTotal({ store, mostBytes, clock, log }: FragmentTotalParts): FragmentTotal {
   if (mostBytes === 0) return { isFull: () => false, look: () => Promise.resolve(), stop: () => undefined };
   let full = false;

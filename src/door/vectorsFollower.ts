@@ -1,6 +1,7 @@
 /**
- * Keeps the machine's file of vectors up to the log of fragments: one process at a time, whichever got the
- * lock, reads what is new and appends it. The file is a cache: where it does not fit the log it is made anew.
+ * Keeps the machine's file of vectors up to date with the log of fragments. One process at a time, the one
+ * with the lock, reads new entries and appends them. The file is a cache: if it does not fit the log it is
+ * rebuilt.
  */
 import { kinds } from '../contract/exploration.js';
 import type { ExploredFragment, VectorsState } from '../native/index.js';
@@ -10,7 +11,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { inSlice } from '../system/slices.js';
 
-/** The file as its writer uses it. */
+/** The writing side of the file. */
 export interface WrittenVectors {
   readonly state: () => VectorsState;
   readonly append: (fragment: ExploredFragment) => boolean;
@@ -21,32 +22,32 @@ export interface WrittenVectors {
   readonly reset: () => void;
 }
 
-/** Parts of following. */
+/** Dependencies of following. */
 export interface FollowerParts {
   readonly store: Store;
   readonly vectors: WrittenVectors;
   readonly embedText: (text: string) => Buffer;
   readonly clock: Pick<Clock, 'every' | 'monotonicMs' | 'sleep'>;
   readonly log: Pick<Log, 'info' | 'warn'>;
-  /** Takes the lock of the writer for the life of this process; false while another one has it. */
+  /** Takes the writer's lock for the life of this process; false if another process has it. */
   readonly takeLock: () => boolean;
 }
 
-/** Interval at which the log is looked at (ms): what was stored is explored within a second. */
+/** Interval of polling the log (ms): new fragments can be explored within a second. */
 const lookMs = 250;
 
 /** Entries read in one step; between two steps requests get their turn. */
 const stepEntries = 100;
 
-/** Fragments that the index and the counts are brought up by in one piece of work: some milliseconds. */
+/** Fragments by which the index and the counts grow in one task: some milliseconds. */
 const grownAtOnce = 2_000;
 
-/** Interval at which a long round says how far it is (ms). */
+/** Interval at which a long round reports its progress (ms). */
 const progressMs = 2_000;
 
-/** The writer, or one that waits to be it. */
+/** The writer, or a process that waits for its lock. */
 export interface Follower {
-  /** Ends after the step that is under way. */
+  /** Stops after the current step. */
   readonly stop: () => Promise<void>;
 }
 
@@ -57,7 +58,7 @@ function readEnvelope(envelope: string): { readonly receivedAtMs: number; readon
   return { receivedAtMs: Number.isNaN(receivedAtMs) ? 0 : receivedAtMs, probe: status === 'probe' };
 }
 
-/** Text of which a fragment's vector is made. */
+/** The text that a fragment's vector is made from. */
 export function vectorText(fragment: {
   readonly title: string;
   readonly content: string;
@@ -72,10 +73,10 @@ function kindNumber(kind: string): number {
   return number < 0 ? kinds.length : number;
 }
 
-/** Record that an entry of the log adds to the file. */
+/** What an entry of the log adds to the file. */
 type Explored =
   | { readonly entry: 'fragment'; readonly fragment: Omit<ExploredFragment, 'vector'>; readonly text: string }
-  /** Probes are out of exploration. */
+  /** Probes are not explored. */
   | { readonly entry: 'probe' }
   | { readonly entry: 'unavailable' };
 
@@ -94,7 +95,7 @@ async function explored(store: Store, { position, value }: LogEntry): Promise<Ex
 }
 
 /**
- * Appends the entries of the log after the file's position; false when there is no more, or it is not known.
+ * Appends the log entries after the file's position; false if there are no more, or the store did not answer.
  */
 async function step({ store, vectors, embedText, log }: FollowerParts): Promise<boolean> {
   const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
@@ -112,7 +113,7 @@ async function step({ store, vectors, embedText, log }: FollowerParts): Promise<
   return page.length === stepEntries;
 }
 
-/** True if the last receipt that the file has seen is the log's own at that position. */
+/** True if the last receipt recorded in the file is the log's receipt at that position. */
 async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
   const { position, lastReceipt } = vectors.state();
   if (position === 0) return true;
@@ -121,7 +122,7 @@ async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
   return entry?.position === position && decodeReceipt(entry.value) === lastReceipt;
 }
 
-/** First step of the writer: it cuts off a damaged end, and begins again where the log is another. */
+/** First step of the writer: cuts off a damaged end, and starts over if the file is of another log. */
 async function begin(parts: FollowerParts): Promise<boolean> {
   const { vectors, log } = parts;
   const cut = await vectors.begin();
@@ -151,7 +152,7 @@ class FollowingProcess implements Follower {
     const wrote = this.state === 'writing';
     this.state = 'stopped';
     await this.round;
-    // One that is not closed is made anew after a power cut, and otherwise not.
+    // A file that is not closed is rebuilt after a power cut, but not otherwise.
     if (wrote) await this.parts.vectors.close().catch(() => undefined);
   };
 
@@ -162,7 +163,7 @@ class FollowingProcess implements Follower {
       .finally(() => (this.round = undefined));
   }
 
-  /** Tells why a round failed, once for as long as it is the same. */
+  /** Logs why a round failed, once while the reason stays the same. */
   private tell(reason: string): void {
     if (reason === this.told) return;
     this.told = reason;
@@ -183,7 +184,7 @@ class FollowingProcess implements Follower {
     const { clock } = this.parts;
     let toldMs = clock.monotonicMs();
     while (!this.stopped() && (await this.advanceOnce())) {
-      // A look at the other work of this process.
+      // Lets other work of this process run.
       await clock.sleep(0);
       if (clock.monotonicMs() - toldMs < progressMs) continue;
       toldMs = clock.monotonicMs();
@@ -191,7 +192,7 @@ class FollowingProcess implements Follower {
     }
   }
 
-  /** Reads a page of the log, and brings up an index that is behind; false when nothing is left to do. */
+  /** Reads a page of the log, and updates an index that lags; false if there is nothing left to do. */
   private async advanceOnce(): Promise<boolean> {
     const more = await whenUnavailable(step(this.parts), () => false);
     const grown = await this.parts.vectors.grow(grownAtOnce);
@@ -205,7 +206,7 @@ class FollowingProcess implements Follower {
   }
 }
 
-/** Begins to follow the log, once the lock can be had. */
+/** Starts to follow the log, as soon as the lock is free. */
 export function followFragments(parts: FollowerParts): Follower {
   return new FollowingProcess(parts);
 }

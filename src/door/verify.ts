@@ -1,6 +1,6 @@
 /**
- * The independent verification of a stored receipt (docs/receipt.md): every digest recomputed from what was
- * read back, by @noble/hashes and tables of this folder, none of it code that makes digests.
+ * The independent verification of a stored receipt (docs/receipt.md): recomputes every digest from what was
+ * read back, with @noble/hashes and the tables of this folder. It shares no code with the making of digests.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
@@ -8,19 +8,19 @@ import type { CryptographicVerification, Fragment } from '../contract/fragment.j
 import { comparable } from './comparable.js';
 import { unicodeVersion } from './unicodeTables.js';
 
-/** Values read back. */
+/** Values read back from the store. */
 export interface Readback {
-  /** The receipt's id that was asked for. */
+  /** The id of the requested receipt. */
   readonly receipt: string;
   /** The six accepted strings. */
   readonly fragment: Fragment;
   /** The envelope's members. */
   readonly envelope: Readonly<Record<string, string>>;
-  /** The seal: SHA-256 of the envelope's canonical JSON, hexadecimal. */
+  /** The seal: SHA-256 of the envelope's canonical JSON, in hex. */
   readonly seal: string;
 }
 
-/** Whose SHA-256 verifies. */
+/** The implementations that verify. */
 export const implementation = `@noble/hashes 2.4.0, Unicode ${unicodeVersion}`;
 
 /** The digests of a verification, in the order in which answers list them. */
@@ -46,7 +46,10 @@ export function canonicalJson(members: Readonly<Record<string, string>>): string
   return JSON.stringify(Object.fromEntries(sorted.map((name) => [name, members[name]])));
 }
 
-/** Recomputes the digests of accepted strings; the dedupe key's is null under another Unicode version. */
+/**
+ * Recomputes the digests of accepted strings; the dedupe key's is null if the receipt has another Unicode
+ * version.
+ */
 function recompute(fragment: Fragment, unicode: string | undefined): Record<DigestName, string | null> {
   const { title, content, mechanism, test, kind, visitor } = fragment;
   const payload = JSON.stringify({ content, kind, mechanism, test, title, visitor });
@@ -70,7 +73,7 @@ export function sealFits({ receipt, envelope, seal }: Omit<Readback, 'fragment'>
 }
 
 /**
- * Verifies a receipt. `verified` is true when the seal fits the envelope, the envelope names this receipt and
+ * Verifies a receipt. `verified` is true if the seal fits the envelope, the envelope names this receipt and
  * this kind, and no digest is wrong.
  */
 export function verify({ receipt, fragment, envelope, seal }: Readback): CryptographicVerification {

@@ -1,10 +1,10 @@
-/** The verification of an answer of `GET /receipt/{id}`, wherever it came from (docs/receipt.md). */
+/** Verifies an answer of `GET /receipt/{id}`, whatever its source (docs/receipt.md). */
 import { fragmentFields, fragmentOf } from '../contract/fragment.js';
 import type { CryptographicVerification, Fragment } from '../contract/fragment.js';
 import { verifyLegacy } from './legacy.js';
 import { digestNames, implementation, sealFits, verify } from './verify.js';
 
-/** An answer that was verified. */
+/** A verified answer. */
 export interface VerifiedAnswer {
   readonly receipt: string;
   readonly verification: CryptographicVerification;
@@ -33,7 +33,7 @@ function fragmentIn(value: unknown): Fragment | undefined {
   return fragmentOf((name) => texts[name] ?? '');
 }
 
-/** Verifies an answer, parsed from JSON; `wrong` is a sentence part that says why it is none. */
+/** Verifies an answer, parsed from JSON; `wrong` is a sentence part that says why it is not a receipt. */
 export function verifyAnswer(answer: unknown): VerifiedAnswer | { readonly wrong: string } {
   const members = membersOf(answer);
   const receipt = members?.['receipt'];
@@ -69,7 +69,7 @@ function sealed(
   return { receipt, verification: withOwn(verification, members, envelope), withheld: true };
 }
 
-/** Members that the answer repeats must be the envelope's. */
+/** Members that the answer repeats must equal the envelope's. */
 function withOwn(
   verification: CryptographicVerification,
   members: Members,

@@ -1,6 +1,6 @@
 /**
- * `GET /walk` (contract, Exploration): from neighbour to neighbour. Each turn is decided by SHA-256 of the
- * seed, LF, and the turn's number: the same seed, beginning and state of the log give the same walk.
+ * `GET /walk` (contract, Exploration): from neighbour to neighbour. SHA-256 of the seed, LF, and the turn's
+ * number decides each turn: the same seed, start and state of the log give the same walk.
  */
 import { createHash } from 'node:crypto';
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
@@ -9,13 +9,13 @@ import { walkDefaults, type WalkResponse } from '../contract/walk.js';
 import { exploringTooMuch, frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
 import { searchVisible, shown, vectorOfReceipt } from './near.js';
 
-/** Neighbours among which a turn chooses. */
+/** Neighbours that a turn chooses from. */
 const ways = 5;
 
-/** Bytes of a seed made here. */
+/** Bytes of a seed that this server makes. */
 const seedBytes = 8;
 
-/** The number that decides a turn, below `bound`: 48 bits of the hash, which leave no bias to speak of. */
+/** The number that decides a turn, below `bound`: 48 bits of the hash, with negligible bias. */
 export function turn(seed: string, number: number, bound: number): number {
   return createHash('sha256').update(`${seed}\n${number}`).digest().readUIntBE(0, 6) % bound;
 }
@@ -27,18 +27,18 @@ interface Step {
   readonly vector: Uint8Array;
 }
 
-/** A walk that is under way. */
+/** A walk in progress. */
 interface Walk {
   readonly seed: string;
   readonly asOf: number;
-  /** Fragments whose content is withheld: a walk passes them by. */
+  /** Withheld fragments: a walk skips them. */
   readonly hidden: ReadonlySet<string>;
   readonly steps: Step[];
-  /** Its asker has gone. */
+  /** Aborted once the client has gone. */
   readonly signal: AbortSignal;
 }
 
-/** The next fragment: one of the nearest that the walk has not seen; undefined where there is none. */
+/** The next fragment: one of the nearest that the walk has not visited; undefined if there is none. */
 async function next(
   parts: ExploreParts,
   { seed, asOf, hidden, steps, signal }: Walk,
@@ -58,8 +58,8 @@ async function next(
 }
 
 /**
- * The receipt that a walk begins at: by the seed, or the next one after it that is shown. Undefined where
- * there is none.
+ * The receipt where a walk begins: chosen by the seed, or the next visible one after it. Undefined if there
+ * is none.
  */
 function beginning({ vectors }: ExploreParts, { seed, asOf, hidden }: Walk): string | undefined {
   const count = vectors.count(asOf);
@@ -71,7 +71,7 @@ function beginning({ vectors }: ExploreParts, { seed, asOf, hidden }: Walk): str
   return undefined;
 }
 
-/** Walks until there are enough steps or no way on; an answer where it cannot. */
+/** Walks until it has enough steps or cannot go on; an answer if it is refused. */
 async function wander(
   parts: ExploreParts,
   walk: Walk,
@@ -91,7 +91,7 @@ async function wander(
   return undefined;
 }
 
-/** Walks. It ends early where nothing that is near is left. */
+/** Answers with a walk. It ends early if no near fragment is left. */
 export function walk(parts: ExploreParts): Handler {
   return async (request) => {
     const { query } = request;
