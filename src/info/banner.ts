@@ -4,7 +4,7 @@ import type { Answer } from '../contract/exchange.js';
 import type { BannerResponse, HealthResponse } from '../contract/info.js';
 import { SERVICE_VERSION } from './version.js';
 
-/** The banner: names the service and where its reference lies, nothing about this installation. */
+/** The banner: names the service and its reference, and reveals nothing about this installation. */
 export function banner(): Answer {
   const body: BannerResponse = {
     service: 'Fusegate',
@@ -15,7 +15,7 @@ export function banner(): Answer {
   return jsonAnswer(200, body);
 }
 
-/** Liveness: that this ran is the answer. */
+/** Liveness: being able to answer is the check. */
 export function health(): Answer {
   const body: HealthResponse = { status: 'ok' };
   return jsonAnswer(200, body);

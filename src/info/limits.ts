@@ -1,4 +1,4 @@
-/** `GET /v1/limits`: every limit in force (contract, Limits). */
+/** `GET /v1/limits`: every current limit (contract, Limits). */
 import { UNKNOWN_KEYS_PER_MINUTE } from '../access/admission.js';
 import type { Tiers } from '../access/tiers.js';
 import { jsonAnswer } from '../contract/answer.js';
@@ -10,7 +10,7 @@ import { routeList, type RouteLimit } from '../contract/routes.js';
 import { previewMs } from '../door/previews.js';
 import { embedDocs } from '../search/embedMode.js';
 
-/** Access where nothing else is given: the limits of the tiers, by address. */
+/** The default access: the limits of the tiers, by address. */
 const metered: AccessLimits = { mode: 'metered', reason: 'ACCESS is metered' };
 
 /** Answers with the limits of the routes and types, and with the `rates` that this installation enforces. */
@@ -52,7 +52,7 @@ const routeUnits: Readonly<Record<RouteLimit, string>> = {
   cardEvents: 'card events a minute and address',
 };
 
-/** Settings that bound more than requests by time. */
+/** Settings of limits that are not requests per time. */
 export interface FurtherLimits {
   readonly maxUnpaidOrders: number;
   readonly unpaidOrdersPerAddress: number;
@@ -61,7 +61,7 @@ export interface FurtherLimits {
   readonly storedKbPerMinute: number;
 }
 
-/** The limits of what waits in this installation; 0: none. */
+/** The limits of queues in this installation; 0: no limit. */
 export function waitingLimits(settings: FurtherLimits): RateLimit[] {
   const { maxUnpaidOrders, unpaidOrdersPerAddress, embedQueue, embedDeadlineMs } = settings;
   const { storedKbPerMinute } = settings;
@@ -81,8 +81,8 @@ export function waitingLimits(settings: FurtherLimits): RateLimit[] {
 }
 
 /**
- * The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6), and within
- * their networks: a /24 or a /48 has 64 times as much as an address, a /56 eight times.
+ * The limits by time of this installation; 0: no limit. An address counts whole (IPv4) or by its /64 (IPv6),
+ * and within its networks: a /24 or a /48 has 64 times as much as an address, a /56 eight times.
  */
 export function rateLimits(
   tiers: Tiers,

@@ -10,8 +10,8 @@ import { auditStacksResponse } from '../text/stacks.js';
 export const gatewaySays = { auditStacks: auditStacksResponse, deliveryModels: deliveryCatalogue };
 
 /**
- * The document of the gateway, as this server says it. `door`: origin of the fragment door, "" where it is at
- * the same address, null where that is not known.
+ * The document of the gateway as this server serves it. `door`: origin of the fragment door, "" for the same
+ * address, null if unknown.
  */
 export function describedGateway(serve?: readonly ServedPart[], door: string | null = ''): OpenApiDocument {
   return gatewayDocument(gatewaySays, serve, door);

@@ -1,4 +1,4 @@
-/** `GET /ready`: whether requests can be served, and why not. */
+/** `GET /ready`: reports if requests can be served, and if not, why. */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonAnswer } from '../contract/answer.js';
@@ -10,9 +10,9 @@ import type { Log } from '../system/log.js';
 
 /** Why a check fails. */
 export interface CheckFailure {
-  /** For programs. */
+  /** Stable code, for programs. */
   readonly code: string;
-  /** A sentence that strangers may read: no address, no path. */
+  /** A sentence for the public: it reveals no address and no path. */
   readonly reason: string;
   /** More for the operator's log. */
   readonly detail?: string;
@@ -21,11 +21,11 @@ export interface CheckFailure {
 /** One thing that readiness depends on. */
 export interface ReadinessCheck {
   readonly name: string;
-  /** The failure; null where there is none. */
+  /** The failure; null if the check passes. */
   readonly run: () => Promise<CheckFailure | null> | CheckFailure | null;
 }
 
-/** A file can be written in the data folder: also a full or read-only disk fails it. */
+/** A file can be written in the data folder: a full or read-only disk fails the check, too. */
 export function dataFolderCheck(folder: string): ReadinessCheck {
   const probe = join(folder, `.ready-${process.pid}`);
   const run = async () => {
@@ -71,13 +71,13 @@ export interface ReadyParts {
   readonly log: Pick<Log, 'warn' | 'info'>;
 }
 
-/** For how long an outcome is reported again (ms): a look costs a synced write. */
+/** Time for which an outcome is cached (ms): a check costs a synced write. */
 const freshMs = 1_000;
 
-/** Time from the begin of a look that requests wait for it (ms). */
+/** Longest time that a request waits for a running check, from its start (ms). */
 const answerMs = 250;
 
-/** For how long the last outcome stands in for a look that takes its time (ms): a busy disk is no failure. */
+/** Time for which the last outcome stands in for a slow check (ms): a busy disk is not a failure. */
 const patienceMs = 10_000;
 
 /** One outcome of all checks. */
@@ -87,8 +87,8 @@ interface Look {
 }
 
 /**
- * Looks at the checks, one look at a time, however many requests ask: they share the one under way. A failure
- * is logged when it begins, with the details that strangers do not get, and its end, too.
+ * Runs the checks once at a time: all requests share the run in progress. The start and the end of a failure
+ * are logged, with details that the public does not get.
  */
 class Looks {
   private last: Look | undefined;
@@ -98,7 +98,7 @@ class Looks {
 
   constructor(private readonly parts: ReadyParts) {}
 
-  /** The state that is known within {@link answerMs}. */
+  /** The outcome that is known within {@link answerMs}. */
   async outcome(): Promise<ReadyResponse> {
     const { clock, checks } = this.parts;
     if (this.last !== undefined && clock.monotonicMs() - this.last.atMs < freshMs) return this.last.body;
@@ -107,7 +107,7 @@ class Looks {
       this.current = this.look();
     }
     const leftMs = this.currentMs + answerMs - clock.monotonicMs();
-    // Once a look has taken that long, nobody waits for it any more.
+    // Once a run has taken that long, requests no longer wait for it.
     const look = (leftMs > 0 ? await this.within(this.current, leftMs) : undefined) ?? this.last;
     if (look !== undefined && clock.monotonicMs() - look.atMs < patienceMs) return look.body;
     const failure = { code: 'no_answer', reason: 'The check has not come to an end.' };
@@ -167,7 +167,7 @@ function bodyOf(checks: ReadyCheck[], warnings: readonly string[]): ReadyRespons
   return { ready: checks.every(({ ok }) => ok), checks, warnings: [...warnings] };
 }
 
-/** Answers within 300 ms, whatever the store does: 200 when every check passes, else 503 with the reasons. */
+/** Answers within 300 ms, whatever the store does: 200 if every check passes, else 503 with the reasons. */
 export function ready(parts: ReadyParts): Handler {
   const looks = new Looks(parts);
   return async () => {

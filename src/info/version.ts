@@ -3,10 +3,10 @@ import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { VersionResponse } from '../contract/info.js';
 
-/** Version of the service and of the gateway's interface. */
+/** Version of the service and of the gateway's API. */
 export const SERVICE_VERSION = '0.4.0';
 
-/** Versions that only the parts themselves know. */
+/** Versions that only the parts know. */
 export interface PartVersions {
   /** Version of the native module. */
   readonly native: string;
@@ -14,7 +14,7 @@ export interface PartVersions {
   readonly unicode: string;
 }
 
-/** Answers with the versions in force. */
+/** Answers with the current versions. */
 export function version(parts: PartVersions): Handler {
   const body: VersionResponse = {
     service: SERVICE_VERSION,

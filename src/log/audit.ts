@@ -1,6 +1,6 @@
 /**
- * Audits a whole log from outside (`fusegate log audit`): every entry is read, every hash computed again, and
- * every tile and the signed root compared with it.
+ * Audits a whole log from outside (`fusegate log audit`): reads every entry, recomputes every hash, and
+ * compares every tile and the signed root.
  */
 import { openCheckpoint, type Checkpoint, type VerifierKey } from './note.js';
 import { tilePath, type TilePath } from './tilePath.js';
@@ -17,10 +17,10 @@ export interface AuditParts {
 /** Outcome of an audit; `wrong` is a sentence. */
 export type Audited = { readonly checkpoint: Checkpoint; readonly note: string } | { readonly wrong: string };
 
-/** Bundles that are fetched at once, and leaves of that many. */
+/** Bundles fetched at once, and leaves hashed at once. */
 const together = 64;
 
-/** The entries of a bundle; undefined where it is not made of entries of 32 bytes. */
+/** The entries of a bundle; undefined if they are not entries of 32 bytes. */
 function entriesOf(bundle: Buffer, count: number): Buffer | undefined {
   const entryBytes = 2 + hashBytes;
   if (bundle.byteLength !== count * entryBytes) return undefined;
@@ -34,7 +34,7 @@ function entriesOf(bundle: Buffer, count: number): Buffer | undefined {
 
 const url = (path: TilePath): string => `tile/${tilePath(path)}`;
 
-/** The tree as it is computed, with what the log serves compared on the way. */
+/** The recomputed tree, compared with the served one on the way. */
 class Auditing {
   private size = 0;
   private edge: Buffer[] = [];
@@ -44,7 +44,7 @@ class Auditing {
     private readonly of: number,
   ) {}
 
-  /** Goes on to `size` leaves; the sentence that says what is wrong, if so. */
+  /** Continues to `size` leaves; returns a sentence if something is wrong. */
   async advance(size: number): Promise<string | undefined> {
     while (this.size < size) {
       const wrong = await this.step(Math.min(size, this.size + together * tileWidth));
@@ -95,7 +95,7 @@ class Auditing {
     return Promise.resolve(this.edge[level] ?? Buffer.alloc(0));
   }
 
-  /** Compares a computed tile with the one that is served, where it is one of the audited size. */
+  /** Compares a computed tile with the served one, if the audited size includes it. */
   private async compare(tile: {
     level: number;
     index: number;
@@ -119,7 +119,7 @@ async function agrees(auditing: Auditing, known: Checkpoint, what: string): Prom
   return `The log's first ${known.size} entries do not have the root of ${what}.`;
 }
 
-/** Audits the log of a key; `since`: a checkpoint of it that was kept, which it must still begin with. */
+/** Audits the log of a key. `since`: an earlier checkpoint, which the log must extend. */
 export async function auditLog(parts: AuditParts, key: VerifierKey, since?: string): Promise<Audited> {
   const note = (await parts.fetch('checkpoint')).toString();
   const checkpoint = openCheckpoint(note, key);

@@ -1,17 +1,17 @@
-/** Headers of blocks of Bitcoin, their proof of work, and the path of a transaction to a Merkle root. */
+/** Headers of Bitcoin blocks, their proof of work, and the path from a transaction to a Merkle root. */
 import { sha256, type Step } from './timestampFile.js';
 
-/** Bytes of a header. */
+/** Bytes of a block header. */
 export const headerBytes = 80;
 
-/** A header whose hash is below the target that it names. */
+/** A header whose hash is below its own target. */
 export interface BlockHeader {
-  /** As nodes and explorers show it. */
+  /** The hash in the byte order of nodes and explorers, in hex. */
   readonly hash: string;
   readonly merkleRoot: Buffer;
-  /** When its miner says that it was made (s since 1970); up to two hours wrong by the rules of the chain. */
+  /** Time by its miner (s since 1970); the rules of the chain allow an error of up to two hours. */
   readonly timeS: number;
-  /** Hashes that a block of this target takes on average. */
+  /** Average number of hashes to find a block of this target. */
   readonly work: bigint;
 }
 
@@ -19,7 +19,7 @@ function littleEndian(bytes: Buffer): bigint {
   return BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`);
 }
 
-/** The target of a header's `bits`; undefined where it is none. */
+/** The target of a header's `bits`; undefined if they are invalid. */
 function targetOf(bits: number): bigint | undefined {
   const [exponent, mantissa] = [bits >>> 24, BigInt(bits & 0x7f_ff_ff)];
   const shift = 8n * (BigInt(exponent) - 3n);
@@ -46,7 +46,7 @@ const hashTwice: readonly Step[] = [{ kind: 'sha256' }, { kind: 'sha256' }];
 
 /**
  * The steps from a transaction to the Merkle root of its block, that of the transaction's own hash first.
- * `txids`: the hashes of the block's transactions in order; `at`: its place.
+ * `txids`: the hashes of the block's transactions in order; `at`: its index.
  */
 export function merkleSteps(txids: readonly Buffer[], at: number): Step[] {
   const steps: Step[] = [...hashTwice];

@@ -12,7 +12,9 @@ import {
 
 const timeBytes = 8;
 
-/** The text that a witness signs: by then it saw no larger state of the log, and no contradicting one. */
+/**
+ * The text that a witness signs: up to this time it has seen no larger and no contradicting state of the log.
+ */
 function statement(text: string, timeS: bigint): string {
   return `cosignature/v1\ntime ${timeS}\n${text}`;
 }
@@ -25,7 +27,7 @@ export function cosign(text: string, name: string, { publicKey, secret }: LogKey
   return signedLine({ name, publicKey }, 'witness', Buffer.concat([time, signature]));
 }
 
-/** A line under a checkpoint that was verified. */
+/** A verified line under a checkpoint. */
 export interface Cosignature {
   readonly line: string;
   readonly name: string;
@@ -33,7 +35,7 @@ export interface Cosignature {
   readonly timeS: number;
 }
 
-/** The cosignature of a line; undefined where it is none of the key's on that text. */
+/** The cosignature of a line; undefined unless it is a valid one of the key over that text. */
 export function openCosignature(text: string, line: string, key: VerifierKey): Cosignature | undefined {
   const bytes = signatureOf(line, key, 'witness', timeBytes + signatureBytes);
   if (bytes === undefined) return undefined;
@@ -43,7 +45,7 @@ export function openCosignature(text: string, line: string, key: VerifierKey): C
   return isSigned ? { line, name: key.name, timeS: Number(time) } : undefined;
 }
 
-/** The cosignatures that a note carries by some keys, one a key. */
+/** The cosignatures on a note by these keys, one per key. */
 export function cosignaturesOf(note: string, keys: readonly VerifierKey[]): Cosignature[] {
   const parts = noteParts(note);
   if (parts === undefined) return [];

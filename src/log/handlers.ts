@@ -44,7 +44,7 @@ const notLogged = problemAnswer(
 
 async function signedOf(store: Store): Promise<SignedCheckpoint | undefined> {
   const signed = (await findSigned(store))?.signed;
-  // Without a key it waits for the operator's new one.
+  // Without a key the log waits for the operator's new one.
   return signed === undefined || signed.publicKey.byteLength === 0 ? undefined : signed;
 }
 
@@ -69,7 +69,7 @@ function vkey({ store }: LogParts): Handler {
   };
 }
 
-/** Entries with their lengths before them; undefined where the log has fewer. */
+/** Length-prefixed entries; undefined if the log has fewer. */
 async function bundle(store: Store, { index, width }: TilePath): Promise<Buffer | undefined> {
   const leaves = await readLeaves(store, index * tileWidth, width);
   if (leaves.length < width) return undefined;
@@ -77,7 +77,7 @@ async function bundle(store: Store, { index, width }: TilePath): Promise<Buffer 
   return Buffer.concat(leaves.flatMap(({ seal }) => [length, seal]));
 }
 
-/** The bytes of a tile that was published; undefined where there is none. */
+/** The bytes of a published tile; undefined if there is none. */
 async function tileBytes(store: Store, path: TilePath): Promise<Buffer | undefined> {
   const size = (await signedOf(store))?.size ?? 0;
   const { level, index, width } = path;
@@ -87,7 +87,7 @@ async function tileBytes(store: Store, path: TilePath): Promise<Buffer | undefin
   return hashes.byteLength < width * hashBytes ? undefined : hashes.subarray(0, width * hashBytes);
 }
 
-/** What never changes: a tile, full or of a width, and the files of a stamp. */
+/** An immutable answer: a full tile, a tile of a given width, or a file of a stamp. */
 function lastingAnswer(bytes: Uint8Array, request: RouteRequest): Answer {
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   const headers = { 'cache-control': 'public, max-age=31536000, immutable', etag };
@@ -111,7 +111,7 @@ function stamp({ store }: LogParts): Handler {
   return async (request) => {
     const { day = '', file = '' } = request.path;
     const found = /^\d{4}-\d\d-\d\d$/.test(day) ? await findStamp(store, day) : undefined;
-    // Until its block is deep enough it may yet come to be in another one.
+    // Until its block is deep enough, the transaction may move to another block.
     if (found === undefined || found.stamp.height === null) return noStamp;
     const { note, timestamp, header } = found.stamp;
     switch (file) {

@@ -1,6 +1,6 @@
 /**
  * The log's key, in a file beside the master secret: made once, readable by its owner alone, never in the
- * store. Who has it can sign as this log.
+ * store. Anyone who has it can sign as this log.
  */
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,10 +12,10 @@ import { logKey, seedBytes, type LogKey } from './note.js';
 /** A key, or the sentence that says why there is none. */
 export type KeyResult = { readonly key: LogKey } | { readonly refused: string };
 
-/** Whose key it is, and its file. */
+/** The owner of a key, by the name of its file. */
 export type KeyFile = 'log-key' | 'witness-key';
 
-/** The file of a data folder that has a key. */
+/** The path of a key file in a data folder. */
 export function keyPath(dataFolder: string, file: KeyFile = 'log-key'): string {
   return join(dataFolder, file);
 }
@@ -24,7 +24,7 @@ function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** The file's key; undefined where there is no file. */
+/** The file's key; undefined if there is no file. */
 function readKey(path: string): KeyResult | undefined {
   let text: string;
   try {
@@ -36,14 +36,14 @@ function readKey(path: string): KeyResult | undefined {
     if (isCode(error, 'ENOENT')) return undefined;
     throw error;
   }
-  // The process that made it may not have synced its name yet.
+  // The process that created the file may not have synced its name yet.
   syncPath(dirname(path));
   const seed = Buffer.from(text, 'hex');
   if (seed.byteLength === seedBytes && seed.toString('hex') === text) return { key: logKey(seed) };
   return { refused: `The log's key ${path} is damaged. Restore it from your copy.` };
 }
 
-/** Makes the file, unless another process was first; nobody reads half a key. */
+/** Creates the file, unless another process was first; no process ever reads half a key. */
 function makeKey(path: string, randomness: Randomness): void {
   makeFolder(dirname(path), 0o700);
   const draft = `${path}-${randomness(8).toString('hex')}`;
@@ -62,7 +62,7 @@ function makeKey(path: string, randomness: Randomness): void {
   syncPath(dirname(path));
 }
 
-/** Reads a data folder's key and makes the first; processes that do so at once get the same. */
+/** Reads a data folder's key, and creates the first one. Processes that do so at once get the same key. */
 export function openKey(dataFolder: string, randomness: Randomness, file: KeyFile = 'log-key'): KeyResult {
   const path = keyPath(dataFolder, file);
   try {
@@ -75,7 +75,7 @@ export function openKey(dataFolder: string, randomness: Randomness, file: KeyFil
   }
 }
 
-/** Puts a data folder's key aside under the name of its file and `suffix`, so that another is made. */
+/** Renames a data folder's key to its file's name plus `suffix`, so that a new key is made. */
 export function retireKey(dataFolder: string, suffix: string): void {
   const path = keyPath(dataFolder);
   try {

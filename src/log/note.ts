@@ -4,7 +4,7 @@ import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyOb
 /** Type bytes of Ed25519 keys in signed notes: a log's, and a witness' (C2SP tlog-cosignature). */
 const keyTypes = { log: 1, witness: 4 } as const;
 
-/** Whose key it is. */
+/** Kind of a key's owner. */
 export type KeyKind = keyof typeof keyTypes;
 
 /** Bytes of a seed, of a public key, of a signature and of a key's id. */
@@ -15,7 +15,7 @@ const idBytes = 4;
 
 const signatureLine = /^\u2014 (\S+) (\S+)$/;
 
-/** What comes before the raw key in its DER form (RFC 8410). */
+/** DER bytes before the raw key (RFC 8410). */
 const privateHead = Buffer.from('302e020100300506032b657004220420', 'hex');
 const publicHead = Buffer.from('302a300506032b6570032100', 'hex');
 
@@ -32,7 +32,7 @@ export function logKey(seed: Uint8Array): LogKey {
   return { publicKey: der.subarray(publicHead.byteLength), secret };
 }
 
-/** A key by which a log's signatures are checked. */
+/** A key that verifies a log's signatures. */
 export interface VerifierKey {
   readonly name: string;
   readonly publicKey: Uint8Array;
@@ -49,13 +49,13 @@ export function verifierText(key: VerifierKey, kind: KeyKind = 'log'): string {
   return `${key.name}+${keyId(key, kind).toString('hex')}+${encoded}`;
 }
 
-/** Base64 with its padding and nothing else; undefined where a text is none. */
+/** Strict base64 with padding; undefined if a text is not. */
 export function fromBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
 }
 
-/** Reads a verifier key; undefined where it is none of that kind, or its id is another key's. */
+/** Reads a verifier key; undefined if it is not of that kind, or its id does not match. */
 export function parseVerifierKey(text: string, kind: KeyKind = 'log'): VerifierKey | undefined {
   const [, name = '', id = '', encoded = ''] =
     /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim()) ?? [];
@@ -72,7 +72,7 @@ export interface Checkpoint {
   readonly root: Uint8Array;
 }
 
-/** A line of signatures: the key's name, its id, and the bytes after it. */
+/** A signature line: the key's name, its id, and the bytes after it. */
 export function signedLine(key: VerifierKey, kind: KeyKind, signature: Uint8Array): string {
   return `\u2014 ${key.name} ${Buffer.concat([keyId(key, kind), signature]).toString('base64')}\n`;
 }
@@ -84,14 +84,14 @@ export function signCheckpoint({ origin, size, root }: Checkpoint, { publicKey, 
   return `${text}\n${signedLine(key, 'log', sign(null, Buffer.from(text), secret))}`;
 }
 
-/** The text of a note and its lines of signatures; undefined where it is no note. */
+/** The text of a note and its signature lines; undefined if it is not a note. */
 export function noteParts(note: string): { readonly text: string; readonly lines: string[] } | undefined {
   const end = note.lastIndexOf('\n\n');
   const lines = note.slice(end + 2).split('\n');
   return end < 0 || lines.pop() !== '' ? undefined : { text: note.slice(0, end + 1), lines };
 }
 
-/** The checkpoint of a note, its signatures unchecked; undefined where it is none. */
+/** The checkpoint of a note, signatures unchecked; undefined if it is not one. */
 function checkpointOf(text: string): Checkpoint | undefined {
   const [, origin = '', size = '', encoded = ''] =
     /^([^\n]+)\n(0|[1-9][0-9]{0,15})\n([A-Za-z0-9+/]{43}=)\n(?:[^\n]+\n)*$/.exec(text) ?? [];
@@ -100,7 +100,7 @@ function checkpointOf(text: string): Checkpoint | undefined {
   return { origin, size: Number(size), root };
 }
 
-/** The bytes after the key id of a line of signatures; undefined where it is of another key or length. */
+/** The bytes after the key id in a signature line; undefined if it is of another key or length. */
 export function signatureOf(
   line: string,
   key: VerifierKey,
@@ -113,7 +113,7 @@ export function signatureOf(
   return bytes.subarray(0, idBytes).equals(keyId(key, kind)) ? bytes.subarray(idBytes) : undefined;
 }
 
-/** True if a message is signed by a key. */
+/** True if a key signed a message. */
 export function isSignedBy(message: string, { publicKey }: VerifierKey, signature: Uint8Array): boolean {
   const der = Buffer.concat([publicHead, publicKey]);
   const key = createPublicKey({ key: der, format: 'der', type: 'spki' });

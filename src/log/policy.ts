@@ -1,4 +1,4 @@
-/** Policies that say whose cosignatures a checkpoint must carry: C2SP tlog-policy. */
+/** Policies of the cosignatures that a checkpoint must carry: C2SP tlog-policy. */
 import { cosignaturesOf } from './cosignature.js';
 import { parseVerifierKey, type VerifierKey } from './note.js';
 
@@ -7,11 +7,11 @@ export interface PolicyWitness {
   /** Its name in the policy. */
   readonly name: string;
   readonly key: VerifierKey;
-  /** Prefix of `/add-checkpoint`; null: it is not asked. */
+  /** Prefix of `/add-checkpoint`; null: this witness is not asked. */
   readonly url: string | null;
 }
 
-/** A group: at least `least` of its members. */
+/** A group: satisfied by at least `least` of its members. */
 interface Group {
   readonly least: number;
   readonly members: readonly string[];
@@ -22,11 +22,11 @@ export interface Policy {
   readonly logs: readonly VerifierKey[];
   readonly witnesses: readonly PolicyWitness[];
   readonly groups: ReadonlyMap<string, Group>;
-  /** A witness or a group; null: no cosignature is needed. */
+  /** A witness or a group; null: no cosignature is required. */
   readonly quorum: string | null;
 }
 
-/** Reading it, line by line. */
+/** A policy while it is parsed, line by line. */
 class Reading {
   readonly logs: VerifierKey[] = [];
   readonly witnesses: PolicyWitness[] = [];
@@ -34,7 +34,7 @@ class Reading {
   private readonly members = new Set<string>();
   quorum: string | null | undefined;
 
-  /** Takes a line's words; the sentence part that says what is wrong, if so. */
+  /** Parses a line's words; returns a sentence part if they are wrong. */
   take([keyword, ...rest]: readonly string[]): string | undefined {
     if (keyword === 'log') return this.log(rest);
     if (keyword === 'witness') return this.witness(rest);
@@ -96,7 +96,7 @@ function isSame(left: Uint8Array, right: Uint8Array): boolean {
   return Buffer.compare(left, right) === 0;
 }
 
-/** Reads a policy; `wrong` is a sentence part. */
+/** Parses a policy; `wrong` is a sentence part. */
 export function parsePolicy(text: string): Policy | { readonly wrong: string } {
   const reading = new Reading();
   for (const [at, line] of text.split('\n').entries()) {
@@ -109,7 +109,7 @@ export function parsePolicy(text: string): Policy | { readonly wrong: string } {
   return quorum === undefined ? { wrong: 'has no quorum' } : { logs, witnesses, groups, quorum };
 }
 
-/** True if the witnesses of these names are enough. */
+/** True if cosignatures of these witnesses satisfy the policy. */
 export function isMet({ groups, quorum }: Policy, cosigned: ReadonlySet<string>): boolean {
   const holds = (name: string): boolean => {
     const group = groups.get(name);
@@ -119,7 +119,7 @@ export function isMet({ groups, quorum }: Policy, cosigned: ReadonlySet<string>)
   return quorum === null || holds(quorum);
 }
 
-/** True if a checkpoint carries the cosignatures that a policy wants. */
+/** True if a checkpoint carries the cosignatures that a policy requires. */
 export function isCosigned(policy: Policy, note: string): boolean {
   const cosigned = policy.witnesses.filter(({ key }) => cosignaturesOf(note, [key]).length > 0);
   return isMet(policy, new Set(cosigned.map(({ name }) => name)));

@@ -1,11 +1,11 @@
-/** Proofs that a leaf is in the log: made of tiles, and verified alone (C2SP tlog-proof, RFC 6962). */
+/** Proofs that a leaf is in the log: made from tiles, verified without them (C2SP tlog-proof, RFC 6962). */
 import { createHash } from 'node:crypto';
 import { fromBase64, openCheckpoint, type Checkpoint, type VerifierKey } from './note.js';
 import { hashBytes } from './tree.js';
 
 const head = 'c2sp.org/tlog-proof@v1';
 
-/** A proof as text. `hashes`: those of the path, 32 bytes each, the leaf's sibling first. */
+/** A proof as text. `hashes`: the path's, 32 bytes each, the leaf's sibling first. */
 export function proofText(index: number, hashes: Buffer, note: string): string {
   const lines = [head, `index ${index}`];
   for (let at = 0; at < hashes.byteLength; at += hashBytes) {
@@ -26,8 +26,8 @@ export function leafHash(entry: Uint8Array): Buffer {
 }
 
 /**
- * The root that a path leads to from a leaf (RFC 9162, 2.1.3.2); undefined where the path has another length
- * than one of that leaf in a tree of that size.
+ * The root that a path leads to from a leaf (RFC 9162, 2.1.3.2); undefined if the path's length does not fit
+ * that leaf in a tree of that size.
  */
 export function rootByPath(
   leaf: Uint8Array,
@@ -50,7 +50,7 @@ export function rootByPath(
 }
 
 /**
- * True if a path proves that a log of `size` leaves with a root begins with one of `old` leaves with another
+ * True if a path proves that a log of `size` leaves with one root extends a log of `old` leaves with another
  * (RFC 9162, 2.1.4.2). `old` is at least 1.
  */
 export function isConsistent(
@@ -62,7 +62,7 @@ export function isConsistent(
   if (old < 1 || old > size) return false;
   let [node, last] = [BigInt(old) - 1n, BigInt(size) - 1n];
   while (node % 2n === 1n) [node, last] = [node >> 1n, last >> 1n];
-  // A whole tree's own root begins the path.
+  // If the old tree is complete, its own root begins the path.
   const rest = node === 0n ? [oldRoot, ...path] : [...path];
   const first = rest.shift();
   if (first === undefined) return false;
@@ -93,7 +93,7 @@ export function verifyProof(
   const end = proof.indexOf('\n\n');
   const [first, ...lines] = proof.slice(0, Math.max(0, end)).split('\n');
   if (first !== head) return { wrong: `is no ${head}` };
-  // `extra` is not authenticated and means nothing here.
+  // `extra` is not authenticated and has no meaning here.
   if (lines[0]?.startsWith('extra ') === true) lines.shift();
   const [, number] = /^index (0|[1-9][0-9]{0,15})$/.exec(lines.shift() ?? '') ?? [];
   if (number === undefined) return { wrong: 'has no index' };

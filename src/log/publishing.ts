@@ -1,6 +1,6 @@
 /**
- * Publishes checkpoints: whichever process holds the lease `receipt log` looks once a second for new leaves
- * and signs. A process whose machine may not sign takes no lease, so that another can.
+ * Publishes checkpoints: whichever process holds the lease `receipt log` polls for new leaves and signs. A
+ * process whose machine may not sign takes no lease, so that another can.
  */
 import { keepLease, type LeaseKeeper } from '../store/leases.js';
 import { findSigned } from '../store/receiptLog.js';
@@ -15,9 +15,9 @@ import type { Witnessing } from './witnessing.js';
 export interface PublishingParts extends SignerParts {
   readonly clock: Clock;
   readonly log: Pick<Log, 'info' | 'warn'>;
-  /** This process' name among those that share the store. */
+  /** This process' id among those that share the store. */
   readonly holder: string;
-  /** Has what was signed cosigned; absent: there are no witnesses. */
+  /** Gets signed checkpoints cosigned; absent: there are no witnesses. */
   readonly witnessing?: Pick<Witnessing, 'cosign'>;
 }
 
@@ -26,19 +26,21 @@ export interface Publishing {
   readonly stop: () => Promise<void>;
 }
 
-/** Pause between two looks at the store (ms): a leaf is under a checkpoint within a second. */
+/** Interval of polling the store (ms): a checkpoint includes each leaf within a second. */
 const lookMs = 500;
 
 /** Time that the lease lasts without a renewal (ms). */
 const leaseMs = 6_000;
 
-/** Time for which signing waits for witnesses (ms): a checkpoint that stands for less is cosigned by none. */
+/**
+ * Time for which signing waits for witnesses (ms): none could cosign checkpoints that are replaced sooner.
+ */
 const holdMs = 1_000;
 
-/** Interval at which a long round says how far it is (ms). */
+/** Interval at which a long round reports its progress (ms). */
 const progressMs = 2_000;
 
-/** Pause after a refusal (ms): only the operator changes what it is for. */
+/** Pause after a refusal (ms): only the operator can resolve it. */
 const restMs = 10_000;
 
 const lease = 'receipt log';
@@ -47,11 +49,13 @@ class Publisher implements Publishing {
   private readonly timer: Timer;
   private readonly looks = oneAtATime(() => this.look());
   private keeper: LeaseKeeper | undefined;
-  /** Witnesses that are being asked, and since when; what is signed meanwhile is cosigned the next time. */
+  /**
+   * A pending question to the witnesses, and its start; a checkpoint signed meanwhile is cosigned next time.
+   */
   private asking: { readonly sinceMs: number; readonly answered: Promise<void> } | undefined;
   private stopped = false;
   private restsUntilMs = -Infinity;
-  /** The last reason that was logged, so that it is logged once. */
+  /** The last logged reason, so that it is logged once. */
   private told: string | undefined;
 
   constructor(private readonly parts: PublishingParts) {
@@ -83,7 +87,8 @@ class Publisher implements Publishing {
     if (refusal !== undefined) return this.refuse(refusal);
     const token = this.keeper?.token();
     if (token !== undefined) return this.sign(token);
-    // Another machine signs: its checkpoints are noted here too, so that they show a store that went back.
+    // Another machine signs: its checkpoints are recorded here, too, so that they reveal a store that was
+    // rolled back.
     const seen = parts.seen.read();
     const isNewer = seen === undefined || (!('wrong' in seen) && seen.size < (signed?.size ?? 0));
     if (signed !== undefined && !signed.restored && isNewer) await parts.seen.write(signed);
@@ -97,7 +102,7 @@ class Publisher implements Publishing {
     });
   }
 
-  /** Signs until nothing is left. */
+  /** Signs until no leaf is left. */
   private async sign(token: number): Promise<void> {
     const { parts } = this;
     if (parts.clock.monotonicMs() - (this.asking?.sinceMs ?? -Infinity) < holdMs) return;
@@ -118,7 +123,7 @@ class Publisher implements Publishing {
     }
   }
 
-  /** Has the last checkpoint cosigned, unless witnesses are being asked. */
+  /** Gets the last checkpoint cosigned, unless a question to the witnesses is pending. */
   private askWitnesses(token: number): void {
     const { witnessing, clock } = this.parts;
     if (witnessing === undefined || this.asking !== undefined) return;
@@ -128,7 +133,7 @@ class Publisher implements Publishing {
     this.asking = { sinceMs: clock.monotonicMs(), answered };
   }
 
-  /** Tells why nothing is signed, once for as long as it is the same, and leaves the lease to others. */
+  /** Logs why nothing is signed, once while the reason stays the same, and leaves the lease to others. */
   private async refuse(reason: string): Promise<void> {
     const { keeper } = this;
     this.keeper = undefined;
@@ -140,7 +145,7 @@ class Publisher implements Publishing {
   }
 }
 
-/** Begins to publish checkpoints. */
+/** Starts to publish checkpoints. */
 export function startPublishing(parts: PublishingParts): Publishing {
   return new Publisher(parts);
 }

@@ -1,7 +1,7 @@
 /**
- * The newest checkpoint that this machine signed or saw, in a file outside the store: it shows a store that
- * went back (restored from an older copy). It is written before a checkpoint is published, so that a crash
- * leaves a file that is ahead of the store by leaves that the store has, never behind.
+ * The newest checkpoint that this machine signed or saw, in a file outside the store: it reveals a store that
+ * was rolled back (restored from an older copy). It is written before a checkpoint is published. After a
+ * crash it may therefore be ahead of the store's checkpoint, by leaves that the store has, but never behind.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
@@ -14,15 +14,15 @@ export interface Seen {
   readonly root: Uint8Array;
 }
 
-/** The file's state; `wrong`: it cannot be understood. */
+/** The file's state; `wrong`: it cannot be parsed. */
 export type SeenResult = Seen | undefined | { readonly wrong: string };
 
-/** The file, with what is done to it. */
+/** The file and its operations. */
 export interface SeenFile {
   readonly read: () => SeenResult;
-  /** Replaces the state; durable when it resolves. Writes of one process come one after the other. */
+  /** Replaces the state; durable when it resolves. Writes of one process run one after the other. */
   readonly write: (seen: Seen) => Promise<void>;
-  /** Replaces the state; durable when it returns. For a process in which nothing else waits for its turn. */
+  /** Replaces the state; durable when it returns. For a process where nothing else needs the event loop. */
   readonly writeNow: (seen: Seen) => void;
   readonly remove: () => void;
 }
@@ -33,7 +33,7 @@ function textOf({ size, root }: Seen): string {
   return `${size} ${Buffer.from(root).toString('hex')}\n`;
 }
 
-/** The file of a data folder. `own`: a name that no other process has. */
+/** The file of a data folder. `own`: a name that no other process uses. */
 export function seenFile(dataFolder: string, own: string, file = 'log-seen'): SeenFile {
   const path = join(dataFolder, file);
   const draft = `${path}-${own}`;
@@ -50,7 +50,7 @@ export function seenFile(dataFolder: string, own: string, file = 'log-seen'): Se
       if (size === undefined || root === undefined) return { wrong: `${path} is damaged` };
       return { size: Number(size), root: Buffer.from(root, 'hex') };
     },
-    // Off the event loop: a busy disk takes long to sync, and receipts have this done twice a second.
+    // Off the event loop: a busy disk takes long to sync, and the log does this twice a second.
     async write(seen) {
       await writeFile(draft, textOf(seen), { mode: 0o600, flush: true });
       await rename(draft, path);

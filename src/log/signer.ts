@@ -1,9 +1,9 @@
 /**
- * Signs checkpoints of the log of receipts (docs/log.md). A round brings the tiles up to the leaves and signs
- * one checkpoint over them, in this order: the store is read, the machine's file notes what will be signed,
- * one unit under the lease's fence writes tiles and checkpoint. A crash between two of these leaves a file
- * that names leaves which the store has, and the next round signs just that size again. A checkpoint is
- * never signed that the last one in the store, or the newest in the file, could contradict.
+ * Signs checkpoints of the log of receipts (docs/log.md). A round adds the leaves to the tiles and signs one
+ * checkpoint, in this order: it reads the store, records in the machine's file what it will sign, and writes
+ * tiles and checkpoint in one unit under the lease's fence. After a crash between two steps the file names
+ * leaves that the store has, and the next round signs exactly that size again. A checkpoint is never signed
+ * if the last one in the store, or the newest in the file, could contradict it.
  */
 import {
   findSigned,
@@ -22,7 +22,7 @@ import { signCheckpoint, verifierText, type LogKey } from './note.js';
 import type { Seen, SeenFile } from './seen.js';
 import { edgeOf, laidOver, rootOf, storedTiles, type FindTile, type TreeParts } from './tree.js';
 
-/** Leaves that a checkpoint adds at most; further ones come with the next. */
+/** Most leaves that a checkpoint adds; the next one adds the rest. */
 const roundLeaves = 4_096;
 
 /** Dependencies of signing. */
@@ -37,12 +37,12 @@ export interface SignerParts {
 
 /** Outcome of a round. */
 export type Round =
-  /** `more`: leaves are left that the next round adds. */
+  /** `more`: leaves are left for the next round. */
   | { readonly kind: 'signed'; readonly size: number; readonly more: boolean }
   | { readonly kind: 'nothing new' }
-  /** Another process signed meanwhile, or has the lease. */
+  /** Another process signed meanwhile, or holds the lease. */
   | { readonly kind: 'overtaken' }
-  /** Signing could contradict what was signed before; the reason is a sentence for the operator. */
+  /** Signing could contradict an earlier checkpoint; the reason is a sentence for the operator. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 const same = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(left, right) === 0;
@@ -50,12 +50,12 @@ const same = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(le
 const decide =
   'Restore a store that has it, or begin anew under another key: fusegate log resolve --new-key.';
 
-/** Why a key may not go on from a signed checkpoint, if so. */
+/** Why a key may not continue after a signed checkpoint, if so. */
 export function keyRefusal(
   signed: SignedCheckpoint | undefined,
   { publicKey }: Pick<LogKey, 'publicKey'>,
 ): string | undefined {
-  // No key: the operator said that the log goes on under another (fusegate log resolve --new-key).
+  // No key: the operator decided that the log continues with another (fusegate log resolve --new-key).
   const isFree = signed === undefined || signed.publicKey.byteLength === 0;
   if (isFree || same(signed.publicKey, publicKey)) return undefined;
   const theirs = verifierText({ name: signed.origin, publicKey: signed.publicKey });
@@ -65,7 +65,7 @@ export function keyRefusal(
   );
 }
 
-/** A tree that is about to be signed. */
+/** A tree that will be signed. */
 interface Grown {
   readonly size: number;
   readonly leaves: readonly Leaf[];
@@ -91,7 +91,7 @@ async function grow({ store, tree }: SignerParts, from: number, target: number):
   return root === undefined ? undefined : { size: target, leaves, tiles, root, find };
 }
 
-/** The size to sign next; undefined: nothing new. */
+/** The size to sign next; undefined: nothing is new. */
 function targetOf(
   signed: SignedCheckpoint | undefined,
   seen: Seen | undefined,
@@ -99,14 +99,14 @@ function targetOf(
   origin: string,
 ): number | undefined {
   const from = signed?.size ?? 0;
-  // What was noted and perhaps signed before a crash is signed again, neither less nor more.
+  // A size recorded before a crash, and perhaps signed, is signed again exactly.
   if (seen !== undefined && seen.size > from) return seen.size;
   const target = Math.min(last, from + roundLeaves);
   const isKeyless = signed?.publicKey.byteLength === 0;
   return target > from || signed?.origin !== origin || isKeyless ? target : undefined;
 }
 
-/** Why the tree contradicts what was signed before, if so. */
+/** Why the tree contradicts an earlier checkpoint, if so. */
 async function contradiction(
   { tree }: SignerParts,
   grown: Grown,
@@ -138,7 +138,7 @@ async function publish(
     writeSigned(from, signed),
     ...tiles.map(writeTile),
     ...leaves.flatMap(({ receipt, placed }, at) => (placed ? [] : [placeLeaf(receipt, first + at)])),
-    // A checkpoint without new leaves (another name, another key) does not change when they were included.
+    // A checkpoint without new leaves (another name or key) does not change when leaves were included.
     ...(leaves.length > 0 ? [keepCheckpoint(size, { root, atMs })] : []),
   ]);
   return outcome.kind === 'done';

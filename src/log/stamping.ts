@@ -1,6 +1,6 @@
 /**
- * Stamps checkpoints in Bitcoin, one a day (UTC): the SHA-256 of the signed checkpoint goes into an output of
- * a transaction. In this order: the wallet signs a transaction, the store notes it as the stamp of the day
+ * Stamps checkpoints in Bitcoin, one a day (UTC): an output of a transaction holds the SHA-256 of the signed
+ * checkpoint. In this order: the wallet signs a transaction, the store records it as the stamp of the day
  * unless that day has one, the wallet publishes it. A crash before the store's unit spends nothing; after it
  * the next run publishes the same transaction again. Once its block is deep enough, the stamp is complete.
  */
@@ -11,50 +11,50 @@ import { dayMs, type Clock } from '../system/clock.js';
 import { merkleSteps, readHeader } from './blockHeader.js';
 import { mostMessageBytes, openTimestamp, sha256, writeTimestamp, type Step } from './timestampFile.js';
 
-/** Blocks, its own among them, after which a transaction counts as one that stays. */
+/** Depth from which a transaction counts as final; its own block counts as one. */
 export const deepEnough = 6;
 
-/** Something that did not succeed; the reason is a sentence part for the operator. */
+/** A failure; the reason is a sentence part for the operator. */
 export interface StampFailure {
   readonly wrong: string;
 }
 
-/** A transaction that is signed and not published. */
+/** A signed transaction that is not published. */
 export interface SignedTransaction {
   readonly transaction: Uint8Array;
   readonly feeSat: bigint;
-  /** Bytes that its hash is of. */
+  /** Length of the bytes that its id hashes. */
   readonly bytes: number;
   readonly tipHeight: number;
 }
 
-/** A transaction in a block. */
+/** A confirmed transaction. */
 export interface InBlock {
   readonly kind: 'in block';
   readonly height: number;
   readonly confirmations: number;
   /** The block's header. */
   readonly header: Buffer;
-  /** Hashes of the block's transactions, in their order. */
+  /** Hashes of the block's transactions, in order. */
   readonly txids: readonly Buffer[];
-  /** What the transaction's hash is of: the transaction without its witnesses. */
+  /** The bytes that the transaction's id hashes: the transaction without its witnesses. */
   readonly hashed: Buffer;
 }
 
-/** A transaction that is in no block. */
+/** An unconfirmed transaction. */
 export type NotInBlock = { readonly kind: 'absent' } | { readonly kind: 'waiting' };
 
-/** A wallet that can spend. `absent`: it does not know the transaction; `waiting`: no block has it. */
+/** A wallet that can spend. `absent`: it does not know the transaction; `waiting`: it is unconfirmed. */
 export interface StampWallet {
-  /** Signs a transaction with one output of data, for at most `mostSat` in fees. Spends nothing. */
+  /** Signs a transaction with one data output, for at most `mostSat` in fees. Spends nothing. */
   readonly sign: (
     data: Uint8Array,
     label: string,
     mostSat: bigint,
   ) => Promise<SignedTransaction | StampFailure>;
-  /** Publishes a transaction under a label; again and again has the effect of once. */
+  /** Publishes a transaction under a label; idempotent. */
   readonly publish: (transaction: Uint8Array, label: string) => Promise<StampFailure | undefined>;
-  /** Where a transaction is; `fromHeight`: it is in no earlier block. */
+  /** Finds a transaction; `fromHeight`: it is in no earlier block. */
   readonly find: (
     transaction: Uint8Array,
     fromHeight: number,
@@ -68,7 +68,7 @@ export interface StampingParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** What became of a stamp. */
+/** Outcome for a stamp. */
 export type Stamped =
   | { readonly kind: 'published'; readonly day: string; readonly size: number; readonly feeSat: bigint }
   | { readonly kind: 'waiting'; readonly day: string; readonly confirmations: number }
@@ -83,19 +83,19 @@ export function dayOf(atMs: number): string {
 
 const mostOriginCharacters = 300;
 
-/** The label of a day's transaction in the wallet, by which it is known there. */
+/** The label of a day's transaction in the wallet, by which it is found there. */
 function labelOf(day: string, note: string): string {
   const [origin = ''] = note.split('\n');
   return `fusegate log stamp ${day} ${origin.slice(0, mostOriginCharacters)}`;
 }
 
-/** The script of an output that has data and cannot be spent. */
+/** The script of a data output, which cannot be spent. */
 export function dataScript(data: Uint8Array): Buffer {
   const opReturn = 0x6a;
   return Buffer.concat([Buffer.of(opReturn, data.byteLength), data]);
 }
 
-/** The steps from a checkpoint's digest to a Merkle root; undefined where they do not lead there. */
+/** The steps from a checkpoint's digest to a Merkle root; undefined if they do not lead there. */
 function stepsOf(note: string, { hashed, txids }: InBlock): Step[] | undefined {
   const digest = sha256(Buffer.from(note));
   const script = dataScript(digest);
@@ -111,7 +111,7 @@ function stepsOf(note: string, { hashed, txids }: InBlock): Step[] | undefined {
   ];
 }
 
-/** A stamp with its timestamp, which was verified; undefined where the block does not prove it. */
+/** A stamp with its verified timestamp; undefined if the block does not prove it. */
 export function completed(stamp: Stamp, found: InBlock): Stamp | undefined {
   const steps = stepsOf(stamp.note, found);
   const header = readHeader(found.header);
@@ -123,7 +123,7 @@ export function completed(stamp: Stamp, found: InBlock): Stamp | undefined {
   return { ...stamp, height: found.height, header: found.header, timestamp };
 }
 
-/** Goes on with a stamp that is not complete. */
+/** Continues an incomplete stamp. */
 async function advance({ store, wallet }: StampingParts, stored: StoredStamp): Promise<Stamped> {
   const { day, stamp, record } = stored;
   const failed = (reason: string): Stamped => ({ kind: 'failed', day, reason });
@@ -144,7 +144,7 @@ async function advance({ store, wallet }: StampingParts, stored: StoredStamp): P
   return { kind: 'complete', day, height };
 }
 
-/** Makes the stamp of a day that has none. */
+/** Makes the stamp of a day without one. */
 async function begin(
   parts: StampingParts,
   signed: SignedCheckpoint | undefined,
@@ -152,7 +152,8 @@ async function begin(
   mostSat: bigint,
 ): Promise<Stamped> {
   const { store, wallet, clock } = parts;
-  // Without a key the log waits for the operator's new one; what was restored may not be what was signed.
+  // Without a key the log waits for the operator's new one; a restored checkpoint may not be the last one
+  // signed.
   if (signed === undefined || signed.restored || signed.publicKey.byteLength === 0) {
     const reason = 'the log has signed nothing yet, was restored, or waits for a key (fusegate log resolve)';
     return { kind: 'failed', day, reason };
@@ -171,7 +172,7 @@ async function begin(
     ...{ height: null, header: Buffer.alloc(0), timestamp: Buffer.alloc(0) },
   };
   await store.commit([writeStamp(day, undefined, stamp)]);
-  // Another run may have been first: what the store has is published, whoever made it.
+  // Another run may have been first: the stored transaction is published, whichever run made it.
   const stored = await findStamp(store, day);
   if (stored === undefined) throw new Error(`The stamp of ${day} was written and is not there`);
   return advance(parts, stored);
@@ -182,10 +183,10 @@ function textOf({ note }: Pick<Stamp, 'note'>): string | undefined {
   return note.split('\n\n')[0];
 }
 
-/** Time after which a transaction that no block took is given up (ms): nodes have forgotten it by then. */
+/** Age at which an unconfirmed transaction is given up (ms): nodes have dropped it by then. */
 const givenUpMs = 14 * dayMs;
 
-/** Goes on with every stamp that is not complete, and makes today's if the log has grown since the last. */
+/** Continues every incomplete stamp, and makes today's if the log has grown since the last. */
 export async function* stamp(parts: StampingParts, mostSat: bigint): AsyncGenerator<Stamped, void> {
   const nowMs = parts.clock.wallMs();
   const today = dayOf(nowMs);

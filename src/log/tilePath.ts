@@ -1,15 +1,15 @@
 /** Paths of tiles (C2SP tlog-tiles): `<level>/x001/x234/067`, with `.p/<width>` where not full. */
 import { tileWidth } from './tree.js';
 
-/** A tile that is asked for: hashes of a level, or the entries themselves. */
+/** A requested tile: hashes of a level, or the entries themselves. */
 export interface TilePath {
   readonly level: number | 'entries';
   readonly index: number;
-  /** Hashes that are asked for; a full tile's are 256. */
+  /** Number of hashes requested; a full tile has 256. */
   readonly width: number;
 }
 
-/** Reads what follows `/tile/`, its segments in order; undefined where it is no path of a tile. */
+/** Parses the segments after `/tile/`; undefined if they are not a tile's path. */
 export function parseTilePath([level = '', ...rest]: readonly string[]): TilePath | undefined {
   const [, last = '', width] = /^(.*?)(?:\.p\/([1-9][0-9]{0,2}))?$/.exec(rest.join('/')) ?? [];
   if (!/^(?:x[0-9]{3}\/){0,3}[0-9]{3}$/.test(last) || /^x000\//.test(last)) return undefined;

@@ -1,7 +1,6 @@
 /**
- * Timestamps of files as OpenTimestamps has them (`.ots`, version 1): operations that lead from the SHA-256
- * of a file to the Merkle root of a block of Bitcoin. Of the operations only those are known that stamps of
- * Bitcoin have: append, prepend and SHA-256.
+ * OpenTimestamps files (`.ots`, version 1): operations that lead from the SHA-256 of a file to the Merkle
+ * root of a Bitcoin block. Supports only the operations of Bitcoin stamps: append, prepend and SHA-256.
  */
 import { createHash } from 'node:crypto';
 
@@ -28,7 +27,7 @@ const bitcoinTag = '0588960d73d71901';
 const attestationTagBytes = 8;
 const digestBytes = 32;
 
-/** Largest message, payload and nesting of the format; the largest file that is read. */
+/** Greatest size of a message and a payload, greatest nesting, and the largest file that is read. */
 export const mostMessageBytes = 4_096;
 const mostPayloadBytes = 8_192;
 const mostDepth = 256;
@@ -39,7 +38,7 @@ export function sha256(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(bytes).digest();
 }
 
-/** An operation's outcome. */
+/** The result of an operation on a message. */
 export function applied(message: Uint8Array, step: Step): Buffer {
   if (step.kind === 'sha256') return sha256(message);
   return Buffer.concat(step.kind === 'append' ? [message, step.bytes] : [step.bytes, message]);
@@ -63,17 +62,19 @@ function encoded(step: Step): Buffer {
   return Buffer.concat([Buffer.of(tags[step.kind]), sized(step.bytes)]);
 }
 
-/** The timestamp of a file with this content, whose steps lead to the root of the block at `height`. */
+/** The timestamp of a file with this content; its steps lead to the root of the block at `height`. */
 export function writeTimestamp(content: Uint8Array, steps: readonly Step[], height: number): Buffer {
   const attestation = [Buffer.of(tags.attestation), Buffer.from(bitcoinTag, 'hex'), sized(varuint(height))];
   const digest = [Buffer.of(tags.sha256), sha256(content)];
   return Buffer.concat([head, ...digest, ...steps.map(encoded), ...attestation]);
 }
 
-/** Thrown where bytes are no timestamp, and caught where they are opened; the message is a sentence part. */
+/**
+ * Thrown if bytes are not a timestamp, and caught by {@link openTimestamp}; the message is a sentence part.
+ */
 class Unreadable extends Error {}
 
-/** Bytes that are read from the front. */
+/** Reads bytes from the front. */
 class Reader {
   private at = 0;
 
@@ -110,7 +111,7 @@ class Reader {
 
 const mostHeight = 2 ** 32;
 
-/** Reads what follows a message: branches, each an attestation, or an operation and what follows it. */
+/** Reads the branches after a message: each is an attestation, or an operation and its branches. */
 function follow(reader: Reader, message: Buffer, into: Attested[], depth: number): void {
   if (depth > mostDepth) throw new Unreadable('is nested too deeply');
   for (let isLast = false; !isLast;) {
@@ -120,7 +121,7 @@ function follow(reader: Reader, message: Buffer, into: Attested[], depth: number
     if (tag === tags.attestation) {
       const kind = reader.take(attestationTagBytes).toString('hex');
       const payload = reader.sized(mostPayloadBytes);
-      // Calendars that have yet to answer, and other chains: nothing that a header of Bitcoin could attest.
+      // Other attestations are pending calendars and other chains: a Bitcoin header proves neither.
       if (kind === bitcoinTag) into.push({ root: message, height: new Reader(payload).varuint(mostHeight) });
       continue;
     }

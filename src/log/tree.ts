@@ -1,8 +1,8 @@
-/** The log's Merkle tree over its stored tiles: growing it, and the proofs that its tiles give (RFC 6962). */
+/** The log's Merkle tree over its stored tiles: growth, and proofs from the tiles (RFC 6962). */
 import { findTile, type StoredTile } from '../store/receiptLog.js';
 import type { Store } from '../store/store.js';
 
-/** Hashes of a full tile, and bytes of a hash and of an entry. */
+/** Hashes in a full tile, and bytes of a hash and of an entry. */
 export const tileWidth = 256;
 export const hashBytes = 32;
 
@@ -20,7 +20,7 @@ export interface TreeParts {
   readonly logProof: (kind: ProofKind, at: number, size: number, tiles: Buffer[]) => Buffer | null;
 }
 
-/** Finds the hashes of a tile; none where it is not there. */
+/** Finds the hashes of a tile; empty if there is none. */
 export type FindTile = (level: number, index: number) => Promise<Buffer>;
 
 /** The tiles of a store. */
@@ -38,8 +38,8 @@ export function widthOf(size: number, level: number, index: number): number {
 const mostLevels = 7;
 
 /**
- * The last tile of each level of a log of `size` leaves, from the leaves up; empty where it is full.
- * Undefined where one is missing or too short.
+ * The last tile of each level of a log of `size` leaves, from the leaves up; empty if it is full. Undefined
+ * if a tile is missing or too short.
  */
 export async function edgeOf(size: number, find: FindTile): Promise<Buffer[] | undefined> {
   const edge: Buffer[] = [];
@@ -53,7 +53,7 @@ export async function edgeOf(size: number, find: FindTile): Promise<Buffer[] | u
   return edge;
 }
 
-/** The hashes of a proof, one after the other; undefined where a tile is missing or too short. */
+/** The hashes of a proof, concatenated; undefined if a tile is missing or too short. */
 export async function proofOf(
   { logProofTiles, logProof }: TreeParts,
   kind: ProofKind,
@@ -67,12 +67,12 @@ export async function proofOf(
   return logProof(kind, at, size, tiles) ?? undefined;
 }
 
-/** The root of the first `size` leaves; undefined where a tile is missing or too short. */
+/** The root of the first `size` leaves; undefined if a tile is missing or too short. */
 export function rootOf(parts: TreeParts, size: number, find: FindTile): Promise<Buffer | undefined> {
   return proofOf(parts, 'root', 0, size, find);
 }
 
-/** Tiles laid over others. */
+/** Finds tiles among `tiles` first, then in `below`. */
 export function laidOver(tiles: readonly StoredTile[], below: FindTile): FindTile {
   const byPlace = new Map(tiles.map((tile) => [`${tile.level}/${tile.index}`, Buffer.from(tile.hashes)]));
   return (level, index) => {

@@ -1,7 +1,7 @@
 /**
- * A witness of logs (C2SP tlog-witness): it cosigns a checkpoint where a proof says that the log only grew
- * since the one that it cosigned before. What it cosigns is durable before its answer goes out, and one
- * request is taken after another, so that no crash and no race makes it sign a contradiction.
+ * A witness of logs (C2SP tlog-witness): it cosigns a checkpoint if a proof shows that the log only grew
+ * since the one that it cosigned before. A cosigned state is durable before its answer is sent, and requests
+ * are handled one after the other: no crash and no race makes it sign a contradiction.
  */
 import { createHash } from 'node:crypto';
 import { cosign } from './cosignature.js';
@@ -14,9 +14,9 @@ import { hashBytes } from './tree.js';
 export interface WitnessParts {
   readonly name: string;
   readonly key: LogKey;
-  /** Logs whose checkpoints it takes. */
+  /** Logs whose checkpoints it accepts. */
   readonly logs: readonly VerifierKey[];
-  /** The state of a log that it cosigned last, in a file of this name. */
+  /** The file of a log's last cosigned state, by the log's name. */
   readonly stateOf: (name: string) => SeenFile;
   readonly clock: { readonly wallMs: () => number };
 }
@@ -40,7 +40,7 @@ const mostHashes = 63;
 
 const emptyRoot = createHash('sha256').digest();
 
-/** A request in its parts. */
+/** A parsed request. */
 interface Asked {
   readonly old: number;
   readonly path: readonly Buffer[];
@@ -56,7 +56,7 @@ function readAsked(body: string): Asked | undefined {
   return { old: Number(old), path, note: body.slice(end + 2) };
 }
 
-/** Takes a checkpoint. It must not be called while another call runs; it does not wait, so none can. */
+/** Handles a checkpoint. Calls must not overlap; as it is synchronous, they cannot. */
 export function addCheckpoint(parts: WitnessParts, body: string): WitnessAnswer {
   const asked = readAsked(body);
   const note = asked === undefined ? undefined : noteParts(asked.note);

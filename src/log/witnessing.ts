@@ -1,7 +1,7 @@
 /**
- * Asks the witnesses of the policy (`WITNESSES`) to cosign checkpoints (C2SP tlog-witness), and adds what
- * they sign to the stored checkpoint. Nothing waits for a witness: one that does not answer is left alone
- * for a while, and its line is missing.
+ * Asks the witnesses of the policy (`WITNESSES`) to cosign checkpoints (C2SP tlog-witness), and adds their
+ * signatures to the stored checkpoint. Nothing waits for a witness: one that does not answer is not asked for
+ * a while, and its line is missing.
  */
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -13,7 +13,7 @@ import { noteParts } from './note.js';
 import type { PolicyWitness } from './policy.js';
 import { hashBytes, proofOf, storedTiles, type TreeParts } from './tree.js';
 
-/** Sends a text; rejects where no answer comes in time. */
+/** Posts a text; rejects if no answer comes in time. */
 export type Post = (url: string, body: string) => Promise<{ readonly status: number; readonly body: string }>;
 
 /** Dependencies of asking witnesses. */
@@ -26,19 +26,19 @@ export interface WitnessingParts {
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** Pause after the first failure of a witness, doubled with each further one up to the last (ms). */
+/** Pause after a witness' first failure (ms); doubles with each further failure, up to the longest. */
 const firstRestMs = 5_000;
 const lastRestMs = 600_000;
 
 /** The state of one witness, as this process knows it. */
 interface Known {
-  /** Leaves of the checkpoint that it last cosigned. */
+  /** Leaves of the checkpoint that it cosigned last. */
   size: number;
   restMs: number;
   restsUntilMs: number;
 }
 
-/** The outcome of asking: a line, or the sentence part that says why there is none. */
+/** The witness' answer: a line, or a sentence part that says why there is none. */
 type Asked = { readonly line: string } | { readonly wrong: string };
 
 /** Asks witnesses. */
@@ -47,7 +47,9 @@ export class Witnessing {
 
   constructor(private readonly parts: WitnessingParts) {}
 
-  /** Has the last checkpoint cosigned by those witnesses that have not. @throws StoreUnavailable */
+  /**
+   * Gets the last checkpoint cosigned by the witnesses that have not signed it yet. @throws StoreUnavailable
+   */
   async cosign(fence: Fence): Promise<void> {
     const { store, witnesses } = this.parts;
     const found = await findSigned(store);
@@ -63,7 +65,7 @@ export class Witnessing {
     await store.commit([{ kind: 'fence', ...fence }, writeSigned(record, next)]);
   }
 
-  /** A witness' line under a checkpoint; undefined where it gave none, which is logged. */
+  /** A witness' line under a checkpoint; undefined, and logged, if it gave none. */
   private async lineOf(witness: PolicyWitness, signed: SignedCheckpoint): Promise<string | undefined> {
     const { clock, log } = this.parts;
     const { name } = witness;
@@ -83,7 +85,7 @@ export class Witnessing {
     return undefined;
   }
 
-  /** Asks, and once more where the witness says that it knows another size. */
+  /** Asks, and asks once more if the witness says that it knows another size. */
   private async ask({ key, url }: PolicyWitness, known: Known, signed: SignedCheckpoint): Promise<Asked> {
     for (let round = 0; round < 2; round += 1) {
       const path = await this.pathFrom(known.size, signed.size);
@@ -113,7 +115,7 @@ export class Witnessing {
     return { wrong: 'it names one size after another' };
   }
 
-  /** The lines of the proof that a log of `size` leaves begins with one of `old`. */
+  /** The proof's lines that a log of `size` leaves extends one of `old`. */
   private async pathFrom(old: number, size: number): Promise<string | undefined> {
     if (old === 0 || old === size) return '';
     const { tree, store } = this.parts;

@@ -1,6 +1,6 @@
 /**
  * `POST /mcp`: the Model Context Protocol over streamable HTTP, without a session: revision 2026-07-28, whose
- * requests say all of themselves, and the earlier ones with their handshake, which nobody needs to remember.
+ * requests are self-contained, and the earlier revisions, whose handshake leaves no state.
  */
 import type { Answer, AnswerBody, Handler, RouteRequest } from '../contract/exchange.js';
 import { inputSchemaOf, mcpTools, type McpError } from '../contract/mcp.js';
@@ -14,7 +14,7 @@ import { callTool, isToolName, type ToolParts } from './tools.js';
 export interface McpParts extends ToolParts {
   readonly checkJson: CheckJson;
   readonly serve: readonly ServedPart[];
-  /** Where the server is reached, if that is known: pages from there may call. */
+  /** Public address of the server, if known: pages from there may call. */
   readonly publicUrl: string | null;
   readonly version: string;
 }
@@ -22,7 +22,7 @@ export interface McpParts extends ToolParts {
 /** The revision without a handshake. */
 const modern = '2026-07-28';
 
-/** Revisions with one, the newest first. */
+/** Revisions with a handshake, the newest first. */
 const handshakes = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
 const codes = {
@@ -37,7 +37,7 @@ const codes = {
 const metaPrefix = 'io.modelcontextprotocol/';
 const jsonType = 'application/json';
 
-/** Time that a client may keep the list of tools, which changes only when the server restarts (ms). */
+/** Time for which a client may cache the list of tools (ms); it changes only when the server restarts. */
 const listMs = 300_000;
 
 type Id = string | number | null;
@@ -65,8 +65,8 @@ function failure(status: number, id: Id, code: number, message: string, data?: M
 const accepted: Answer = { status: 202, body: { bytes: '', type: jsonType }, charge: 0 };
 
 /**
- * True if a page of this origin may call: none, the server's own, or one of this machine. A page elsewhere
- * that had its name point here would else speak with the browser's reach into a private network.
+ * True if a page of this origin may call: no origin, the server's own, or this machine's. Otherwise a page
+ * elsewhere could point its own name here (DNS rebinding) and use the browser's access to a private network.
  */
 function isAllowed(origin: string, publicUrl: string | null): boolean {
   if (origin === '' || origin === publicUrl) return true;
@@ -75,20 +75,20 @@ function isAllowed(origin: string, publicUrl: string | null): boolean {
   return hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
 }
 
-/** A header's value; `=?base64?…?=` carries what a header cannot. */
+/** A header's value; `=?base64?…?=` encodes characters that a header cannot carry. */
 function decoded(value: string): string {
   const [, encoded] = /^=\?base64\?(.*)\?=$/.exec(value) ?? [];
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString();
 }
 
-/** One message that wants an answer. */
+/** A message that expects an answer. */
 interface Message {
   readonly id: string | number;
   readonly method: string;
   readonly params: Members;
 }
 
-/** Why a message of the newest revision does not fit what its head says; undefined where it does. */
+/** Why a message of the newest revision does not match its header; undefined if it does. */
 function mismatch({ id, method, params }: Message, request: RouteRequest): Answer | undefined {
   const meta = membersOf(params['_meta']) ?? {};
   const missing = ['protocolVersion', 'clientCapabilities'].filter((name) => !(metaPrefix + name in meta));
@@ -116,7 +116,7 @@ function unsupported(id: Id, requested: string, supported: string[] = [modern, .
   return failure(400, id, codes.version, 'Unsupported protocol version', data);
 }
 
-/** A refusal's sentence, for a model to correct itself by. */
+/** A refusal's sentence, from which a model can correct its call. */
 function sentenceOf({ status, body }: Answer): string {
   const value = ('json' in body ? body.json : JSON.parse(textOf(body))) as {
     readonly detail?: string | readonly ValidationError[];
@@ -129,7 +129,7 @@ function sentenceOf({ status, body }: Answer): string {
     : `The arguments do not fit. ${faults.join('; ')}`;
 }
 
-/** The bytes of a body as text; they are needed no more. */
+/** The text of a body, whose bytes are released. */
 function textOf(body: AnswerBody): string {
   if ('json' in body) return JSON.stringify(body.json);
   const { bytes, release } = body;
@@ -151,7 +151,7 @@ function called(id: Id, answer: Answer, isModern: boolean): Answer {
   return answerOf(200, message, answer.charge);
 }
 
-/** Of a tool that stores nothing it would be wrong that "this may not have been recorded". */
+/** For a tool that stores nothing, "this may not have been recorded" would be wrong. */
 const storeAway: Answer = {
   status: 503,
   body: { json: { detail: 'The store does not answer right now. Try again shortly.' } },
@@ -202,7 +202,7 @@ class Mcp {
     );
   };
 
-  /** A message that wants no answer changes nothing here. */
+  /** A message that expects no answer changes nothing here. */
   private notified(request: RouteRequest): Answer {
     const version = request.header('mcp-protocol-version');
     return isKnown(version) ? accepted : unsupported(null, version);
@@ -265,7 +265,7 @@ class Mcp {
   }
 }
 
-/** True for a revision that is spoken here; a client that names none means an early one. */
+/** True for a supported revision; a client that names none uses an early one. */
 function isKnown(version: string): boolean {
   return version === '' || version === modern || handshakes.some((known) => known === version);
 }

@@ -18,7 +18,7 @@ import { checkBody } from '../contract/schema/validate.js';
 import type { BodyType } from '../contract/schema/wireType.js';
 import { verifyAnswer } from '../door/verifyAnswer.js';
 
-/** The routes whose handlers tools ask. */
+/** The routes that tools call. */
 export const toolRoutes = [
   'fuse',
   'normalize',
@@ -36,13 +36,13 @@ export type ToolRoute = (typeof toolRoutes)[number];
 /** Their handlers. */
 export type ToolHandlers = Pick<Handlers, ToolRoute>;
 
-/** Decides whether the sender of a request may ask a route now, and counts it there. */
+/** Decides if the sender of a request may call a route now, and counts the call there. */
 export type AdmitTool = (
   route: ToolRoute,
   request: RouteRequest,
 ) => { readonly refusal: Answer | undefined; readonly charge: (amount: number) => void };
 
-/** Parts of a route's request that a tool's arguments make. */
+/** Parts of a route's request that come from a tool's arguments. */
 interface Asked {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ interface Asked {
   readonly input?: unknown;
 }
 
-/** A tool at work: the route that it asks, what it asks, and what it makes of the answer. */
+/** A tool's implementation: its route, the request to it, and how its answer is used. */
 interface Work<Arguments> {
   readonly route: ToolRoute;
   readonly type: BodyType<Arguments>;
@@ -69,7 +69,7 @@ function rerankAsks({ query, documents, top_n: topN, explain = false }: RerankTo
   return { body: { query, docs, explain, return_text: false, ...(all ? {} : { top_k: topN }) } };
 }
 
-/** The texts of a query string; a number is its digits. */
+/** The texts of a query string; numbers become digits. */
 function texts(given: Readonly<Record<string, string | number | undefined>>): Record<string, string> {
   const entries = Object.entries(given).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as const],
@@ -133,7 +133,7 @@ const works = {
 
 const noBytes = new Uint8Array(0);
 
-/** The request as a route's handler takes it. It has no header fields: tools have arguments alone. */
+/** The request for a route's handler. It has no header fields: tools have only arguments. */
 function requestOf(
   request: RouteRequest,
   { path = {}, query = {}, body, input }: Asked,
@@ -155,7 +155,7 @@ export interface ToolParts {
   readonly admit: AdmitTool;
 }
 
-/** The answer of the tool's route. Arguments that do not fit are a 422. */
+/** The answer of the tool's route. Invalid arguments are a 422. */
 export async function callTool(
   name: ToolName,
   given: unknown,
@@ -173,7 +173,7 @@ export async function callTool(
   return read === undefined ? answer : read(answer);
 }
 
-/** True if a client may call it by this name. */
+/** True if this is the name of a tool. */
 export function isToolName(name: unknown): name is ToolName {
   return typeof name === 'string' && Object.hasOwn(mcpTools, name);
 }
