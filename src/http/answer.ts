@@ -1,4 +1,4 @@
-/** Turns an answer into what is written: status line, header lines and body (RFC 9110, 9112). */
+/** Turns an answer into the bytes to write: status line, header lines and body (RFC 9110, 9112). */
 import { STATUS_CODES } from 'node:http';
 import type { RateLimitFields } from '../access/rateLimit.js';
 import type { Answer } from '../contract/exchange.js';
@@ -10,7 +10,7 @@ const thousandths = Array.from({ length: 1000 }, (_, index) => String(index).pad
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\uffff]*$/;
 
-/** The status as the status line has it: `200 OK`. */
+/** The status in the form of the status line: `200 OK`. */
 export function statusLine(status: number): string {
   return statusLines.get(status) ?? String(status);
 }
@@ -20,12 +20,12 @@ export function bodyOf(answer: Answer): Uint8Array | string {
   return 'json' in answer.body ? JSON.stringify(answer.body.json) : answer.body.bytes;
 }
 
-/** Length in bytes of a body as it is sent. */
+/** Length in bytes of a body as sent. */
 export function lengthOf(body: Uint8Array | string): number {
   return typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
 }
 
-/** Header lines of the media type and of the handler's own fields. */
+/** Header lines for the media type and the handler's own fields. */
 export function fieldLines(answer: Answer, always?: Readonly<Record<string, string>>): string {
   const type = 'json' in answer.body ? 'application/json' : answer.body.type;
   const lines = type === '' ? '' : `\r\ncontent-type: ${type}`;
@@ -33,7 +33,10 @@ export function fieldLines(answer: Answer, always?: Readonly<Record<string, stri
   return answer.headers === undefined ? lines : lines + ownLines(answer.headers);
 }
 
-/** @throws Error when a name or value could end its line: a handler let a client's text into a header. */
+/**
+ * @throws Error if a name or value could end its line: that is a handler that let a client's text into a
+ * header.
+ */
 function ownLines(headers: Readonly<Record<string, string>>): string {
   let lines = '';
   for (const [name, value] of Object.entries(headers)) {
@@ -44,15 +47,13 @@ function ownLines(headers: Readonly<Record<string, string>>): string {
   return lines;
 }
 
-/**
- * A `Server-Timing` line (W3C Server Timing): the time that the application took, in ms to the microsecond.
- */
+/** A `Server-Timing` line (W3C Server Timing): the application's time in ms, to the microsecond. */
 export function timingLine(elapsedMs: number): string {
   const micros = Math.round(elapsedMs * 1000);
   return `\r\nserver-timing: app;dur=${Math.trunc(micros / 1000)}.${thousandths[micros % 1000] ?? '000'}`;
 }
 
-/** The `RateLimit` lines (draft-ietf-httpapi-ratelimit-headers) of an answer, none where no limit applies. */
+/** The `RateLimit` lines (draft-ietf-httpapi-ratelimit-headers) of an answer; none if no limit applies. */
 export function limitLines({ rateLimit, rateLimitPolicy }: RateLimitFields): string {
   if (rateLimit === '') return '';
   return `\r\nratelimit: ${rateLimit}\r\nratelimit-policy: ${rateLimitPolicy}`;

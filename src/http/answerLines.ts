@@ -1,36 +1,36 @@
-/** Answers of a body's lines on their way to the client: gathered, and written at the client's pace. */
+/** Answers to a body's lines, buffered and written at the client's pace. */
 import type { Holder } from './memory.js';
 import { makeRoom, type UnsentState, type WaitingAnswer } from './unsent.js';
 import type { HttpResponse } from './uws.js';
 
-/** Bytes that are written at once, of which the server may keep as many for the client. */
+/** Bytes written at once; the server may buffer as many again for the client. */
 const pieceBytes = 65_536;
 
 const lineFeed = 0x0a;
 
-/** The client that the answers are for, and its first headers. */
+/** The client of the answers, and its first headers. */
 export interface LineReader {
   readonly response: HttpResponse;
-  /** Whose memory the answers are, which is known when the first is there. */
+  /** The holder of the answers' memory; known once the first answer is there. */
   readonly holder: () => Holder;
   /** Writes the head; called once, before the first piece. */
   readonly begin: () => void;
-  /** Called when the client has taken all that waited. */
+  /** Called when the client has taken everything pending. */
   readonly onDrained: () => void;
 }
 
-/** The answers of one request. It holds memory, and stands in the server's set, while its client is slow. */
+/** The answers of one request. While its client is slow, it holds memory and is in the server's set. */
 export class AnswerLines implements WaitingAnswer {
   heldBytes = 0;
   /** Bytes of all answers. */
   bytes = 0;
-  /** True if the head was written. */
+  /** True once the head is written. */
   begun = false;
-  /** True while the client has not taken what was written. */
+  /** True while the client has not taken all that was written. */
   waiting = false;
   private gathered = Buffer.allocUnsafe(2 * pieceBytes);
   private length = 0;
-  /** What is written already of what is gathered. */
+  /** Number of buffered bytes that are written already. */
   private from = 0;
   private takenBytes = 0;
   private sinceMs = 0;
@@ -46,12 +46,12 @@ export class AnswerLines implements WaitingAnswer {
     return this.reader.holder();
   }
 
-  /** True if so much is gathered that it should be written. */
+  /** True if enough is buffered to be written. */
   get isFull(): boolean {
     return this.length >= pieceBytes;
   }
 
-  /** Adds an answer, which is copied. */
+  /** Adds an answer; its bytes are copied. */
   add(answer: Uint8Array | string): void {
     const most = typeof answer === 'string' ? 3 * answer.length : answer.byteLength;
     const needed = this.length + most + 1;
@@ -69,7 +69,7 @@ export class AnswerLines implements WaitingAnswer {
     this.length += 1;
   }
 
-  /** Writes what is gathered, in a cork; false where the client does not take all of it now. */
+  /** Writes the buffer, inside a cork; false if the client does not take all of it now. */
   flush(): boolean {
     const { response, begin } = this.reader;
     while (this.from < this.length) {
@@ -113,7 +113,7 @@ export class AnswerLines implements WaitingAnswer {
     this.windowBytes = this.takenBytes;
   }
 
-  /** Gives its memory back. */
+  /** Returns its memory. */
   release(): void {
     this.waiting = false;
     this.state.sending.delete(this);
@@ -125,7 +125,10 @@ export class AnswerLines implements WaitingAnswer {
     this.heldBytes = 0;
   }
 
-  /** Has the rest wait. The server's own piece counts, so that a slow client is looked at in any case. */
+  /**
+   * Buffers the rest for the client. The server's own piece counts too, so that a slow client is always
+   * checked.
+   */
   private hold(): void {
     const rest = Math.max(this.length - this.from, 1);
     this.give();

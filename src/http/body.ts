@@ -1,26 +1,25 @@
-/** A request's body while it comes in more than one piece. */
+/** A request's body that arrives in more than one piece. */
 import type { BufferPool } from '../system/bufferPool.js';
 import type { Holder, MemoryBudget } from './memory.js';
 
-/** Bytes taken at first, and then, where the body is not known to be smaller. */
+/** Size of the first allocation, and of the next, unless the body is known to be smaller. */
 const firstBytes = 1 << 18;
 const secondBytes = 1 << 21;
 
-/** Memory held for bodies by one worker, against its limits, and the buffers that are used again. */
+/** Memory for bodies in one worker with its limits, and the pool of buffers. */
 export interface BodyBudget {
   readonly memory: MemoryBudget;
   readonly pool: BufferPool;
 }
 
-/** Why a piece was not taken. */
+/** Outcome of appending a piece. */
 export type Gathered = 'taken' | 'too_large' | 'overloaded';
 
 /**
- * Gathers one body. Memory grows with what was sent, not with what is announced: to 256 KiB, then 2 MiB, then
- * fourfold, each time at most to the declared length. Fresh memory is not free even where nobody writes to
- * it: every MiB of it brings the next full garbage collection nearer. Bytes count against the worker's budget
- * as they come, not as they are announced, until {@link release}: what nobody has written to is no memory
- * yet.
+ * Gathers one body. Memory grows with the bytes received, not with the announced length: to 256 KiB, then 2
+ * MiB, then fourfold, each time at most to the announced length. Fresh memory has a cost even while it is
+ * untouched: every MiB of it brings the next full garbage collection nearer. Bytes count against the worker's
+ * budget as they arrive, until {@link release}: untouched memory takes no physical memory yet.
  */
 export class BodyBuffer {
   private memory: Buffer = Buffer.alloc(0);
@@ -44,7 +43,7 @@ export class BodyBuffer {
     return this.memory.subarray(0, this.length);
   }
 
-  /** Copies one piece, whose memory the server takes back afterwards. */
+  /** Copies one piece; the server reuses the piece's memory afterwards. */
   append(piece: Uint8Array): Gathered {
     const { memory } = this.budget;
     const needed = this.length + piece.byteLength;
@@ -57,7 +56,7 @@ export class BodyBuffer {
     return 'taken';
   }
 
-  /** Gives the memory back; nobody may read the body any more. */
+  /** Returns the memory; the body must not be read any more. */
   release(): void {
     this.budget.memory.give(this.holder, this.length);
     this.budget.pool.give(this.memory);

@@ -1,7 +1,7 @@
 /**
- * Connections of one worker against their limits. uWebSockets.js reports each one as it opens, with its
- * address, and as it closes, without: whose are open is read from the kernel's table (Linux), and only once
- * there are so many that one address may have too many.
+ * Connections of one worker against their limits. uWebSockets.js reports each connection with its address as
+ * it opens, and without it as it closes. So open connections by address are read from the kernel's table
+ * (Linux), and only once there are enough that one address may have too many.
  */
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -12,29 +12,29 @@ import { oneAtATime } from '../system/shared.js';
 import { inSlice } from '../system/slices.js';
 import type { HttpResponse, TemplatedApp } from './uws.js';
 
-/** Bounds of connections. */
+/** Limits on connections. */
 export interface ConnectionBounds {
-  /** Connections of this worker. */
+  /** Most connections of this worker. */
   readonly most: number;
-  /** Workers that share the port, and with it the connections of an address. */
+  /** Workers that share the port, and with it an address's connections. */
   readonly workers: number;
-  /** True if an address is a proxy's, which stands for many clients. */
+  /** True if an address is a proxy's, behind which there are many clients. */
   readonly isProxy: (address: Uint8Array) => boolean;
 }
 
-/** Share of all connections that one address may have. */
+/** One address may have this fraction (1/n) of all connections. */
 const addressShare = 8;
 
-/** Descriptors that connections leave to files, the store and other parts. */
+/** File descriptors reserved for files, the store and other parts. */
 const otherDescriptors = 256;
 
-/** Characters of a kernel's table that are read at once, some 400 of its lines. */
+/** Characters of a kernel table read at once: some 400 of its lines. */
 const pieceCharacters = 64 * 1024;
 
-/** Connections in the kernel's state ESTABLISHED, as its table writes it. */
+/** The kernel's state ESTABLISHED, as its table writes it. */
 const established = '01';
 
-/** Number of descriptors this process may have; Infinity where the system does not tell. */
+/** Number of descriptors this process may have; Infinity if the system does not say. */
 export function descriptorLimit(
   read: () => string = () => readFileSync('/proc/self/limits', 'utf8'),
 ): number {
@@ -46,12 +46,18 @@ export function descriptorLimit(
   }
 }
 
-/** As many connections as the process has descriptors for: one more would be accepted again and again. */
+/**
+ * The number of connections that the descriptors allow: the server would retry to accept one more without
+ * end.
+ */
 export function affordable(most: number, descriptors: number): number {
   return Math.max(16, Math.min(most, descriptors - otherDescriptors));
 }
 
-/** The remote addresses of a kernel table's connections to a local port, as limits count them. */
+/**
+ * The remote addresses of a kernel table's connections to a local port, as limits count them, with their
+ * number.
+ */
 export function connectedTo(port: number, table: string): Map<string, number> {
   const remotes = new Map<string, number>();
   const local = `:${port.toString(16).toUpperCase().padStart(4, '0')} `;
@@ -80,7 +86,7 @@ function endOfLine(table: string, from: number): number {
   return end < 0 ? table.length : end + 1;
 }
 
-/** A table in pieces of whole lines, each read in well under a millisecond. */
+/** A table in pieces of whole lines; each is read in well under a millisecond. */
 function* piecesOf(table: string): Generator<string, void> {
   for (let at = 0; at < table.length;) {
     const end = endOfLine(table, at + pieceCharacters);
@@ -89,19 +95,19 @@ function* piecesOf(table: string): Generator<string, void> {
   }
 }
 
-/** An address as the kernel writes it: words of four bytes, each in the machine's order (little-endian). */
+/** An address from the kernel's notation: words of four bytes, each in machine order (little-endian). */
 function wordsToBytes(hex: string): Uint8Array {
   const bytes = Buffer.from(hex, 'hex');
   return bytes.length % 4 === 0 ? bytes.swap32() : bytes;
 }
 
-/** An address as connections count it: IPv4 whole, IPv6 by its /64. */
+/** An address as connection limits count it: IPv4 whole, IPv6 by its /64. */
 function nameOf(address: Uint8Array): string {
   const plain = unmapped(address);
   return Buffer.from(plain.length === 16 ? plain.subarray(0, 8) : plain).toString('hex');
 }
 
-/** The kernel's tables of connections, as text. */
+/** The kernel's tables of connections as text. */
 function readTables(): Promise<readonly string[]> {
   const files = ['/proc/net/tcp', '/proc/net/tcp6'];
   return Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')));
@@ -112,10 +118,10 @@ export class Connections {
   private open = 0;
   private refused = 0;
   private readonly ports: number[] = [];
-  /** Connections by address at the last look, and those that opened since that began. */
+  /** Connections by address at the last reading, and those opened since it began. */
   private seen = new Map<string, number>();
   private since = new Map<string, number>();
-  /** Those that opened since the look began that is under way. */
+  /** Connections opened since the current reading began. */
   private sinceThisLook: Map<string, number> | undefined;
   private readonly looks = oneAtATime(() => this.lookNow());
 
@@ -125,7 +131,7 @@ export class Connections {
     private readonly tables: () => Promise<readonly string[]> = readTables,
   ) {}
 
-  /** Has an app report its connections. */
+  /** Makes an app report its connections. */
   watch(app: TemplatedApp): void {
     app.filter((response, change) => {
       this.open += change as number;
@@ -138,12 +144,12 @@ export class Connections {
     return this.open;
   }
 
-  /** Adds a port whose connections the kernel is asked about. */
+  /** Adds a port whose connections are counted. */
   listensOn(port: number): void {
     this.ports.push(port);
   }
 
-  /** Looks at the kernel's table while there may be an address with too many; called about once a second. */
+  /** Reads the kernel's tables while an address may have too many connections; called about once a second. */
   look(): Promise<void> {
     if (this.open <= this.perAddress() / 2) {
       this.seen.clear();
@@ -180,9 +186,9 @@ export class Connections {
     const opened = (this.since.get(name) ?? 0) + 1;
     this.since.set(name, opened);
     this.sinceThisLook?.set(name, (this.sinceThisLook.get(name) ?? 0) + 1);
-    // The kernel's table has the connections of every worker, which it hands out evenly.
+    // The kernel's table has the connections of every worker; the kernel distributes them evenly.
     const before = (this.seen.get(name) ?? 0) / this.bounds.workers;
-    // Many that opened may have closed again: only while many are open does it matter.
+    // Many opened connections may have closed again: this matters only while many are open.
     if (this.open > this.perAddress() && before + opened > this.perAddress()) this.refuse(response);
   }
 
@@ -193,7 +199,7 @@ export class Connections {
     response.close();
   }
 
-  /** One that opens during a look may be in the tables or not: it counts as opened since. */
+  /** A connection that opens during a reading may or may not be in the tables: it counts as opened since. */
   private async lookNow(): Promise<void> {
     const since = new Map<string, number>();
     this.sinceThisLook = since;

@@ -1,25 +1,23 @@
 /** Cross-origin requests (Fetch standard): public endpoints, without credentials. */
 import type { Answer } from '../contract/exchange.js';
 
-/** Header fields that a page may send besides the safelisted ones. */
+/** Request header fields that a page may send besides the safelisted ones. */
 const allowedHeaders = 'Content-Type, X-API-Key, X-Request-Id, X-Claim-Token, Idempotency-Key';
 
-/** Header fields that a page may read besides the safelisted ones. */
+/** Response header fields that a page may read besides the safelisted ones. */
 const exposedHeaders =
   'X-Request-Id, Server-Timing, RateLimit, RateLimit-Policy, Retry-After, Idempotent-Replayed';
 
-/**
- * Header lines of an answer to a request with an `Origin`, as they are written after another line's value.
- */
+/** Header lines of an answer to a request with an `Origin`, starting after another line's value. */
 export const crossOriginLines =
   '\r\naccess-control-allow-origin: *' + `\r\naccess-control-expose-headers: ${exposedHeaders}`;
 
-/** Seconds that a browser may keep a preflight's answer. */
+/** Seconds for which a browser may cache a preflight's answer. */
 const preflightMaxAge = '86400';
 
 /**
- * Answers OPTIONS on a path that knows the methods of `allow`; as a preflight when a page of another origin
- * asks (`method` is its `Access-Control-Request-Method`) and the path is open to them.
+ * Answers OPTIONS on a path with the methods of `allow`. It is a preflight if a page of another origin asks
+ * (`method` is its `Access-Control-Request-Method`) and the path is open to other origins.
  */
 export function answerOptions(allow: string, open: boolean, method: string): Answer {
   const headers: Record<string, string> = { allow };

@@ -9,31 +9,31 @@ import { Reception } from './reception.js';
 import type { CheckResult } from './routes.js';
 import { waitForClient, type UnsentAnswer } from './unsent.js';
 
-/** Tells the client that the connection ends with the answer. */
+/** Tells the client that the connection ends after this answer. */
 export const closeLine = '\r\nconnection: close';
 
 /**
- * An unread body up to this size is read and dropped, and the connection lives; a larger one ends it. A
- * client that is still sending when its connection ends loses the answer more often than not.
+ * Largest unread body that is read and discarded to save the connection; a larger one ends it. A client that
+ * is still sending when its connection ends usually loses the answer.
  */
 const droppableBytes = 16_777_216;
 
-/** From this size on an answer waits for the client in our memory, not in a copy inside the server's. */
+/** From this size on an answer waits for the client in our memory, without a copy in the server's. */
 const largeAnswerBytes = 131_072;
 
-/** The request as its handler sees it, and the way of its answer. One object a request. */
+/** The request as its handler sees it, and the writing of its answer. One object per request. */
 export class Exchange extends Reception implements RouteRequest {
   input: unknown = undefined;
 
-  /** State of the answer; `deferred`: known, and written in the next turn of the event loop. */
+  /** State of the answer; `deferred`: known, and to be written in the next turn of the event loop. */
   protected reply: 'none' | 'deferred' | 'written' = 'none';
-  /** True if a handler that gave up control may still read the body. */
+  /** True while an asynchronous handler may still read the body. */
   private handling = false;
   protected status = 0;
   protected bytesOut = 0;
   /** Rest of a large answer that the client has not taken. */
   private unsent: UnsentAnswer | undefined;
-  /** Tells the answer's owner that its bytes are needed no more. */
+  /** Notifies the owner of the answer's bytes that they are no longer needed. */
   private releaseAnswer: (() => void) | undefined;
 
   protected override isAnswered(): boolean {
@@ -53,7 +53,7 @@ export class Exchange extends Reception implements RouteRequest {
     }
   }
 
-  /** The handler's answer to a checked request, or the one that refuses it. */
+  /** The handler's answer to a checked request, or the answer that refuses it. */
   private answer(checked: CheckResult | undefined): Answer | Promise<Answer> {
     if (checked !== undefined) {
       if ('refused' in checked) return checked.refused;
@@ -62,7 +62,7 @@ export class Exchange extends Reception implements RouteRequest {
     return this.mounted.handler(this as unknown as RouteRequest<never>);
   }
 
-  /** The handler may read the body until its promise settles, also when the client has gone before. */
+  /** The handler may read the body until its promise settles, even if the client has gone. */
   private wait(answer: Promise<Answer>): void {
     this.watch();
     this.handling = true;
@@ -85,7 +85,10 @@ export class Exchange extends Reception implements RouteRequest {
     if (answer !== undefined && 'bytes' in answer.body) answer.body.release?.();
   }
 
-  /** Answers 503 while the store is unavailable, else 500 for a broken invariant, which goes to the log. */
+  /**
+   * Answers 503 while the store is unavailable. Any other error is a broken invariant: it is logged and
+   * answered 500.
+   */
   protected override fail(error: unknown): void {
     const { id, mounted } = this;
     const unavailable = error instanceof StoreUnavailable;
@@ -103,9 +106,9 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /**
-   * Answers a chunked request in the next turn of the event loop. The parser reads on past the body's end in
-   * the same read, whatever the answer says; a request that it finds there while this one is unanswered makes
-   * it close the connection.
+   * Answers a chunked request in the next turn of the event loop. In the same read, the parser continues past
+   * the end of the body, whatever the answer says. If it finds another request while this one is unanswered,
+   * it closes the connection.
    */
   private writeLater(answer: Answer, close: boolean): void {
     this.watch();
@@ -153,7 +156,7 @@ export class Exchange extends Reception implements RouteRequest {
     this.send(lines, body, isLast, finished?.immutable === true, elapsedMs);
   }
 
-  /** The header lines of an answer, as they follow the name of the first. */
+  /** The header lines of an answer, starting with the value of the first. */
   protected headLines(answer: Answer): string {
     const { mounted, decided: admission } = this;
     const lines = this.id + mounted.lines + fieldLines(answer, mounted.route.fields);
@@ -161,7 +164,7 @@ export class Exchange extends Reception implements RouteRequest {
     return lines + (this.crossOrigin ? crossOriginLines : '') + limits;
   }
 
-  /** Writes the header lines in one call (they follow the first one's value) and the body. */
+  /** Writes the header lines in one call (starting with the first one's value) and the body. */
   private send(
     lines: string,
     body: Uint8Array | string,
@@ -182,13 +185,15 @@ export class Exchange extends Reception implements RouteRequest {
     this.finish(elapsedMs);
   }
 
-  /** Given any argument, `endWithoutBody` states a length of its own, so ours are lines like the others. */
+  /**
+   * With any argument, `endWithoutBody` writes a length of its own, so ours is a header line like the others.
+   */
   private sendBodyless(lines: string, length: number, close: boolean): void {
     const stated = this.mounted.head && this.status !== 204 ? `\r\ncontent-length: ${length}` : '';
     this.response.writeHeader('x-request-id', lines + stated + (close ? closeLine : '')).endWithoutBody();
   }
 
-  /** Sends what the client takes at once; the rest waits for it. */
+  /** Sends what the client takes at once, and buffers the rest. */
   private sendLarge(lines: string, body: Uint8Array | string, immutable: boolean): void {
     const { response } = this;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -213,7 +218,7 @@ export class Exchange extends Reception implements RouteRequest {
     const { mounted, server, status, bytesIn, bytesOut } = this;
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
     this.release();
-    // Refusals that are part of the contract come by the thousand under attack: counted, and logged together.
+    // Refusals by the contract come in thousands under attack: they are counted, and logged in summary.
     if (status > 500) {
       const name = `${mounted.route.id} ${status}`;
       server.failures.set(name, (server.failures.get(name) ?? 0) + 1);

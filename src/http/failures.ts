@@ -1,4 +1,4 @@
-/** The answers that http gives by itself (RFC 9110 statuses; bodies as the contract's errors). */
+/** The answers that http gives itself (RFC 9110 statuses; bodies as the contract's errors). */
 import type { Answer } from '../contract/exchange.js';
 import { problemOf, type HttpProblem, type Problem, type ProblemCode } from '../contract/problem.js';
 import type { NamedRoute } from './nearest.js';
@@ -25,7 +25,7 @@ function problem(
 /** 404: no such path; a browser gets a page. */
 export const notFound = failure(404, { detail: 'Not Found' }, { vary: 'Accept' });
 
-/** 404 that names the nearest route and the path of the reference, where there are such. */
+/** 404 that names the nearest route and the reference's path, if there are any. */
 export function notFoundNear(nearest: NamedRoute | undefined, docs: string | undefined): Answer {
   if (nearest === undefined && docs === undefined) return notFound;
   const near = nearest === undefined ? '' : ` The nearest is ${nearest.method} ${nearest.path}.`;
@@ -36,7 +36,7 @@ export function notFoundNear(nearest: NamedRoute | undefined, docs: string | und
   return failure(404, missing);
 }
 
-/** 500: a broken invariant; what broke stands in the log under the request's id. */
+/** 500: a broken invariant; the log has the cause under the request's id. */
 export const internalError = failure(500, { detail: 'Internal Server Error' });
 
 /** 408: the body came too slowly. */
@@ -62,7 +62,7 @@ export const overloaded = problem(
   { 'retry-after': '1' },
 );
 
-/** 503: what is left of the disk is for what was paid for. */
+/** 503: the rest of the disk is reserved for paid data. */
 export const storageReserved = problem(
   503,
   'storage_reserved',
@@ -70,7 +70,7 @@ export const storageReserved = problem(
   { 'retry-after': '60' },
 );
 
-/** 503: the fragments take as much of the disk as they may. */
+/** 503: the fragments have reached their limit on the disk. */
 export const doorFull = problem(
   503,
   'storage_reserved',
@@ -79,7 +79,7 @@ export const doorFull = problem(
   { 'retry-after': '3600' },
 );
 
-/** 405 for a path that takes these methods; `docs`: path of the reference. */
+/** 405 for a path with these methods; `docs`: path of the reference. */
 export function methodNotAllowed(methods: readonly string[], docs?: string): Answer {
   const named =
     methods.length < 2 ? methods.join() : `${methods.slice(0, -1).join(', ')} and ${methods.at(-1)}`;
@@ -88,7 +88,7 @@ export function methodNotAllowed(methods: readonly string[], docs?: string): Ans
   return failure(405, wrong, { allow: [...methods, 'OPTIONS'].join(', ') });
 }
 
-/** 400 for the lines after too many wrong ones. */
+/** 400 for the lines after too many invalid ones. */
 export const tooManyFailed = problem(
   400,
   'invalid_request',
@@ -96,7 +96,7 @@ export const tooManyFailed = problem(
     'Mend the first errors, then send these lines again.',
 );
 
-/** 413 for an answer that only callers with a key get. */
+/** 413 for an answer so large that it needs a key. */
 export function answerTooLarge(bytes: number, limitBytes: number): Answer {
   return problem(
     413,

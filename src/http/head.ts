@@ -1,9 +1,9 @@
-/** A request's head as access reads it, while uWebSockets.js has it. */
+/** A request's head for access, while uWebSockets.js has it. */
 import type { Head } from '../access/address.js';
 import { percentDecode, type Parameters } from './parameters.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
 
-/** Valid only during the call in which uWebSockets.js handed the request over. */
+/** Valid only during uWebSockets.js's callback for the request. */
 export class RequestHead implements Head {
   constructor(
     private readonly request: HttpRequest,
@@ -31,7 +31,7 @@ export class RequestHead implements Head {
   }
 }
 
-/** What access reads of a head, for when uWebSockets.js has it no more. */
+/** The parts of a head that access reads, for use after uWebSockets.js has released it. */
 export class KeptHead implements Head {
   private readonly fields = new Map<string, string>();
   private readonly address: Uint8Array;
@@ -61,10 +61,10 @@ export class KeptHead implements Head {
   }
 }
 
-/** Fields in which each proxy on the way adds a line or an item. */
+/** Fields to which each proxy on the way adds a line or an item. */
 const listedFields: ReadonlySet<string> = new Set(['x-forwarded-for', 'forwarded']);
 
-/** A header field's value, as a handler reads it. */
+/** A header field's value as a handler reads it. */
 export function fieldOf(name: string, request: HttpRequest, response: HttpResponse): string {
   return listedFields.has(name) ? new RequestHead(request, response).allOf(name) : request.getHeader(name);
 }
@@ -76,7 +76,7 @@ export function readPath(request: HttpRequest, names: readonly string[]): Parame
   return path;
 }
 
-/** True if a program fetches what a person may never ask for. */
+/** True if a program fetches ahead of a person. */
 export function isPrefetch(request: HttpRequest): boolean {
   return request.getHeader('sec-purpose').includes('prefetch') || request.getHeader('purpose') === 'prefetch';
 }

@@ -9,7 +9,7 @@ const low = Array.from({ length: lowCount }, (_, index) => index.toString(36).pa
 export type RequestIds = () => string;
 
 /**
- * A maker of ids: 72 random bits that name this process, then a counter. Ten bits of the counter come from a
+ * A source of ids: 72 random bits for this process, then a counter. Ten bits of the counter come from a
  * table, so that most ids cost one concatenation.
  */
 export function createRequestIds(randomness: Randomness): RequestIds {
@@ -24,7 +24,7 @@ export function createRequestIds(randomness: Randomness): RequestIds {
   };
 }
 
-/** True if a client's `X-Request-Id` is kept: 1 to 64 of `A-Z a-z 0-9 . _ -`. */
+/** True if a client's `X-Request-Id` is accepted: 1 to 64 of `A-Z a-z 0-9 . _ -`. */
 export function isAcceptableRequestId(id: string): boolean {
   return acceptable.test(id);
 }

@@ -1,26 +1,26 @@
-/** A body that comes in several pieces, or without a length: its bytes, and the pace of its sender. */
+/** A body that arrives in several pieces, or without a length: its bytes, and its sender's pace. */
 import { BodyBuffer, type BodyBudget, type Gathered } from './body.js';
 import type { Holder } from './memory.js';
 
 /** State that the bodies of one server share. */
 export interface IncomingState {
   readonly limits: {
-    /** Time limit for {@link bodyWindowBytes} more of a body (ms). */
+    /** Time limit for each further {@link bodyWindowBytes} of a body (ms). */
     readonly bodyWindowMs: number;
     readonly bodyWindowBytes: number;
   };
   readonly bodies: BodyBudget;
-  /** Bodies that are still coming. */
+  /** Senders whose bodies are still arriving. */
   readonly receiving: Set<PacedSender>;
 }
 
-/** Who sends a body at a pace that is looked at. */
+/** The sender of a body whose pace is checked. */
 export interface PacedSender {
-  /** Looks at the pace; called about once a second. */
+  /** Checks the pace; called about once a second. */
   check(nowMs: number): void;
 }
 
-/** One body. It stands in the server's set until {@link end}, and holds memory until {@link release}. */
+/** One body. It is in the server's set until {@link end}, and holds memory until {@link release}. */
 export class IncomingBody implements PacedSender {
   private buffer: BodyBuffer | undefined;
   private windowBytes = 0;
@@ -28,7 +28,7 @@ export class IncomingBody implements PacedSender {
   /**
    * @param declared the Content-Length, or -1
    * @param windowStartMs when the request began
-   * @param onSlow called once when the body brings too little
+   * @param onSlow called once if the body is too slow
    */
   constructor(
     private readonly state: IncomingState,
@@ -40,12 +40,12 @@ export class IncomingBody implements PacedSender {
     state.receiving.add(this);
   }
 
-  /** True while no piece was taken. */
+  /** True until a piece was taken. */
   get isEmpty(): boolean {
     return this.buffer === undefined;
   }
 
-  /** Copies one piece, which counts as its holder's from the first one on. */
+  /** Copies one piece; its memory counts as its holder's from the first piece on. */
   append(piece: Uint8Array, holder: Holder): Gathered {
     this.buffer ??= new BodyBuffer(this.state.bodies, this.limit, this.declared, holder);
     return this.buffer.append(piece);
@@ -56,12 +56,12 @@ export class IncomingBody implements PacedSender {
     return this.buffer?.bytes() ?? new Uint8Array(0);
   }
 
-  /** No more of it is taken. */
+  /** Accepts no more of it. */
   end(): void {
     this.state.receiving.delete(this);
   }
 
-  /** Gives its memory back; nobody may read it any more. */
+  /** Returns its memory; the body must not be read any more. */
   release(): void {
     this.buffer?.release();
     this.buffer = undefined;

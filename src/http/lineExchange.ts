@@ -1,6 +1,6 @@
 /**
- * One request of lines (NDJSON) and its answer: each line is answered by the route's handler, in order, while
- * others come. What the client does not take holds up what it sends.
+ * One request of lines (NDJSON) and its answer: the route's handler answers each line, in order, while others
+ * arrive. A client that does not read answers is not read from either.
  */
 import type { Head } from '../access/address.js';
 import type { Admission } from '../access/admission.js';
@@ -27,16 +27,16 @@ import { Lines, type MissingLine } from './lines.js';
 import type { Holder } from './memory.js';
 import type { HttpRequest } from './uws.js';
 
-/** Time after which the lines that wait are left for the event loop's next turn (ms). */
+/** Time after which pending lines are left for the event loop's next turn (ms). */
 const turnMs = 2;
 
-/** Times after which a client that sends and does not read is read from again: the first, the last (ms). */
+/** First and longest pause before reading again from a client that sends without reading (ms). */
 const firstLookMs = 20;
 const lastLookMs = 1_000;
 
 /**
- * Lines of a request that may fail, and the bytes of the body for each further one: an error costs more than
- * the bytes of a short line explain.
+ * Invalid lines that a request may have, and the bytes of the body that allow one more: an error takes more
+ * bytes than a short line.
  */
 const mostFailed = 500;
 const bytesPerFailed = 128;
@@ -44,7 +44,7 @@ const bytesPerFailed = 128;
 /** The answer whose head is written before the first line. */
 const headAnswer: Answer = { status: 200, body: { bytes: '', type: ndjson }, charge: 0 };
 
-/** A line as its handler sees it: a request whose body it is. */
+/** A line as its handler sees it: a request with the line as body. */
 class LineRequest implements RouteRequest<undefined> {
   readonly input = undefined;
   private copied = false;
@@ -84,7 +84,7 @@ class LineRequest implements RouteRequest<undefined> {
     return this.body;
   }
 
-  /** Bytes of memory that it has besides the line's. */
+  /** Bytes of memory that it holds besides the line's. */
   get retained(): number {
     return this.copied ? this.body.byteLength : 0;
   }
@@ -103,7 +103,7 @@ class LineRequest implements RouteRequest<undefined> {
   }
 }
 
-/** An answer that is no 200, as a line. */
+/** A line with an answer that is not a 200. */
 export function failureLine(line: number, { status, headers }: Answer, body: Uint8Array | string): string {
   const text = (typeof body === 'string' ? body : Buffer.from(body).toString()).slice(1, -1);
   const retry = headers?.['retry-after'];
@@ -111,30 +111,30 @@ export function failureLine(line: number, { status, headers }: Answer, body: Uin
   return `{"error":{"line":${line},"status":${status},${text}${after}}}`;
 }
 
-/** The request and the way of its answers. One object a request. */
+/** The request and the writing of its answers. One object per request. */
 export class LineExchange extends Exchange implements PacedSender {
   private readonly lines: Lines;
   private readonly answers: AnswerLines;
-  /** The head, for what admission decides about each line after the first. */
+  /** The head, to decide admission of each line after the first. */
   private keptHead: Head | undefined;
-  /** True if the sender may call, and lines are answered. */
+  /** True if the sender is admitted, and lines are answered. */
   private admitted = false;
-  /** True if a line was counted: the request itself counts, by its head, as its first one. */
+  /** True once the first line is counted: the request's own admission counts for it. */
   private counted = false;
-  /** True while a line waits for its answer, or the rest for another turn of the event loop. */
+  /** True while a line awaits its answer, or the other lines await another turn of the event loop. */
   private busy = false;
   private paused = false;
-  /** True if {@link adjust} runs in the event loop's next turn. */
+  /** True if {@link adjust} will run in the event loop's next turn. */
   private adjusting = false;
-  /** Ends a pause while the client has not taken what was written. */
+  /** Ends a pause while the client has not taken the written answers. */
   private look: Timer | undefined;
   private lookMs = firstLookMs;
   private isLast = false;
-  /** Lines that were answered with an error. */
+  /** Lines answered with an error. */
   private failed = 0;
-  /** True once too many have failed: what follows is not answered. */
+  /** True once too many have failed: the following ones are not answered. */
   private isCutOff = false;
-  /** True if the body had not ended then: its rest is not read. */
+  /** True if the body had not ended by then: its rest is not read. */
   private isUnread = false;
   private windowStartMs = 0;
   private windowBytes = 0;
@@ -188,14 +188,14 @@ export class LineExchange extends Exchange implements PacedSender {
     this.adjustSoon();
   }
 
-  /** True if nothing is waited for but the client's next line. */
+  /** True if the request only awaits the client's next line. */
   private isFree(): boolean {
     return this.admitted && !this.busy && !this.answers.waiting;
   }
 
   /**
-   * Answers the lines that are there, until one of them, the client or the event loop must be waited for. The
-   * requests of lines take turns: any number of them together leaves the loop to others as one does.
+   * Answers the lines at hand until it must wait for a line, the client or the event loop. The requests of
+   * lines take turns: together they occupy the loop no more than one of them.
    */
   private work(): void {
     if (!this.isFree() || this.isAnswered() || this.aborted()) return;
@@ -232,7 +232,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.answers.flush();
   }
 
-  /** The next line, if it is answered. Once too many have failed, one error stands for all that follow. */
+  /** The next line to answer. After too many failures, one error stands for all that follow. */
   private nextLine(): Uint8Array | MissingLine | undefined {
     if (this.isCutOff) return undefined;
     const line = this.lines.next();
@@ -246,8 +246,9 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   /**
-   * Has {@link adjust} run. A server that does not read from a client does not see either that it may write
-   * again; what is written from a handler leaves when that returns, and only then it is known what waits.
+   * Schedules {@link adjust}. While the server does not read from a client, it does not notice either that it
+   * may write again. Answers written in a handler are sent when it returns; only then is it known what is
+   * left.
    */
   private adjustSoon(): void {
     if (this.adjusting) return;
@@ -258,7 +259,7 @@ export class LineExchange extends Exchange implements PacedSender {
     });
   }
 
-  /** The client sends no more than is worked on. Nothing is written until {@link unpause}. */
+  /** Limits what the client sends to what is being answered. Nothing is written until {@link unpause}. */
   private adjust(): void {
     const { answers, lines, busy, admitted } = this;
     if (answers.waiting) {
@@ -266,13 +267,16 @@ export class LineExchange extends Exchange implements PacedSender {
     } else if (!lines.isEmpty || busy || !admitted) this.pause();
   }
 
-  /** Also stops the server's own timer, which would close the connection while a line is waited for. */
+  /**
+   * Stops reading, and the server's own timer, which would close the connection while a line awaits its
+   * answer.
+   */
   private pause(): void {
     if (!this.paused) this.response.pause();
     this.paused = true;
   }
 
-  /** Has the connection read on, and the client's pace measured again. */
+  /** Resumes reading, and restarts the measurement of the client's pace. */
   private unpause(): void {
     if (!this.paused) return;
     this.paused = false;
@@ -281,7 +285,9 @@ export class LineExchange extends Exchange implements PacedSender {
     this.response.resume();
   }
 
-  /** Stops a client that sends and does not read, but to see ever more rarely whether it reads now. */
+  /**
+   * Stops reading from a client that sends without reading, with ever longer pauses before it checks again.
+   */
   private pauseAndLook(): void {
     if (this.paused) return;
     this.pause();
@@ -305,7 +311,7 @@ export class LineExchange extends Exchange implements PacedSender {
     });
   }
 
-  /** Answers one line; a promise where its answer has to be waited for. It never rejects. */
+  /** Answers one line; a promise if the answer must be awaited. It never rejects. */
   private answerLine(line: Uint8Array | MissingLine): Promise<void> | undefined {
     const { count } = this.lines;
     if (line === 'too long' || line === 'overloaded') {
@@ -392,8 +398,8 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   /**
-   * Ends the answer. After a chunked body in the next turn of the event loop: a request that follows that
-   * body must find this one unanswered, and ends the connection.
+   * Ends the answer. After a chunked body it does so in the next turn of the event loop: a request after that
+   * body must find this one unanswered, which ends the connection.
    */
   private finishLines(close: boolean): void {
     this.server.receiving.delete(this);
@@ -401,7 +407,7 @@ export class LineExchange extends Exchange implements PacedSender {
     else this.endAnswer(close || this.server.draining);
   }
 
-  /** Ends it, and with `isLast` what may be sent on the connection. */
+  /** Ends it; with `isLast` the connection takes no further request. */
   private endAnswer(isLast: boolean): void {
     if (this.aborted() || this.isAnswered()) return;
     this.response.cork(() => {
@@ -409,8 +415,8 @@ export class LineExchange extends Exchange implements PacedSender {
       this.reply = 'written';
       this.status = 200;
       this.bytesOut = this.answers.bytes;
-      // The server cannot end a connection with an answer in chunks. It closes one that is silent, as one is
-      // that it does not read any more.
+      // The server cannot end a connection after a chunked answer. It closes a silent one, and one that it no
+      // longer reads is silent.
       if (isLast) this.pause();
       else this.unpause();
       this.response.end('');
@@ -418,7 +424,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.finish();
   }
 
-  /** Looks at the pace of the sender, while nothing else is waited for. */
+  /** Checks the sender's pace, while nothing else is awaited. */
   check(nowMs: number): void {
     const { bodyWindowMs, bodyWindowBytes } = this.server.limits;
     const waits = this.paused || !this.isFree();

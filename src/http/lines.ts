@@ -1,29 +1,29 @@
-/** The lines of a body as it comes (NDJSON): those that are there, and the beginning of the next one. */
+/** Cuts an arriving body (NDJSON) into lines: the complete ones, and the start of the next. */
 import type { BodyBudget } from './body.js';
 import type { Holder } from './memory.js';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Why a line is not there: it is longer than lines may be, or there is no memory for it. */
+/** Why a line is missing: it is longer than allowed, or there is no memory for it. */
 export type MissingLine = 'too long' | 'overloaded';
 
-/** Bytes of a piece that are not yet part of a line that was given out. */
+/** Bytes of a piece that are not yet part of a returned line. */
 interface Piece {
   bytes: Uint8Array;
-  /** True if they lie in memory that the server takes back. */
+  /** True if they are in memory that the server will reuse. */
   borrowed: boolean;
 }
 
 /**
- * Cuts one body into lines. A line is held until it is whole, in memory that counts as its sender's; what is
- * longer than a line may be is dropped as it comes.
+ * Cuts one body into lines. An incomplete line is held in memory that counts as its sender's; a line beyond
+ * the limit is dropped as it arrives.
  */
 export class Lines {
-  /** Lines that were given out or missed. */
+  /** Lines returned, or reported as missing. */
   count = 0;
   private readonly pieces: Piece[] = [];
-  /** The beginning of a line whose end has not come. */
+  /** The start of an incomplete line. */
   private beginning: Buffer = Buffer.alloc(0);
   private begun = 0;
   private missing: MissingLine | undefined;
@@ -34,26 +34,28 @@ export class Lines {
   constructor(
     private readonly budget: BodyBudget,
     private readonly limit: number,
-    /** Whose memory it is, which is known when the first piece comes. */
+    /** The holder of the memory; known when the first piece arrives. */
     private readonly holder: () => Holder,
   ) {}
 
-  /** True if nothing is left that could be a line, or a part of one that was cut. */
+  /** True if nothing is left that could be a line, or part of an incomplete one. */
   get isEmpty(): boolean {
     return this.pieces.length === 0;
   }
 
-  /** Takes a piece, which {@link keep} must follow before its memory is taken back. */
+  /** Takes a piece; {@link keep} must follow before its memory is reused. */
   push(bytes: Uint8Array): void {
     if (bytes.byteLength > 0) this.pieces.push({ bytes, borrowed: true });
   }
 
-  /** No more comes. */
+  /** The body has ended. */
   end(): void {
     this.ended = true;
   }
 
-  /** The next whole line, valid until the next call here; undefined where none is there. Blank ones count. */
+  /**
+   * The next complete line, valid until the next call here; undefined if there is none. Blank lines count.
+   */
   next(): Uint8Array | MissingLine | undefined {
     for (;;) {
       const line = this.nextOfAny();
@@ -61,7 +63,7 @@ export class Lines {
     }
   }
 
-  /** Copies what is left of a borrowed piece. */
+  /** Copies the rest of a borrowed piece. */
   keep(): void {
     const last = this.pieces.at(-1);
     if (last?.borrowed !== true) return;
@@ -70,7 +72,7 @@ export class Lines {
     last.borrowed = false;
   }
 
-  /** Gives all memory back. */
+  /** Returns all memory. */
   release(): void {
     this.pieces.length = 0;
     this.give(this.held);
@@ -98,7 +100,7 @@ export class Lines {
     return this.finished();
   }
 
-  /** Drops the blank lines that a piece begins with, in one pass: a body may be made of nothing else. */
+  /** Drops the blank lines at the start of a piece, in one pass: a whole body may be blank. */
   private skipBlank(piece: Piece): boolean {
     const { bytes } = piece;
     let at = 0;
@@ -111,7 +113,7 @@ export class Lines {
     return at > 0;
   }
 
-  /** The line that had begun, which is whole now. */
+  /** The line that has just been completed. */
   private finished(): Uint8Array | MissingLine {
     const line = this.missing ?? this.beginning.subarray(0, this.begun);
     this.give(this.begun);
@@ -125,7 +127,7 @@ export class Lines {
     return line;
   }
 
-  /** Adds to the beginning of a line. */
+  /** Adds to the start of a line. */
   private begin(part: Uint8Array): void {
     if (this.missing !== undefined) return;
     const needed = this.begun + part.byteLength;
@@ -160,14 +162,14 @@ export class Lines {
   }
 
   private give(bytes: number): void {
-    // Whose it is cannot be asked any more where nothing was ever taken.
+    // If no memory was ever taken, its holder may no longer be available.
     if (bytes === 0) return;
     this.budget.memory.give(this.holder(), bytes);
     this.held -= bytes;
   }
 }
 
-/** True if a line has nothing, or what a line feed of Windows leaves. */
+/** True if a line is empty, or has only the carriage return of a Windows line end. */
 function isBlank(line: Uint8Array): boolean {
   return line.byteLength === 0 || (line.byteLength === 1 && line[0] === carriageReturn);
 }

@@ -1,11 +1,11 @@
-/** The listening sockets of one worker: its own, or those that another process left to it. */
+/** The listening sockets of one worker: its own, or sockets inherited from another process. */
 import { native } from '../native/addon.js';
 import type { ListenSocket, TemplatedApp, Uws } from './uws.js';
 
-/** Listening sockets that another process left, as descriptors; none: the server makes its own. */
+/** Inherited listening sockets, as descriptors; none: the server opens its own. */
 export interface LeftSockets {
   readonly port: readonly number[];
-  /** Those of the fragment door's own port. */
+  /** The sockets of the fragment door's own port. */
   readonly door: readonly number[];
 }
 
@@ -16,8 +16,8 @@ export class Listening {
   constructor(private readonly uws: Uws) {}
 
   /**
-   * Has an app listen on a port, on sockets that another process left where there are any; gives the port,
-   * or undefined where it cannot.
+   * Makes an app listen on a port, on inherited sockets if there are any; returns the port, or undefined if
+   * it cannot.
    */
   async on(
     app: TemplatedApp,
@@ -35,22 +35,22 @@ export class Listening {
     return this.uws.us_socket_local_port(first);
   }
 
-  /** Closes this process's descriptors of them; what another process has listens on. */
+  /** Closes this process's descriptors of them; the descriptors of other processes keep listening. */
   close(): void {
     for (const socket of this.sockets.splice(0)) this.uws.us_listen_socket_close(socket);
   }
 
   /**
-   * Listens on a socket that another process left. uWebSockets.js can only make its own: it does, on a port
-   * that nobody knows, and the other takes its place under the same descriptor before the event loop, which
-   * takes what it watches when it turns next, has looked at it.
+   * Listens on an inherited socket. uWebSockets.js can only open its own. So it opens one on an unknown port,
+   * and the inherited socket replaces it under the same descriptor, before the event loop first polls that
+   * descriptor.
    */
   private adopt(app: TemplatedApp, host: string, left: number): Promise<ListenSocket | undefined> {
     return open(app, host, 0, (socket) => native.putInPlace(left, this.uws.us_socket_local_port(socket)));
   }
 }
 
-/** Listens on a port; undefined where it cannot. `opened` is called before the event loop turns. */
+/** Listens on a port; undefined if it cannot. `opened` is called before the event loop's next turn. */
 function open(
   app: TemplatedApp,
   host: string,

@@ -1,21 +1,21 @@
 /**
- * Memory that callers hold in one worker: their bodies, or answers that they have not taken. It is bounded
- * for all, for those without a key together, and for each network of theirs, so that no network without a key
- * has the memory of the others, and all without a key leave half of it to those with one.
+ * Memory that callers hold in one worker: request bodies, or answers that they have not taken. There are
+ * limits for everyone, for all callers without a key, and for each of their networks. So no network without a
+ * key takes the others' memory, and callers without a key leave half of it to callers with one.
  */
 
 /** Holder of memory: the network of a caller without a key; undefined: one with a key. */
 export type Holder = string | undefined;
 
-/** Most bytes that one network without a key may hold; more only as the one piece that it holds. */
+/** Most bytes that one network without a key may hold; more only as a single piece. */
 export const networkBytes = 64 * 1024 * 1024;
 
-/** The network of an address, as memory is shared: a /24 (IPv4), or a /48 (IPv6). */
+/** The network of an address for sharing memory: a /24 (IPv4), or a /48 (IPv6). */
 export function networkOf(address: Uint8Array): string {
   return Buffer.from(address.subarray(0, address.length === 4 ? 3 : 6)).toString('hex');
 }
 
-/** Whose part of the memory is used up. */
+/** The share of memory that is used up. */
 export type Shortage = 'network' | 'keyless' | 'all';
 
 /** One kind of memory of one worker. */
@@ -24,15 +24,17 @@ export class MemoryBudget {
   private keyless = 0;
   private readonly networks = new Map<string, number>();
 
-  /** @param perNetwork bytes for each network without a key */
+  /**
+   * @param perNetwork bytes for each network without a key
+   */
   constructor(
     readonly limit: number,
     private readonly perNetwork = networkBytes,
   ) {}
 
   /**
-   * Whose share has no room for `bytes` more; undefined where there is room. `own`: what the piece that grows
-   * holds already; a piece that is its network's only one may be larger than the network's part.
+   * The share without room for `bytes` more; undefined if there is room. `own`: bytes that the growing piece
+   * holds already; a network's only piece may exceed the network's share.
    */
   shortage(holder: Holder, bytes: number, own = 0): Shortage | undefined {
     if (holder !== undefined) {
@@ -43,12 +45,12 @@ export class MemoryBudget {
     return this.held + bytes > this.limit ? 'all' : undefined;
   }
 
-  /** True if so much is held, with a body that is announced, that its sender must be looked at. */
+  /** True if so much is held, with an announced body, that the sender's share must be checked. */
   isTight(announced: number): boolean {
     return this.held + announced > Math.min(this.perNetwork, this.limit / 2);
   }
 
-  /** Takes memory whether there is room or not. */
+  /** Takes memory even if there is no room. */
   take(holder: Holder, bytes: number): void {
     this.held += bytes;
     if (holder === undefined) return;

@@ -13,7 +13,7 @@ const bucketSeconds = [
 const latencyName = 'fusegate_http_request_duration_seconds';
 const bucketMs = Float64Array.from(bucketSeconds, (seconds) => seconds * 1000);
 
-/** Index of the first bucket whose bound is not below `elapsedMs`; their count when none is. */
+/** Index of the first bucket whose bound is not below `elapsedMs`; the number of buckets if there is none. */
 function bucketOf(elapsedMs: number): number {
   let from = 0;
   let to = bucketMs.length;
@@ -27,7 +27,7 @@ function bucketOf(elapsedMs: number): number {
 
 /** Counts of one route. */
 export class RouteMeter {
-  /** Answers by their status, from 100 on. */
+  /** Number of answers by status, from 100 on. */
   private readonly statuses = new Float64Array(500);
   /** Refusals by the code of their problem. */
   private readonly problems = new Map<string, number>();
@@ -55,7 +55,7 @@ export class RouteMeter {
     if (code !== undefined) this.problems.set(code, (this.problems.get(code) ?? 0) + 1);
   }
 
-  /** True once there is something to tell. */
+  /** True once there is something to report. */
   get isUsed(): boolean {
     return this.aborted > 0 || this.statuses.some((count) => count > 0);
   }
@@ -75,7 +75,7 @@ export class RouteMeter {
   }
 }
 
-/** The code of the problem that an answer tells; undefined: it tells none. */
+/** The code of an answer's problem; undefined: it has none. */
 function problemOf({ body, problem }: Answer): string | undefined {
   if (problem !== undefined || !('json' in body)) return problem;
   const { json } = body;
@@ -100,9 +100,7 @@ function latencyValues(meter: RouteMeter): MetricValue[] {
   ];
 }
 
-/**
- * The metrics of http: requests, latency, bytes, aborted requests by route, and the bytes held for bodies.
- */
+/** The metrics of http: requests, latency, bytes, aborted requests by route, and bytes held for bodies. */
 export function httpMetrics(
   meters: readonly RouteMeter[],
   bodyBytesHeld: number,

@@ -1,4 +1,4 @@
-/** A served route at its place: what an exchange needs of it, made once. */
+/** A mounted route: what an exchange needs of it, made once. */
 import type { RouteMeter } from './meters.js';
 import type { ServedRoute } from './routes.js';
 
@@ -9,6 +9,6 @@ export interface MountedRoute extends ServedRoute {
   readonly parameters: readonly string[];
   /** True if this is HEAD on a GET route. */
   readonly head: boolean;
-  /** Header lines that every answer of the route carries, as they follow another line's value. */
+  /** Header lines of every answer of the route, starting after another line's value. */
   readonly lines: string;
 }

@@ -1,17 +1,17 @@
-/** The route that a request to a wrong path was probably meant for. */
+/** The route that a request to a wrong path probably meant. */
 import { editDistance } from '../system/lookalikes.js';
 import type { Route } from './routes.js';
 
 /** A route as answers name it. */
 export type NamedRoute = Pick<Route, 'method' | 'path'>;
 
-/** Paths longer than this are not compared: a slip is short. */
+/** Longer paths than this are not compared: a typing error is short. */
 const longestPath = 128;
 
-/** Edits in all segments together, up to which a path is near. */
+/** Edits over all segments up to which a path counts as near. */
 const mostEdits = 3;
 
-/** The segments that tell paths apart: without the version, the case, and empty ones. */
+/** The segments that distinguish paths: in lower case, without the version and empty segments. */
 function segments(path: string): string[] {
   const named = path
     .toLowerCase()
@@ -20,7 +20,7 @@ function segments(path: string): string[] {
   return /^(api|v\d+)$/.test(named[0] ?? '') ? named.slice(1) : named;
 }
 
-/** Edits between a path and a template; Infinity where they are too far apart. */
+/** Edits between a path and a template; Infinity if they are too far apart. */
 function distance(path: readonly string[], template: readonly string[]): number {
   if (path.length !== template.length) return Infinity;
   let edits = 0;
@@ -29,13 +29,13 @@ function distance(path: readonly string[], template: readonly string[]): number 
     if (wanted.startsWith('{') || wanted === given) continue;
     if (Math.abs(wanted.length - given.length) > mostEdits) return Infinity;
     edits += editDistance(given, wanted);
-    // Half of a name in edits makes another name of it.
+    // Edits in half of a name make another name.
     if (edits > Math.min(mostEdits, wanted.length / 2)) return Infinity;
   }
   return edits;
 }
 
-/** Makes the function that finds the nearest of some routes; of equally near ones it prefers the method's. */
+/** Makes the function that finds the nearest of some routes; it prefers the request's method among equals. */
 export function nearestRoute(
   routes: readonly NamedRoute[],
 ): (method: string, path: string) => NamedRoute | undefined {
@@ -43,7 +43,7 @@ export function nearestRoute(
   return (method, path) => {
     if (path.length > longestPath) return undefined;
     const given = segments(path);
-    // An empty path is the home page's alone, and a parameter alone would fit any word.
+    // The empty path belongs to the home page alone, and a single parameter would match any word.
     if (given.length === 0) return undefined;
     let best: { readonly route: NamedRoute; readonly rank: number } | undefined;
     for (const { route, template } of known) {

@@ -1,4 +1,4 @@
-/** Path and query parameters: percent-decoding (RFC 3986) as FastAPI's clients know it. */
+/** Path and query parameters, percent-decoded (RFC 3986) as FastAPI's clients expect. */
 
 /** Names to values, without a prototype, so that no name is special. */
 export type Parameters = Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ function decodeQueryPart(text: string): string {
 }
 
 /**
- * Parses a query string (without `?`) of `name=value` pairs: `+` is a space, of a repeated name the last
+ * Parses a query string (without `?`) of `name=value` pairs: `+` is a space, the last of a repeated name
  * wins.
  */
 export function parseQuery(query: string): Parameters {

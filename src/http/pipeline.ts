@@ -1,4 +1,4 @@
-/** A route of the contract made servable: its parameters and body are checked before its handler runs. */
+/** Makes a route of the contract servable: checks its parameters and body before its handler runs. */
 import type { Head } from '../access/address.js';
 import type { Access, Admission } from '../access/admission.js';
 import { unprocessable } from '../contract/answer.js';
@@ -37,12 +37,12 @@ function declaredSets(route: ContractRoute): DeclaredSet[] {
   });
 }
 
-/** True if any text will do for a parameter, so that checking it would be time lost. */
+/** True if a parameter accepts any text, so that a check would be wasted. */
 function isFree({ required, shape }: FieldShape): boolean {
   return !required && shape.kind === 'string' && shape.min === 0 && shape.max === Infinity;
 }
 
-/** A check of one set's values, or undefined when every value passes. */
+/** A check of one set's values; undefined if every value passes. */
 function checkSet({ place, type, fields }: DeclaredSet): Check | undefined {
   if (fields.every(isFree)) return undefined;
   return (request) => {
@@ -57,7 +57,7 @@ function checkSet({ place, type, fields }: DeclaredSet): Check | undefined {
 
 type Check = (request: Parameters<RequestChecks>[0]) => readonly ValidationError[];
 
-/** The value of a JSON route's body, checked; a form's is an object of strings. */
+/** The validated value of a JSON route's body; a form's is an object of strings. */
 function readInput(
   route: ContractRoute,
   request: Parameters<RequestChecks>[0],
@@ -73,37 +73,37 @@ function readInput(
   return checkBytesOffLoop(schema, request.retain(), parts);
 }
 
-/** Checks of other parts that the pipeline runs before a handler. */
+/** Checks by other parts that the pipeline runs before a handler. */
 export interface PipelineParts extends BodyParts {
   /** Access and limits. */
   readonly access: Pick<Access, 'keyed' | 'limited' | 'store' | 'stored'>;
-  /** True if so little of the disk is left that nothing of strangers is stored. */
+  /** True if the rest of the disk is reserved for paid data. */
   readonly isStorageReserved?: () => boolean;
-  /** True if the fragments take as much of the disk as they may. */
+  /** True if the fragments have reached their limit on the disk. */
   readonly isDoorFull?: () => boolean;
-  /** The answer to callers without a key where only keys may have something stored under a key. */
+  /** The answer to callers without a key, if only callers with a key may store something. */
   readonly refuseKeyless?: Answer;
-  /** Makes the pages that people get for a refusal. */
+  /** Makes the pages that browsers get for a refusal. */
   readonly page?: PageMaker;
 }
 
-/** Bytes on the disk that a byte of a body comes to, which is stored as it came and as it was sealed. */
+/** Bytes on the disk for each byte of a body: it is stored as received and as sealed. */
 const storedTimes = 2;
 
-/** Most bytes that a body counts for whose length is not said before it is there: a long harvest's. */
+/** Most bytes that count for a body of unknown length: those of a long harvest. */
 const unsaidBytes = 512 * 1024;
 
-/** Length that a request's body counts for; a chunked one's is the most that its route takes. */
+/** Length that counts for a request's body; for a chunked one it is the route's limit. */
 function countedLength(head: Head, { body }: ContractRoute): number {
   const length = head.field('content-length');
   if (length !== '') return Number(length) || 0;
   return body.kind === 'none' ? 0 : Math.min(unsaidBytes, body.limit);
 }
 
-/** Takes room for bytes out of what an address's network may have stored. */
+/** Takes room for bytes from the storing limit of an address's network. */
 type StoreBytes<Outcome> = (address: Uint8Array, bytes: number) => Outcome;
 
-/** Counts what a request sends to be stored, of which its network may send so much. */
+/** Counts the bytes that a request sends to be stored against the limit of its network. */
 function storing(
   admission: Admission,
   head: Head,
@@ -124,8 +124,8 @@ function storing(
 }
 
 /**
- * The check of who may have something stored under a key. Of callers without one, where they may, the records
- * count that the answer charges.
+ * The check of callers on a route for keys that stores something. Callers without a key, if admitted, pay for
+ * the records by the answer's charge.
  */
 function storingKeyed(parts: PipelineParts): ServedRoute['admit'] & object {
   const { access, isStorageReserved, refuseKeyless } = parts;
@@ -145,7 +145,7 @@ function storingKeyed(parts: PipelineParts): ServedRoute['admit'] & object {
   };
 }
 
-/** The check of a request's sender; undefined on a route that anyone may call at any rate. */
+/** The check of a request's sender; undefined on a route without a limit. */
 export function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
   const { access, limit, counts, answers, part, storesFromStrangers = false } = route;
   if (access === 'key') return storesFromStrangers ? storingKeyed(parts) : parts.access.keyed;
@@ -160,7 +160,7 @@ export function admission(route: ContractRoute, parts: PipelineParts): ServedRou
       stored: (...what) => parts.access.stored(limit, ...what),
     });
   };
-  // A route that declares this answer itself is called by people, and declares a page.
+  // A route that declares this answer itself is for people, and declares a page.
   if (answers[429] === undefined) return admit;
   return (head) => {
     const admission = admit(head);
@@ -171,7 +171,7 @@ export function admission(route: ContractRoute, parts: PipelineParts): ServedRou
   };
 }
 
-/** The checks of a route's parameters and JSON body; undefined when it has nothing to check. */
+/** The checks of a route's parameters and JSON body; undefined if there is nothing to check. */
 function requestChecks(route: ContractRoute, parts: BodyParts): RequestChecks | undefined {
   const checks = declaredSets(route).flatMap((set) => checkSet(set) ?? []);
   if (checks.length === 0 && route.body.kind !== 'json') return undefined;
@@ -227,13 +227,13 @@ function mediaTypeCheck(
   };
 }
 
-/** The answer to a body whose media type is not that of lines. */
+/** The answer to a body whose media type is not one for lines. */
 function refuseNoLines(mediaType: string, crossOrigin: boolean): Answer | undefined {
   const error = checkLinesMediaType(mediaType, crossOrigin);
   return error === null ? undefined : unprocessable([error]);
 }
 
-/** Every route of the given parts with its handler. A route whose handler is missing does not compile. */
+/** Every route of the given parts with its handler. A missing handler does not compile. */
 export function servedRoutes(
   handlers: Handlers,
   parts: PipelineParts,
@@ -246,7 +246,7 @@ export function servedRoutes(
     .map((route) => servedRoute(route, handlerOf(handlers, route.id), parts));
 }
 
-/** A handler by id. Its input's type is the route's own, which {@link requestChecks} has checked. */
+/** A handler by id. Its input has the route's own type, which {@link requestChecks} has checked. */
 function handlerOf(handlers: Handlers, id: RouteId): Handler<never> {
   return handlers[id];
 }

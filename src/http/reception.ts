@@ -1,6 +1,6 @@
 /**
- * The receiving half of a request on uWebSockets.js: its head, the decision of access, its body. The other
- * half handles what was received and answers it.
+ * The receiving half of a request on uWebSockets.js: its head, the admission, its body. The other half
+ * handles what was received and answers it.
  */
 import { countedAddress } from '../access/address.js';
 import type { Admission } from '../access/admission.js';
@@ -18,7 +18,7 @@ import type { HttpRequest, HttpResponse } from './uws.js';
 
 const noBytes = new Uint8Array(0);
 
-/** One request while it is received, as its handler sees it afterwards. */
+/** One request while it is received, in the form that its handler gets afterwards. */
 export abstract class Reception {
   readonly id: string;
   readonly path: Parameters;
@@ -29,27 +29,27 @@ export abstract class Reception {
 
   protected readonly startedMs: number;
   protected readonly crossOrigin: boolean;
-  /** True if the body is chunked: what follows its end is never read as another request. */
+  /** True if the body is chunked: bytes after its end are never read as another request. */
   protected readonly chunked: boolean;
-  /** The Content-Length; -1 when the length is not known. */
+  /** The Content-Length; -1 if the length is unknown. */
   protected declared = 0;
   protected bytesIn = 0;
   private readonly headers: readonly string[];
-  /** State of the connection; `unwatched`: nobody is notified when it closes, as nothing waits. */
+  /** State of the connection; `unwatched`: no callback for its end yet, as nothing is pending. */
   private connection: 'unwatched' | 'watched' | 'gone' = 'unwatched';
-  /** Decision of access; undefined where it has nothing to decide, or has not yet. */
+  /** The admission; undefined if there is nothing to decide, or no decision yet. */
   private admission: Admission | 'awaited' | undefined;
-  /** Work that waits for the decision of access. */
+  /** Work that awaits the admission. */
   private next: (() => void) | undefined;
-  /** A body in several pieces. */
+  /** A body that arrives in several pieces. */
   private incoming: IncomingBody | undefined;
-  /** True if {@link body} lies in the server's receive buffer. */
+  /** True if {@link body} is in the server's receive buffer. */
   private borrowed = false;
   /** Bytes of a retained copy, counted against the worker's budget. */
   private retained = 0;
-  /** Whose memory this request holds; null until it is asked. */
+  /** Holder of this request's memory; null until first needed. */
   private heldAs: Holder | null = null;
-  /** Ends when the connection goes; made when it is asked for. */
+  /** Aborted when the connection goes; made when first needed. */
   private abortion: AbortController | undefined;
 
   /** Reads the head; `request` is valid only during this call and {@link begin}. */
@@ -77,13 +77,13 @@ export abstract class Reception {
 
   /** True if an answer is known. */
   protected abstract isAnswered(): boolean;
-  /** Handles what was received. */
+  /** Handles the received request. */
   protected abstract handle(): void;
-  /** Answers before the body was read; `close`: with the end of the connection. */
+  /** Answers before the body was read; `close`: and ends the connection. */
   protected abstract refuse(answer: Answer, close?: boolean): void;
-  /** Answers for what was thrown. */
+  /** Answers for a thrown error. */
   protected abstract fail(error: unknown): void;
-  /** Gives back what the request holds; the connection has gone. */
+  /** Returns what the request holds; the connection has gone. */
   protected abstract release(): void;
 
   header(name: string): string {
@@ -102,7 +102,7 @@ export abstract class Reception {
     return this.decided?.key;
   }
 
-  /** The decision of access, once it is there. */
+  /** The admission, once decided. */
   protected get decided(): Admission | undefined {
     return this.admission === 'awaited' ? undefined : this.admission;
   }
@@ -135,7 +135,7 @@ export abstract class Reception {
     return this.abortion.signal;
   }
 
-  /** Takes the request on: refuses it by its head, waits for its body, or has it handled. */
+  /** Starts the request: refuses it by its head, waits for its body, or handles it. */
   begin(request: HttpRequest): void {
     const { admit } = this.mounted;
     if (admit !== undefined && !this.admit(admit(new RequestHead(request, this.response)), request)) return;
@@ -143,7 +143,7 @@ export abstract class Reception {
     else this.whenAdmitted(() => this.handle());
   }
 
-  /** True if the request goes on: its sender may call, or a store is asked while the body comes. */
+  /** True if the request continues: its sender is admitted, or the store is asked while the body arrives. */
   private admit(admission: Admission | Promise<Admission>, request: HttpRequest): boolean {
     if (admission instanceof Promise) {
       this.waitForAdmission(admission);
@@ -173,13 +173,13 @@ export abstract class Reception {
     );
   }
 
-  /** Takes a step at once, or, where a store is still asked about the sender, when that is known. */
+  /** Runs a step at once, or when the pending admission is decided. */
   protected whenAdmitted(step: () => void): void {
     if (this.admission === 'awaited') this.next = step;
     else step();
   }
 
-  /** Answers a request that no handler sees, by the head alone, whatever body it may have. */
+  /** Answers a request without a handler, by the head alone, whatever its body. */
   refuseUnread(request: HttpRequest, answer: Answer): void {
     this.declared = declaredLength(request);
     this.refuse(answer);
@@ -200,16 +200,17 @@ export abstract class Reception {
     this.expectBody();
   }
 
-  /** Takes the body as it comes. */
+  /** Receives the body as it arrives. */
   protected expectBody(): void {
-    // One with a length begins with a piece, if an empty one, so that the pace of most is never looked at.
+    // A body with a length always begins with a piece, perhaps an empty one, so most bodies are never checked
+    // for pace.
     if (this.declared < 0) this.incoming = this.expect();
     this.response.onData((chunk, isLast) => {
       if (!this.isAnswered() && !this.aborted() && this.next === undefined) this.take(chunk, isLast);
     });
   }
 
-  /** Why the head alone refuses the body. */
+  /** The answer if the head alone refuses the body. */
   private refusalOfHead(request: HttpRequest): Answer | undefined {
     const { route, refuseMediaType } = this.mounted;
     if (this.declared > route.bodyLimit) return bodyTooLarge(route.bodyLimit);
@@ -217,15 +218,16 @@ export abstract class Reception {
     if (coding !== '' && coding.trim().toLowerCase() !== 'identity') return unsupportedEncoding;
     const { memory } = this.server.bodies;
     const held = Math.min(this.declared, route.lineLimit ?? Infinity);
-    // An announcement reserves nothing: one that cannot be kept is refused before it costs anything.
+    // An announced length reserves nothing: a body that cannot fit is refused before it costs anything.
     if (memory.isTight(held) && memory.shortage(this.holder(), held) !== undefined) return overloaded;
     if (refuseMediaType === undefined) return undefined;
     const mediaType = request.getHeader('content-type');
-    // An Origin decides only about a body without a type, also on routes that are not open to other origins.
+    // The Origin matters only for a body without a media type, also on routes that are not open to other
+    // origins.
     return refuseMediaType(mediaType, mediaType === '' && request.getHeader('origin') !== '');
   }
 
-  /** Takes a piece of the body. A body that comes in one piece is not copied. */
+  /** Takes a piece of the body. A body in a single piece is not copied. */
   private take(chunk: ArrayBuffer, isLast: boolean): void {
     if (isLast && this.incoming?.isEmpty !== false) {
       if (chunk.byteLength > this.mounted.route.bodyLimit) {
@@ -251,7 +253,7 @@ export abstract class Reception {
     this.borrowed = false;
   }
 
-  /** Expects a body in several pieces, and answers 408 when it brings too little. */
+  /** Prepares for a body in several pieces, and answers 408 if it is too slow. */
   private expect(): IncomingBody {
     return new IncomingBody(this.server, this.mounted.route.bodyLimit, this.declared, this.startedMs, () =>
       this.whenAdmitted(() => this.cork(() => this.refuse(requestTimeout, true))),
@@ -265,8 +267,8 @@ export abstract class Reception {
   }
 
   /**
-   * Whose memory the body and the answer are. A sender whose key is still looked up counts as one without; it
-   * stays what it was at first, so that what is given back is what was taken.
+   * Holder of the memory of body and answer. A sender whose key is still being looked up counts as keyless,
+   * and stays so: memory must be returned to the holder it was taken from.
    */
   protected holder(): Holder {
     if (this.heldAs === null)
@@ -274,7 +276,7 @@ export abstract class Reception {
     return this.heldAs;
   }
 
-  /** Runs a writing step with the connection corked, unless the client has gone meanwhile. */
+  /** Writes with the connection corked, unless the client has gone meanwhile. */
   protected cork(step: () => void): void {
     if (this.aborted()) return;
     this.response.cork(() => {
@@ -286,7 +288,7 @@ export abstract class Reception {
     });
   }
 
-  /** Learns when the connection goes; a response must not be touched afterwards. */
+  /** Registers for the end of the connection; the response must not be touched afterwards. */
   protected watch(): void {
     if (this.connection !== 'unwatched') return;
     this.connection = 'watched';
@@ -299,7 +301,7 @@ export abstract class Reception {
     });
   }
 
-  /** No more of the body is taken. */
+  /** Accepts no more of the body. */
   protected stopReceiving(): void {
     this.incoming?.end();
   }

@@ -1,4 +1,4 @@
-/** Settings of the server: where it listens, and where clients reach it. */
+/** Settings of the server: the addresses that it listens on, and its public addresses. */
 import { servableParts, servedParts, type ServedPart } from '../contract/served.js';
 import { nearestName } from '../system/lookalikes.js';
 import { isLoopback } from '../system/network.js';
@@ -42,7 +42,7 @@ function parseServe(text: string): Parsed<readonly ServedPart[]> {
 
 /** What is served. */
 export const servedSettings = {
-  /** The parts that are served, in the order of the contract. */
+  /** The parts that are served, in the contract's order. */
   serve: {
     name: 'SERVE',
     type: 'parts, by commas',
@@ -97,7 +97,7 @@ export const workerSettings = {
     meaning: 'Worker processes that share the port.',
     parse: integer(1, 256),
   },
-  /** Connections that a worker keeps open; one address has an eighth of them. */
+  /** Most connections of a worker; one address may have an eighth of them. */
   maxConnections: {
     name: 'MAX_CONNECTIONS',
     type: 'whole number, 16 to 1000000',
@@ -109,9 +109,9 @@ export const workerSettings = {
   },
 } as const satisfies Settings;
 
-/** Where clients reach it. */
+/** Public addresses. */
 export const publicSettings = {
-  /** Origin that clients see, such as `https://example.com`; null: not known. */
+  /** Origin that clients see, such as `https://example.com`; null: unknown. */
   publicUrl: {
     name: 'PUBLIC_URL',
     type: '`https://<host>`; `http://` only for this machine',
@@ -120,7 +120,7 @@ export const publicSettings = {
     meaning: 'Where clients reach Fusegate. Opt-out and click links and card payments need it.',
     parse: parsePublicUrl,
   },
-  /** Origin at which clients see the fragment door; null: not known. */
+  /** Origin at which clients see the fragment door; null: unknown. */
   publicDoorUrl: {
     name: 'PUBLIC_DOOR_URL',
     type: '`https://<host>`; `http://` only for this machine',
@@ -133,7 +133,7 @@ export const publicSettings = {
 
 /** Where its metrics are. */
 export const metricsSettings = {
-  /** Port of the summed metrics; 0 is off. */
+  /** Port of the summed metrics; 0: off. */
   metricsPort: {
     name: 'METRICS_PORT',
     type: 'port, 0 to 65535',
@@ -146,7 +146,7 @@ export const metricsSettings = {
 /** The ports. */
 type PortValues = ValuesOf<typeof listenSettings & typeof metricsSettings>;
 
-/** A sentence where the door has a port of its own, and nothing to serve there. */
+/** A sentence if the door has a port of its own, and nothing to serve there. */
 export function doorUnserved({
   doorPort = null,
   serve,
@@ -156,13 +156,13 @@ export function doorUnserved({
   return ['DOOR_PORT is set, but SERVE names neither door nor explore. Unset DOOR_PORT, or add one of them.'];
 }
 
-/** A sentence where the tools that store are named, and what they are tools of is not. */
+/** A sentence if the tools that store are served, and the part that they belong to is not. */
 export function writingUnserved({ serve = [] }: Partial<ValuesOf<typeof servedSettings>>): string[] {
   if (!serve.includes('mcp-write') || (serve.includes('mcp') && serve.includes('door'))) return [];
   return ['SERVE names mcp-write, which needs mcp and door. Add them, or leave it out.'];
 }
 
-/** A sentence for each port that two variables name. */
+/** A sentence for each port that two variables share. */
 export function samePorts({ port, doorPort, metricsPort }: Partial<PortValues>): string[] {
   const named = [
     ['PORT', port],

@@ -5,7 +5,7 @@ import type { RequestIds } from './identifiers.js';
 import type { IncomingState } from './incoming.js';
 import type { UnsentState } from './unsent.js';
 
-/** Times and amounts that bound a connection. */
+/** Limits of a connection: times and amounts. */
 export type ConnectionLimits = ServerState['limits'];
 
 /** State that all exchanges of one server share. */
@@ -14,10 +14,10 @@ export interface ServerState extends IncomingState, UnsentState {
   readonly clock: Clock;
   readonly log: Log;
   readonly requestIds: RequestIds;
-  /** Answers of 501 and above since they were last logged, by route and status. */
+  /** Number of answers of 501 and above since they were last logged, by route and status. */
   readonly failures: Map<string, number>;
-  /** Requests not yet answered in full. */
+  /** Requests that are not fully answered yet. */
   inFlight: number;
-  /** True if the server takes no new connections and ends those it has. */
+  /** True if the server takes no new connections and ends the existing ones. */
   draining: boolean;
 }

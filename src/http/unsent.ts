@@ -1,4 +1,4 @@
-/** The rest of a large answer that its client has not taken yet: its memory, and the pace of its reader. */
+/** The rest of a large answer that its client has not taken yet: its memory, and the reader's pace. */
 import type { Clock } from '../system/clock.js';
 import type { Holder, MemoryBudget, Shortage } from './memory.js';
 import type { HttpResponse } from './uws.js';
@@ -7,35 +7,35 @@ import type { HttpResponse } from './uws.js';
 export interface UnsentState {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly limits: {
-    /** Time limit for a client to take {@link sendWindowBytes} of an answer, while something waits (ms). */
+    /** Time limit for a client to take {@link sendWindowBytes} of a pending answer (ms). */
     readonly sendWindowMs: number;
     readonly sendWindowBytes: number;
   };
   /** Memory of answers that wait for their clients. */
   readonly answers: MemoryBudget;
-  /** Answers that wait. */
+  /** Answers that wait for their clients. */
   readonly sending: Set<WaitingAnswer>;
 }
 
 /** An answer that waits for its client. */
 export interface WaitingAnswer {
   readonly holder: Holder;
-  /** Bytes that wait in memory of its own. */
+  /** Bytes in memory of its own. */
   readonly heldBytes: number;
   bytesPerMs(nowMs: number): number;
-  /** Ends the connection, which gives its memory back. */
+  /** Ends the connection, which returns its memory. */
   close(): void;
-  /** Closes the connection of a client that takes too little; called about once a second. */
+  /** Closes the connection of a client that reads too slowly; called about once a second. */
   check(nowMs: number): void;
 }
 
 /** Owner of an answer's bytes: nobody, as they never change; the answer, until its release; the handler. */
 export type Ownership = 'immutable' | 'owned' | 'lent';
 
-/** An answer of which the client has taken a part. */
+/** An answer that the client has taken in part. */
 interface PartlySent {
   readonly response: HttpResponse;
-  /** All of it. */
+  /** The whole answer. */
   readonly bytes: Uint8Array;
   readonly ownership: Ownership;
   readonly holder: Holder;
@@ -43,14 +43,17 @@ interface PartlySent {
   readonly onSent: () => void;
 }
 
-/** Has the rest of an answer wait for its client; undefined where there is no room for it. */
+/** Buffers the rest of an answer for its client; undefined if there is no room for it. */
 export function waitForClient(state: UnsentState, answer: PartlySent): UnsentAnswer | undefined {
   const rest = answer.bytes.byteLength - answer.response.getWriteOffset();
   if (answer.ownership !== 'immutable' && !makeRoom(state, answer.holder, rest)) return undefined;
   return new UnsentAnswer(state, answer);
 }
 
-/** Makes room for so much: closes the slowest readers of whose part is used up. False: that is not enough. */
+/**
+ * Makes room for `bytes`: closes the slowest readers of the share that is used up. False: there is still no
+ * room.
+ */
 export function makeRoom(state: UnsentState, holder: Holder, bytes: number): boolean {
   for (;;) {
     const shortage = state.answers.shortage(holder, bytes);
@@ -61,7 +64,7 @@ export function makeRoom(state: UnsentState, holder: Holder, bytes: number): boo
   }
 }
 
-/** The slowest reader that has to go. Who has no key takes the room of nobody with one. */
+/** The slowest reader to close. A caller without a key never takes the room of one with a key. */
 function slowestReader(state: UnsentState, holder: Holder, shortage: Shortage): WaitingAnswer | undefined {
   const nowMs = state.clock.monotonicMs();
   const readers = [...state.sending].filter(({ heldBytes }) => heldBytes > 0);
@@ -73,7 +76,7 @@ function slowestReader(state: UnsentState, holder: Holder, shortage: Shortage): 
   return among.length === 0 ? undefined : among.reduce(slower);
 }
 
-/** One answer that waits. It stands in the server's set, and holds memory, until {@link release}. */
+/** One answer that waits. It is in the server's set, and holds memory, until {@link release}. */
 export class UnsentAnswer implements WaitingAnswer {
   readonly holder: Holder;
   readonly heldBytes: number;
@@ -116,8 +119,8 @@ export class UnsentAnswer implements WaitingAnswer {
   }
 
   /**
-   * Offers more first, which also renews the server's own ten seconds for a slow client: a client is not to
-   * blame for a time in which this worker itself stood still.
+   * Offers more first, which also renews the server's own ten seconds for a slow client: a client must not be
+   * blamed for a time in which this worker stood still.
    */
   check(nowMs: number): void {
     this.response.cork(() => void this.resume());
@@ -132,13 +135,13 @@ export class UnsentAnswer implements WaitingAnswer {
     this.windowOffset = offset;
   }
 
-  /** Gives its memory back. */
+  /** Returns its memory. */
   release(): void {
     if (this.state.sending.delete(this) && this.heldBytes > 0)
       this.state.answers.give(this.holder, this.heldBytes);
   }
 
-  /** Sends more; false when the client still does not take all. */
+  /** Sends more; false if the client still does not take all of it. */
   private resume(): boolean {
     const offset = this.response.getWriteOffset();
     const [ok, done] = this.response.tryEnd(this.rest.subarray(offset - this.from), this.length);

@@ -1,22 +1,19 @@
-/**
- * Loads uWebSockets.js: the native build that fits this Node and C library. Nothing outside this folder
- * knows it.
- */
+/** Loads uWebSockets.js: the native build that fits this Node and C library. Only this folder knows it. */
 import { createRequire } from 'node:module';
 import { cLibrary } from '../native/machine.js';
 import type * as UWebSockets from 'uws-20';
 
-/** uWebSockets.js as it was loaded. */
+/** uWebSockets.js as loaded. */
 export type Uws = typeof UWebSockets;
 export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket as ListenSocket } from 'uws-20';
 
 /**
- * Largest head of a request (bytes): room for the longest legal query of a preview. uWebSockets.js reads it
+ * Largest head of a request (bytes): room for the longest valid query of a preview. uWebSockets.js reads it
  * from the environment once, when its native code is loaded; its own default is 4,096.
  */
 const maxHeadBytes = 65_536;
 
-/** Runtime of Fusegate. */
+/** Supported runtime. */
 const supported =
   'Node 20, or Node 22 or newer, on Linux with glibc (Node 24 and newer: glibc 2.38) or on macOS, ' +
   'x64 or arm64';
@@ -25,7 +22,7 @@ const supported =
  * Loads the newer of the two published versions that this machine can run: 20.69 (Node 22, 24, 26; glibc >=
  * 2.38), else 20.51 (Node 18, 20, 22, 23; glibc >= 2.27). `builds` names their packages.
  * @throws Error with one sentence that names Node's version, the C library and the architecture; on Windows,
- *   which Fusegate does not support though there are builds for it, one that says so.
+ *   which Fusegate does not support although builds exist for it, a sentence that says so.
  */
 export function loadUws(
   builds: readonly string[] = ['uws-24', 'uws-20'],
@@ -40,7 +37,7 @@ export function loadUws(
     try {
       return require(name) as Uws;
     } catch {
-      // The next one may fit; when none does, the error below says what was needed.
+      // The next one may fit; if none does, the error below says what was needed.
     }
   }
   throw new Error(
