@@ -1,6 +1,6 @@
 /**
- * The embedder process as the parent sees it: one for all workers of the machine, started by the first text,
- * started again when it crashes. The parent keeps the queue.
+ * The parent's end of the embedder process: one process for all workers of the machine, started with the
+ * first text, and again after a crash. The parent holds the queue.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import type { InstalledModel } from '../models/embedder.js';
@@ -11,22 +11,22 @@ import type { Log } from '../system/log.js';
 import { countersOf, single, type Metric } from '../system/metrics.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 
-/** Parts of it. */
+/** Dependencies of it. */
 export interface EmbedderParts {
   /** The program of the process and its arguments. */
   readonly program: string;
   readonly embedderArguments: readonly string[];
   readonly models: readonly InstalledModel[];
-  /** Threads of one text. */
+  /** Threads for one text. */
   readonly threads: number;
-  /** Texts that may wait. */
+  /** Most texts in the queue. */
   readonly mostTexts: number;
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A process that runs. */
+/** A running process. */
 interface Running {
   readonly child: ChildProcess;
   readonly startedMs: number;
@@ -38,7 +38,7 @@ type Asker = object;
 
 /** The embedder of one parent. */
 export class EmbedderProcess {
-  /** Called with what the process had counted when it ended. */
+  /** Called when the process ends, with the last counters it reported. */
   onRetired: (counters: readonly Metric[]) => void = () => undefined;
 
   private readonly queue: EmbedQueue;
@@ -70,7 +70,9 @@ export class EmbedderProcess {
     this.tell({ kind: 'load', model });
   }
 
-  /** Takes a question; `answer` is called once where it asks for vectors, unless its asker is forgotten. */
+  /**
+   * Takes a question. `answer` is called once if it asks for vectors, unless its asker is forgotten first.
+   */
   hear(asker: Asker, question: EmbedQuestion, answer: (answer: EmbedAnswer) => void): void {
     const asked = this.askers.get(asker) ?? new Map<number, Cancel>();
     this.askers.set(asker, asked);
@@ -92,14 +94,14 @@ export class EmbedderProcess {
     if (this.queue.busy && !this.pausing) this.start();
   }
 
-  /** Gives up what an asker that has ended waited for. */
+  /** Drops the pending questions of an asker that has ended. */
   forget(asker: Asker): void {
     const asked = [...(this.askers.get(asker)?.values() ?? [])];
     this.askers.delete(asker);
     for (const cancel of asked) cancel();
   }
 
-  /** Ends the process; what waits has failed. It holds nothing that could be lost. */
+  /** Ends the process; pending questions fail. Nothing in the process can be lost. */
   stop(): void {
     this.stopping = true;
     this.restart?.stop();
@@ -107,7 +109,7 @@ export class EmbedderProcess {
     this.running?.child.kill('SIGKILL');
   }
 
-  /** Counts of the queue and of the process. */
+  /** Metrics of the queue and of the process. */
   metrics(): Metric[] {
     const help = 'Embedder processes started for crashed ones.';
     return [
@@ -119,7 +121,7 @@ export class EmbedderProcess {
 
   private tell(message: ToEmbedder): void {
     const child = this.running?.child;
-    // Failing to send is no news: the end of a dying process is seen by its exit.
+    // A send failure needs no handling: a dying process is noticed when it exits.
     if (child?.connected === true) child.send(message, () => undefined);
   }
 
@@ -148,7 +150,7 @@ export class EmbedderProcess {
     else if (message.reason !== undefined) this.logOnce(message.reason);
   }
 
-  /** A model that is refused is so for every text: one line says it. */
+  /** A model that is refused is refused for every text: log it once. */
   private logOnce(reason: string): void {
     if (this.refused.has(reason)) return;
     this.refused.add(reason);

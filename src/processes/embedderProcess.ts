@@ -1,4 +1,4 @@
-/** The embedder process: runs models on the texts that its parent sends, until the parent goes. */
+/** The embedder process: runs models on the texts that its parent sends, until the parent exits. */
 import { constants, setPriority } from 'node:os';
 import { embedderLoop, type EmbedderLoopParts } from '../models/embedderLoop.js';
 import type { FromEmbedder, ToEmbedder } from '../models/messages.js';
@@ -12,10 +12,10 @@ export interface EmbedderProcessParts {
   readonly clock: Clock;
 }
 
-/** Interval at which the parent learns what this process uses (ms). */
+/** Interval of reporting this process's resource usage to the parent (ms). */
 const vitalsMs = 1_000;
 
-/** It is ended by its parent: signals that a terminal or npm sends to the whole group are not for it. */
+/** Only the parent ends this process: signals that a terminal or npm sends to the whole group are ignored. */
 const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', ...noInspector] as const;
 
 function tell(message: FromEmbedder): void {
@@ -24,7 +24,7 @@ function tell(message: FromEmbedder): void {
 
 /** Serves texts until the parent has gone. */
 export function runEmbedder({ openSession, clock }: EmbedderProcessParts): void {
-  // Before the runtime starts its threads, which inherit it: whoever answers goes first.
+  // Set before the runtime starts its threads, which inherit it: processes that answer requests go first.
   setPriority(constants.priority.PRIORITY_LOW);
   for (const signal of groupSignals) process.on(signal, () => undefined);
   process.on('disconnect', () => process.exit(0));

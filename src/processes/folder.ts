@@ -1,25 +1,25 @@
-/** The data folder, which one server at a time may use. */
+/** The data folder; one server at a time may use it. */
 import { join } from 'node:path';
 import { reasonOf } from '../system/reason.js';
 import { makeFolder } from '../system/sync.js';
 
 /**
- * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
- * until this process ends. `null` when it was taken, else the text of the present holder.
- * @throws Error when the file cannot be opened, locked or written.
+ * Takes an exclusive lock on the file at `path`, creating it if absent, and writes `text` into it. The lock
+ * lasts until this process ends. `null` if it was taken, else the text of the current holder.
+ * @throws Error if the file cannot be opened, locked or written.
  */
 export type LockFile = (path: string, text: string) => string | null;
 
 /** Outcome of taking a data folder; reasons are sentences that say what to do. */
 export type FolderOutcome =
   | { readonly kind: 'taken' }
-  /** Another process has it. */
+  /** Another process holds it. */
   | { readonly kind: 'held'; readonly reason: string }
   | { readonly kind: 'unusable'; readonly reason: string };
 
 /**
- * Makes the data folder where it is missing, locks it for this process, by the file `lock`, which holds the
- * process id, and has it prepared.
+ * Creates the data folder if it is missing, and locks it for this process by the file `lock`, which holds the
+ * process id. Then calls `prepare`.
  */
 export function tryDataFolder(
   folder: string,
@@ -40,7 +40,7 @@ export function tryDataFolder(
   return { kind: 'held', reason: `The data folder ${folder} is in use by ${user}. ${advice}` };
 }
 
-/** The outcome for a folder that cannot be made, locked or prepared. */
+/** The outcome for a folder that cannot be created, locked or prepared. */
 export function unusable(folder: string, error: unknown): FolderOutcome & { readonly kind: 'unusable' } {
   const reason = reasonOf(error);
   return {
@@ -49,7 +49,7 @@ export function unusable(folder: string, error: unknown): FolderOutcome & { read
   };
 }
 
-/** As {@link tryDataFolder}; undefined, or the sentence that says why the folder cannot be used. */
+/** As {@link tryDataFolder}; undefined, or a sentence if the folder cannot be used. */
 export function takeDataFolder(
   folder: string,
   lockFile: LockFile,

@@ -1,11 +1,11 @@
 /**
- * How one server takes the place of another on the same data folder: the sockets that both listen on for a
- * while, and what the two say to each other over a Unix socket in the data folder, one JSON object a line.
+ * How one server takes over from another on the same data folder: the sockets that both listen on for a
+ * while, and their messages over a Unix socket in the data folder, one JSON object a line.
  *
- * The new server asks; the old one has its listening sockets and the lock of the data folder sent to the
- * new one's inbox and says where it listens; the new one starts its workers on them and says that it serves;
- * the old one says that it leaves, listens no more and answers what it has. Until the new one says that it
- * serves, its end changes nothing.
+ * The new server asks. The old one has its listening sockets and the lock of the data folder sent to the new
+ * one's inbox, and says where it listens. The new one starts its workers on them and says that it serves. The
+ * old one says that it leaves, stops listening and answers its pending requests. If the new one ends before
+ * it says that it serves, nothing changes.
  */
 import {
   chmodSync,
@@ -27,10 +27,12 @@ import type { Ports } from '../system/ports.js';
 import { reasonOf } from '../system/reason.js';
 import { removeInboxes, sendDelivery, SocketInbox, withSocketPath, type Addressee } from './sockets.js';
 
-/** Raised where a server and one before it cannot share a store and a data folder for a while. */
+/**
+ * Raised when a server and the version before it can no longer share a store and a data folder for a while.
+ */
 const protocol = 1;
 
-/** Name of the Unix socket in the data folder at which a server is asked to hand over. */
+/** Name of the Unix socket in the data folder that takes requests to hand over. */
 const socketName = 'handover';
 
 /** From the new server to the old one. */
@@ -39,10 +41,10 @@ type ToOld =
       readonly kind: 'take';
       readonly protocol: number;
       readonly pid: number;
-      /** Name of the store: two servers of one data folder may have different ones. */
+      /** Name of the store: two servers on one data folder may have different stores. */
       readonly store: string;
       readonly host: string;
-      /** Those that the new server wants; 0: whatever the old one has. */
+      /** The ports that the new server wants; 0: the old one's. */
       readonly ports: Ports;
     }
   | { readonly kind: 'serving' };
@@ -57,7 +59,7 @@ function say(socket: Socket, message: ToOld | ToNew): void {
   socket.write(`${JSON.stringify(message)}\n`);
 }
 
-/** A running server, as one is asked to hand over. */
+/** A running server's part in a takeover. */
 export interface Leaver {
   readonly folder: string;
   readonly store: string;
@@ -68,10 +70,10 @@ export interface Leaver {
   readonly log: Pick<Log, 'info' | 'warn'>;
 }
 
-/** How many deliveries were sent to an inbox, or why none were. */
+/** Number of deliveries sent to an inbox, or why there are none. */
 export type HandOverOutcome = { readonly sent: number } | { readonly failed: string };
 
-/** The offer of a running server to hand over, until it is closed. */
+/** A running server's offer to hand over, until it is closed. */
 export interface Offer {
   /** Resolves once another server serves in this one's place. */
   readonly taken: Promise<void>;
@@ -80,7 +82,7 @@ export interface Offer {
   readonly close: () => void;
 }
 
-/** Waits for another server to take over. Where the folder cannot have a Unix socket, none can. */
+/** Waits for another server to take over. If the folder cannot hold a Unix socket, none can. */
 export function offerHandover(leaver: Leaver): Offer {
   const { folder, log } = leaver;
   const server = createServer();
@@ -97,7 +99,7 @@ export function offerHandover(leaver: Leaver): Offer {
       void isTaken(socket, leaver).then((is) => {
         isAsked = is;
         if (!is) return;
-        // The path becomes the other's when it has heard this: closing removes it.
+        // Once the other server hears this, the path is its own: closing removes it, so it is closed first.
         server.close();
         say(socket, { kind: 'leaving' });
         socket.end();
@@ -120,7 +122,7 @@ function listenIn(server: Server, folder: string): void {
   server.unref();
 }
 
-/** What is wrong with a server that wants to take over; undefined: nothing. */
+/** Why a server may not take over; undefined: it may. */
 function wrongTaker(
   { host, store, ports }: Leaver,
   asked: ToOld & { readonly kind: 'take' },
@@ -139,7 +141,7 @@ function wrongTaker(
   );
 }
 
-/** Answers one that asks to take over; true once it says that it serves in this one's place. */
+/** Answers a server that asks to take over; true once it says that it serves in this one's place. */
 async function isTaken(socket: Socket, leaver: Leaver): Promise<boolean> {
   const { ports, log } = leaver;
   for await (const line of createInterface({ input: socket })) {
@@ -162,7 +164,7 @@ async function isTaken(socket: Socket, leaver: Leaver): Promise<boolean> {
   return false;
 }
 
-/** A line of the other server; undefined where it is none. */
+/** A line from the other server; undefined if it is malformed. */
 function read(line: string): unknown {
   try {
     return JSON.parse(line);
@@ -171,7 +173,7 @@ function read(line: string): unknown {
   }
 }
 
-/** Sends all that another server needs to its inbox; or why it cannot. */
+/** Sends the new server everything it needs to its inbox, or says why it cannot. */
 async function give(
   { folder, ports, handOver }: Leaver,
   pid: number,
@@ -188,7 +190,7 @@ async function give(
   }
 }
 
-/** The descriptor under which this process has the locked file of a data folder open. */
+/** This process' file descriptor of the data folder's locked file. */
 function lockDescriptor(folder: string): number {
   const { dev, ino } = statSync(join(folder, 'lock'));
   const descriptors = readdirSync('/proc/self/fd').map(Number);
@@ -197,7 +199,7 @@ function lockDescriptor(folder: string): number {
       const open = fstatSync(descriptor);
       return open.dev === dev && open.ino === ino;
     } catch {
-      // The listing's own, which is closed by now.
+      // The descriptor of this very listing, closed by now.
       return false;
     }
   });
@@ -205,17 +207,19 @@ function lockDescriptor(folder: string): number {
   return found;
 }
 
-/** What another server left. */
+/** Resources inherited from another server. */
 export interface TakenOver {
   readonly ports: Ports;
   readonly sockets: LeftSockets;
-  /** The listening socket of the metrics; undefined: the other had none. */
+  /** The listening socket of the metrics; undefined: the other server had none. */
   readonly metrics: number | undefined;
-  /** Tells the other server that this one serves; resolves once it leaves. The lock is this one's then. */
+  /**
+   * Tells the other server that this one serves; resolves once it leaves. The lock then belongs to this one.
+   */
   readonly serving: () => Promise<void>;
 }
 
-/** What a server that takes over wants. */
+/** Wishes of a server that takes over. */
 export interface Taker {
   readonly folder: string;
   readonly store: string;
@@ -223,7 +227,7 @@ export interface Taker {
   readonly ports: Ports;
 }
 
-/** Takes over from the server that holds the data folder; or the sentence that says why not. */
+/** Takes over from the server that holds the data folder; or a sentence if it cannot. */
 export async function takeOver({
   folder,
   ...wanted
@@ -260,7 +264,7 @@ function connected(folder: string): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = withSocketPath(folder, socketName, (path) => connect(path));
     socket.once('connect', () => {
-      // A process that cannot start ends, and with it this connection, by which the other hears of it.
+      // If this process fails to start it ends, and so does this connection: the other server notices that.
       resolve(socket.unref());
     });
     socket.once('error', () => resolve(undefined));
@@ -272,7 +276,9 @@ async function hear(heard: AsyncIterator<string>): Promise<ToNew | undefined> {
   return line.done === true ? undefined : (read(line.value) as ToNew | undefined);
 }
 
-/** Writes this process's id into the lock, which both servers had open. It stays open, and so locked. */
+/**
+ * Writes this process's id into the lock file, which both servers have open. It stays open, and so locked.
+ */
 function writeLock(descriptor: number): void {
   ftruncateSync(descriptor, 0);
   writeSync(descriptor, String(process.pid), 0);

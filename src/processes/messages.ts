@@ -12,17 +12,17 @@ export type ToWorker =
   | {
       readonly kind: 'start';
       readonly configuration: Configuration;
-      /** Read once by the parent, so that all workers have the same. */
+      /** Read once by the parent, so that all workers have the same tiers. */
       readonly tiers: Tiers;
-      /** The installed models, whose files the parent has read. */
+      /** The installed models; the parent has read their files. */
       readonly models: readonly InstalledModel[];
-      /** The port that the parent found free; never 0. */
+      /** The port that the parent found; never 0. */
       readonly port: number;
-      /** That of the fragment door; undefined: it shares the other. */
+      /** Port of the fragment door; undefined: it shares `port`. */
       readonly doorPort: number | undefined;
       /**
-       * Sockets to listen on, which the worker inherited, once it is told to by `listen`; undefined: it
-       * listens on its own as soon as it can.
+       * Inherited sockets, on which the worker listens after the message `listen`; undefined: it listens on
+       * its own as soon as it can.
        */
       readonly left: LeftSockets | undefined;
     }
@@ -33,10 +33,10 @@ export type ToWorker =
       readonly to: Addressee;
     }
   | {
-      /** Take no new connections, answer what is in flight, end. */
+      /** Take no new connections, answer pending requests, end. */
       readonly kind: 'drain';
       readonly timeoutMs: number;
-      /** True if connections that do nothing are waited for, too. */
+      /** True if idle connections are waited for, too. */
       readonly untilClosed: boolean;
     }
   | EmbedAnswer
@@ -45,7 +45,7 @@ export type ToWorker =
 /** From a worker to the parent. */
 export type ToParent =
   | EmbedQuestion
-  /** It can serve, and waits for `listen`. */
+  /** The worker can serve, and waits for `listen`. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'listening' }
   /** Its listening sockets are in the inbox, unless `failed` says why not. */

@@ -5,15 +5,15 @@ import { single, type Metric, type MetricValue } from '../system/metrics.js';
 import type { EmbedderProcess } from './embedder.js';
 import type { WorkerPool } from './pool.js';
 
-/** Time that a scrape waits for the workers (ms). */
+/** Longest time that a scrape waits for the workers (ms). */
 const collectMs = 1_000;
 
-/** Sums metrics of several processes, metric by metric, label by label. */
+/** Sums the metrics of several processes, by metric and by label. */
 function aggregate(each: readonly (readonly Metric[])[]): Registry {
   return AggregatorRegistry.aggregate<PrometheusContentType>([...each]);
 }
 
-/** A gauge that is always 1, whose labels say what runs. */
+/** A gauge that is always 1; its labels name versions. */
 function buildInfo(labels: Readonly<Record<string, string>>): Metric {
   const help = 'What runs: 1, with versions as labels.';
   return {
@@ -25,12 +25,12 @@ function buildInfo(labels: Readonly<Record<string, string>>): Metric {
   };
 }
 
-/** Gives the summed metrics as Prometheus text. */
+/** Returns the summed metrics as Prometheus text. */
 export type Scrape = () => Promise<string>;
 
 /**
- * A scrape of the workers, of the embedder and of the parent (`own`). What a process had counted when it was
- * last asked stays in the sums after its end, so that counters never fall.
+ * A scrape of the workers, of the embedder and of the parent (`own`). The last reported counters of a process
+ * that has ended stay in the sums, so counters never fall.
  */
 export function createScrape(
   pool: WorkerPool,
@@ -73,10 +73,10 @@ function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
   return [...sums.values()].map(({ metric, series }) => ({ ...metric, values: [...series.values()] }));
 }
 
-/** A listening metrics server, or the sentence that says why there is none. */
+/** A listening metrics server, or a sentence if there is none. */
 export type MetricsResult = { readonly server: Server; readonly port: number } | { readonly refused: string };
 
-/** Serves `GET /metrics` on a port of its own, or on a listening socket that another server left. */
+/** Serves `GET /metrics` on its own port, or on a listening socket inherited from another server. */
 export function serveMetrics(
   host: string,
   port: number,

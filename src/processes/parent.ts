@@ -1,4 +1,4 @@
-/** The parent process: takes the folder and the port, runs the workers, ends them all. */
+/** The parent process: takes the folder and the port, runs the workers, and ends them. */
 import { closeSync } from 'node:fs';
 import type { Server as MetricsServer } from 'node:http';
 import type { InstalledModel } from '../models/embedder.js';
@@ -19,33 +19,33 @@ export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embe
   readonly configuration: Configuration;
   /** Arguments of the embedder process. */
   readonly embedderArguments: readonly string[];
-  /** Versions of what runs, by the names that the metrics give them. */
+  /** Versions of the components, by the names that metrics use. */
   readonly versions: Readonly<Record<string, string>>;
-  /** The model that is loaded at start; undefined: the first text loads its model. */
+  /** The model to load at start; undefined: the first text loads its model. */
   readonly preload: InstalledModel | undefined;
-  /** Called once, when every worker listens, with where. */
+  /** Called once, when every worker listens, with their ports. */
   readonly onListening: (ports: Ports) => void;
   /** Reads the settings again. */
   readonly reread: ReloadParts['reread'];
-  /** Called with the settings that were read again, once they hold. */
+  /** Called with settings that were read again, once they are in force. */
   readonly onRenewed: ReloadParts['onRenewed'];
-  /** Time that requests in flight get to finish after a signal to stop (ms). */
+  /** Time that requests in flight get to finish after a stop signal (ms). */
   readonly drainMs: number;
-  /** Time that processes have, in whose place others serve, for what they began (ms). */
+  /** Time that processes get to finish pending requests after others have replaced them (ms). */
   readonly leaveMs: number;
 }
 
-/** The end of a parent. */
+/** How a parent ended. */
 export type ParentOutcome =
   | { readonly kind: 'stopped' }
-  /** Requests were left when the time to drain was over. */
+  /** Requests were still pending when the drain time was over. */
   | { readonly kind: 'killed' }
   /** It did not start; `reason` is a sentence that says what to do. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * Serves until a signal says to stop, or until another server serves in this one's place. Order matters:
- * nothing starts before the folder and the port are ours.
+ * Serves until a stop signal, or until another server takes over. Order matters: nothing starts before this
+ * process owns the folder and the port.
  */
 export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const { host } = parts.configuration;
@@ -69,12 +69,12 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   return outcome;
 }
 
-/** Bounds of the embedder. */
+/** Limits of the embedder. */
 function embedLimits({ embedThreads, embedQueue, embedDeadlineMs }: Configuration) {
   return { threads: embedThreads, mostTexts: embedQueue, deadlineMs: embedDeadlineMs };
 }
 
-/** Runs the workers from their start to their end. */
+/** Runs the workers from start to end. */
 async function serve(
   parts: ParentParts,
   pool: WorkerPool,
@@ -85,7 +85,7 @@ async function serve(
 ): Promise<ParentOutcome> {
   const { stopped } = signals;
   const started = await Promise.race([pool.start(place.left), stopped.then(() => 'stopped' as const)]);
-  // The workers have theirs.
+  // The workers have inherited theirs.
   for (const socket of [...(place.left?.port ?? []), ...(place.left?.door ?? [])]) closeSync(socket);
   if (started !== undefined && started !== 'stopped') return { kind: 'refused', reason: started };
   if (started === undefined) {
@@ -95,7 +95,7 @@ async function serve(
     const isTaken = await Promise.race([offer.taken.then(() => true), stopped.then(() => false)]);
     offer.close();
     if (isTaken) {
-      // Later scrapes are the other server's.
+      // Later scrapes go to the other server.
       metrics?.close();
       const left = pool.stop(parts.leaveMs, true);
       await Promise.race([left, stopped]);
@@ -104,7 +104,7 @@ async function serve(
   return { kind: (await pool.stop(parts.drainMs)) ? 'stopped' : 'killed' };
 }
 
-/** Hands over to another server that asks, and reads the settings again when told to; not both at once. */
+/** Hands over to another server that asks, and reads the settings again on a signal; never both at once. */
 function offerPlace(parts: ParentParts, pool: WorkerPool, signals: OperatorSignals, ports: Ports): Offer {
   const { configuration, storeName, log } = parts;
   const { dataFolder, host } = configuration;

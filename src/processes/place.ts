@@ -1,4 +1,7 @@
-/** The place of a server: its data folder, locked, and its ports, which are free or left by another. */
+/**
+ * The place of a server: its locked data folder, and its ports, which are free or inherited from another
+ * server.
+ */
 import { closeSync } from 'node:fs';
 import type { Configuration } from '../configuration.js';
 import type { LeftSockets } from '../http/listening.js';
@@ -6,37 +9,37 @@ import { tryDataFolder, unusable, type LockFile } from './folder.js';
 import { takeOver } from './handover.js';
 import { probePort, type PortResult } from './port.js';
 
-/** Parts of taking a place. */
+/** Dependencies of taking a place. */
 export interface PlaceParts {
   readonly configuration: Pick<Configuration, 'host' | 'port' | 'doorPort' | 'metricsPort' | 'dataFolder'>;
-  /** True if a server that holds the data folder is asked to leave its place to this one. */
+  /** True if a server that holds the data folder is asked to hand over to this one. */
   readonly takeOver: boolean;
   /** Name of the store, without secrets. */
   readonly storeName: string;
   readonly lockFile: LockFile;
   /**
-   * Makes what the workers need in the data folder, once it is locked and before they start. `isShared`: a
-   * server that leaves still uses what is there.
-   * @throws Error when it cannot.
+   * Prepares the workers' files in the data folder, after it is locked and before they start. `isShared`: a
+   * server that leaves still uses the files.
+   * @throws Error if it cannot.
    */
   readonly prepareFolder: (folder: string, isShared: boolean) => void;
 }
 
-/** A place that was taken. */
+/** A place that this process has taken. */
 export interface Place {
   readonly port: number;
   readonly doorPort: number | undefined;
-  /** The port of the metrics; 0: none are served. */
+  /** The port of the metrics; 0: not served. */
   readonly metricsPort: number;
-  /** The listening socket of the metrics that another server left. */
+  /** The listening socket of the metrics, inherited from another server. */
   readonly metricsSocket: number | undefined;
-  /** The sockets that another server left. */
+  /** The sockets inherited from another server. */
   readonly left: LeftSockets | undefined;
-  /** Tells the server that leaves, if there is one, that this one serves. */
+  /** Tells the leaving server, if there is one, that this one serves. */
   readonly serving: () => Promise<void>;
 }
 
-/** Takes the folder and the ports, or says in a sentence why they cannot be had. */
+/** Takes the folder and the ports, or returns a sentence if it cannot. */
 export async function takePlace(parts: PlaceParts): Promise<Place | { readonly refused: string }> {
   const { dataFolder, host, port, doorPort, metricsPort } = parts.configuration;
   const folder = tryDataFolder(dataFolder, parts.lockFile, (path) => parts.prepareFolder(path, false));
@@ -51,7 +54,7 @@ export async function takePlace(parts: PlaceParts): Promise<Place | { readonly r
   return { port: probe.port, doorPort: door.port, metricsPort, ...nothing };
 }
 
-/** The port of the fragment door, where it has one of its own. */
+/** The port of the fragment door, if it has its own. */
 async function probeDoor(
   host: string,
   doorPort: number | null,
@@ -75,7 +78,7 @@ async function takeLeft(parts: PlaceParts): Promise<Place | { readonly refused: 
   const door = isDoorLeft ? { port: taken.ports.doorPort } : await probeDoor(host, doorPort);
   if ('refused' in door) return door;
   const isMetricsLeft = metricsPort !== 0 && metricsPort === taken.ports.metricsPort;
-  // Clients of a port that is given up are refused once the other server has left.
+  // Clients of a dropped port are refused once the other server has left.
   for (const unwanted of isDoorLeft ? [] : sockets.door) closeSync(unwanted);
   if (!isMetricsLeft && metrics !== undefined) closeSync(metrics);
   return {
@@ -88,7 +91,7 @@ async function takeLeft(parts: PlaceParts): Promise<Place | { readonly refused: 
   };
 }
 
-/** True if a port that is wanted, 0 for any, is one that the other server has. */
+/** True if the wanted port, or any for 0, is one of the other server's. */
 function isLeft(wanted: number | null, found: number | undefined): boolean {
   return wanted !== null && found !== undefined && (wanted === 0 || wanted === found);
 }

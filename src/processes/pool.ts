@@ -1,6 +1,6 @@
 /**
- * The worker processes: started together, replaced one by one when they crash, drained together; and others
- * started in their place, which listen on the same sockets, so that no connection is lost.
+ * The worker processes: started together, replaced one by one after crashes, drained together. A new
+ * generation starts on the same sockets, so that no connection is lost.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import type { Tiers } from '../access/tiers.js';
@@ -15,7 +15,7 @@ import type { ToParent, ToWorker } from './messages.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 import { shareOut, type Addressee } from './sockets.js';
 
-/** Parts of a pool. */
+/** Dependencies of a pool. */
 export interface PoolParts {
   /** The program of a worker and its arguments. */
   readonly program: string;
@@ -24,58 +24,61 @@ export interface PoolParts {
   readonly tiers: Tiers;
   /** The installed models. */
   readonly models: readonly InstalledModel[];
-  /** Embedder of the workers. */
+  /** The workers' embedder. */
   readonly embedder: EmbedderProcess;
   readonly port: number;
-  /** Port of the fragment door; undefined: it shares the other. */
+  /** Port of the fragment door; undefined: it shares `port`. */
   readonly doorPort: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** Makes damaged files of the data folder again: `thorough` before a worker is replaced, and else often. */
+  /**
+   * Remakes damaged files of the data folder: `thorough` before a worker is replaced, otherwise at each
+   * interval.
+   */
   readonly repairFolder: (thorough: boolean) => void;
 }
 
-/** Workers of one configuration, which are started together. */
+/** Workers of one configuration, started together. */
 interface Generation {
   readonly configuration: Configuration;
   readonly tiers: Tiers;
-  /** Workers that are ready to listen on sockets that were left to them. */
+  /** Number of workers that are ready to listen on inherited sockets. */
   ready: number;
-  /** True once others took their place: none is replaced. */
+  /** True once others have replaced them: crashed ones are not restarted. */
   leaving: boolean;
-  /** Settles the start, once. */
+  /** Resolves the start, once. */
   settle: ((refused: string | undefined) => void) | undefined;
 }
 
-/** One worker process as the parent sees it. */
+/** One worker process, from the parent's side. */
 interface Worker {
   readonly child: ChildProcess;
   readonly startedMs: number;
   readonly generation: Generation;
   listening: boolean;
   refused: string | undefined;
-  /** Its counters when they were last asked for. */
+  /** Its counters as last reported. */
   metrics: readonly Metric[];
 }
 
-/** Answers of the workers to a request for metrics. */
+/** The workers' answers to a request for metrics. */
 export interface Collected {
   readonly metrics: (readonly Metric[])[];
-  /** Workers that did not answer in time; only what they last counted is in {@link metrics}. */
+  /** Number of workers that did not answer in time; {@link metrics} has only their last counters. */
   readonly missing: number;
 }
 
-/** Interval at which the parent looks for damaged files of the data folder (ms). */
+/** Interval of checking the data folder for damaged files (ms). */
 const repairMs = 5_000;
 
-/** Time that a worker takes at most to hand over its sockets (ms). */
+/** Time limit for a worker to hand over its sockets (ms). */
 const handOverMs = 5_000;
 
 /** The workers of one parent. */
 export class WorkerPool {
-  /** Workers started in the place of crashed ones. */
+  /** Number of workers restarted after a crash. */
   restarts = 0;
-  /** Called with what a worker had counted when it ended. */
+  /** Called when a worker ends, with the last counters it reported. */
   onRetired: (counters: readonly Metric[]) => void = () => undefined;
 
   private readonly workers = new Set<Worker>();
@@ -85,7 +88,7 @@ export class WorkerPool {
   private stopped: Promise<void> | undefined;
   private killed = false;
   private metricsRequests = 0;
-  /** The workers that serve, or are the first to start. */
+  /** The workers that serve, or the first that start. */
   private generation: Generation | undefined;
   private settleStop: (() => void) | undefined;
   private onHandedOver: ((worker: Worker, failed: string | undefined) => void) | undefined;
@@ -94,14 +97,14 @@ export class WorkerPool {
 
   constructor(private readonly parts: PoolParts) {}
 
-  /** Count of workers that listen. */
+  /** Number of workers that listen. */
   get listening(): number {
     return [...this.workers].filter(({ listening, generation }) => listening && !generation.leaving).length;
   }
 
   /**
-   * Starts all workers; undefined when all listen, else the sentence that says why one does not. They listen
-   * on the sockets that another server left, if it did.
+   * Starts all workers; undefined once all listen, else a sentence that says why one does not. They listen on
+   * inherited sockets if there are any.
    */
   start(left?: LeftSockets): Promise<string | undefined> {
     this.repairs = this.parts.clock.every(repairMs, () => this.parts.repairFolder(false));
@@ -111,8 +114,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts workers of another configuration on the sockets of those that serve, which leave once all of the
-   * others listen; undefined, or the sentence that says why all stays as it was.
+   * Starts workers with another configuration on the same sockets. The former workers leave once all new ones
+   * listen. Undefined, or a sentence if nothing has changed.
    */
   async renew(
     settings: { readonly configuration: Configuration; readonly tiers: Tiers },
@@ -129,8 +132,8 @@ export class WorkerPool {
   }
 
   /**
-   * Has every worker that serves send its listening sockets to the inbox. Gives how many did, or
-   * why one cannot.
+   * Has every serving worker send its listening sockets to the inbox. Returns the number of workers, or why
+   * one cannot.
    */
   async handOver(to: Addressee): Promise<{ readonly sent: number } | { readonly failed: string }> {
     const asked = new Set([...this.workers].filter(({ listening }) => listening));
@@ -159,7 +162,7 @@ export class WorkerPool {
     });
   }
 
-  /** Has workers answer what is in flight, wait for their clients' connections to end, and end. */
+  /** Has workers answer pending requests, wait until their clients have disconnected, and end. */
   private leave(generation: Generation, leaveMs: number): void {
     generation.leaving = true;
     const ofIt = [...this.workers].filter((worker) => worker.generation === generation);
@@ -175,8 +178,8 @@ export class WorkerPool {
   }
 
   /**
-   * Has every worker answer what is in flight and end; kills those left after `timeoutMs`. False when it
-   * had to. `untilClosed`: connections that do nothing are waited for, too. Called again, it can only hasten.
+   * Has every worker answer pending requests and end; kills those left after `timeoutMs`. False if it killed
+   * any. `untilClosed`: idle connections are waited for, too. A second call can only hasten the end.
    */
   async stop(timeoutMs: number, untilClosed = false): Promise<boolean> {
     this.stopping = true;
@@ -196,14 +199,14 @@ export class WorkerPool {
     return !this.killed;
   }
 
-  /** Ends every worker at once. */
+  /** Kills every worker at once. */
   kill(): void {
     this.stopping = true;
     this.repairs?.stop();
     for (const worker of this.workers) worker.child.kill('SIGKILL');
   }
 
-  /** Asks every worker for its metrics and waits at most `timeoutMs`. */
+  /** Collects the metrics of every worker, for at most `timeoutMs`. */
   async collect(timeoutMs: number): Promise<Collected> {
     const request = (this.metricsRequests += 1);
     const asked = new Set([...this.workers].filter((worker) => worker.listening));
@@ -233,7 +236,7 @@ export class WorkerPool {
   }
 
   private tell(worker: Worker, message: ToWorker): void {
-    // Failing to send is no news: the end of a dying worker is seen by its exit.
+    // A send failure needs no handling: a dying worker is noticed when it exits.
     if (worker.child.connected) worker.child.send(message, () => undefined);
   }
 
@@ -242,7 +245,7 @@ export class WorkerPool {
     const { configuration, tiers } = generation;
     const inherited = [...(left?.port ?? []), ...(left?.door ?? [])];
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc', ...inherited] as const;
-    // Serialized by the engine, not as JSON: texts and vectors are bytes.
+    // Serialized by V8, not as JSON: texts and vectors are bytes.
     const child = fork(program, programArguments, { stdio: [...stdio], serialization: 'advanced' });
     const startedMs = clock.monotonicMs();
     const state = { listening: false, refused: undefined, metrics: [] };
@@ -266,7 +269,7 @@ export class WorkerPool {
     else this.advance(worker, message.kind);
   }
 
-  /** Workers on sockets that were left to them listen when all can, so that a failed start serves nobody. */
+  /** Workers on inherited sockets listen only once all of them can, so that a failed start serves no one. */
   private advance(worker: Worker, reached: 'ready' | 'listening'): void {
     const { generation } = worker;
     const all = [...this.workers].filter((each) => each.generation === generation);
@@ -338,10 +341,10 @@ function started(generation: Generation, refused: string | undefined): void {
   generation.settle = undefined;
 }
 
-/** Descriptor of the first socket that a worker inherits, after its standard ones and its channel. */
+/** First descriptor of the inherited sockets in a worker, after its standard ones and its channel. */
 const firstInherited = 4;
 
-/** The descriptors that sockets have in the worker that inherits them. */
+/** The descriptors of inherited sockets in the worker. */
 function placesOf({ port, door }: LeftSockets): LeftSockets {
   const places = [...port, ...door].map((_, at) => firstInherited + at);
   return { port: places.slice(0, port.length), door: places.slice(port.length) };

@@ -1,7 +1,7 @@
-/** Looks whether a port can be had. uWebSockets.js shares a port with other processes without a word. */
+/** Checks if a port is free. uWebSockets.js silently shares a port with other processes. */
 import { createServer, type AddressInfo } from 'node:net';
 
-/** The port, or the sentence that says why it cannot be had. */
+/** The port, or a sentence if it is not available. */
 export type PortResult = { readonly port: number } | { readonly refused: string };
 
 function sentence(code: string | undefined, host: string, port: number, name: string): string {
@@ -20,7 +20,7 @@ function sentence(code: string | undefined, host: string, port: number, name: st
   }
 }
 
-/** Takes the port of a variable alone, for a moment, and gives it back; port 0 finds a free one. */
+/** Binds a variable's port exclusively for a moment, then releases it; port 0 finds a free one. */
 export function probePort(host: string, port: number, name = 'PORT'): Promise<PortResult> {
   const probe = createServer();
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Settings that are read again while the server runs (SIGHUP): other workers are started with them. */
+/** Reads the settings again while the server runs (SIGHUP), and starts new workers with them. */
 import type { Tiers } from '../access/tiers.js';
 import { settings, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
@@ -6,11 +6,11 @@ import { reasonOf } from '../system/reason.js';
 import type { WorkerPool } from './pool.js';
 import { SocketInbox } from './sockets.js';
 
-/** The settings as they are read: with every error of theirs, a sentence each, where there is one. */
+/** The settings as read, or every error in them, a sentence each. */
 export type ReadAgain =
   { readonly configuration: Configuration; readonly tiers: Tiers } | { readonly errors: readonly string[] };
 
-/** Settings that the parent uses, or that its files were made for: they stay until the next start. */
+/** Settings that the parent uses, or that its files were made for: they change only at the next start. */
 const fixed = [
   'port',
   'doorPort',
@@ -30,7 +30,7 @@ const fixed = [
 /** Names of the settings that are not read again. */
 export const fixedNames: readonly string[] = fixed.map((key) => settings[key].name);
 
-/** The settings that hold from now on, and the names of those that changed and stay as they were. */
+/** The settings in force from now on, and the names of those that changed but stay as they were. */
 export function mergeSettings(
   present: Configuration,
   given: Configuration,
@@ -49,16 +49,16 @@ export interface ReloadParts {
   readonly configuration: Configuration;
   readonly reread: () => Promise<ReadAgain>;
   readonly pool: Pick<WorkerPool, 'handOver' | 'renew'>;
-  /** True while the sockets go to another server. */
+  /** True while the sockets are handed to another server. */
   readonly isBusy: () => boolean;
-  /** Time that workers with the former settings have for what they began (ms). */
+  /** Time that workers with the former settings get to finish pending requests (ms). */
   readonly leaveMs: number;
-  /** Called with the settings that hold from now on. */
+  /** Called with the settings in force from now on. */
   readonly onRenewed: (configuration: Configuration) => void;
   readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
 }
 
-/** Reads the settings again whenever it is called, one after the other; what fails leaves all as it was. */
+/** Reads the settings again at each call, one after the other; a failure changes nothing. */
 export class Reloads {
   private configuration: Configuration;
   private last: Promise<void> = Promise.resolve();
@@ -68,10 +68,10 @@ export class Reloads {
     this.configuration = parts.configuration;
   }
 
-  /** True while other workers start. */
+  /** True while new workers start. */
   isUnderWay = false;
 
-  /** Reads them now, or once when the reading that is under way is over, however often it was called. */
+  /** Reads them now; during a reading, once more after it, however often this was called. */
   reload(): void {
     if (this.waiting) return;
     this.waiting = true;
@@ -84,7 +84,7 @@ export class Reloads {
     });
   }
 
-  /** The sentences that say why the settings stay as they were; undefined: they hold. */
+  /** Sentences that say why the settings stay as they were; undefined: the new ones are in force. */
   private async tryOnce(): Promise<readonly string[] | undefined> {
     const { parts } = this;
     if (parts.isBusy()) return ['Another server takes over.'];

@@ -1,25 +1,28 @@
-/** Signals: those of the operator, and those that Node.js would act on by itself. */
+/** Signals: the operator's, and those that Node.js would handle by itself. */
 import { isatty } from 'node:tty';
 
-/** Node.js opens its inspector, a shell to whoever reaches the port, unless somebody listens to these. */
+/**
+ * Without a listener, Node.js answers these by opening its inspector, a shell for anyone who can reach the
+ * port.
+ */
 export const noInspector = ['SIGUSR1'] as const;
 
-/** Has the process take no notice of them. */
+/** Makes the process ignore them. */
 export function ignoreInspector(): void {
   for (const signal of noInspector) process.on(signal, () => undefined);
 }
 
-/** What the operator says by signals. */
+/** The operator's commands by signal. */
 export interface OperatorSignals {
-  /** Resolves at the first signal to stop; later ones (npm forwards the terminal's) change nothing. */
+  /** Resolves at the first stop signal; later ones (npm forwards the terminal's) change nothing. */
   readonly stopped: Promise<void>;
-  /** Has each SIGHUP call `action`; one that came before counts. */
+  /** Calls `action` at each SIGHUP; an earlier one counts, too. */
   readonly onReload: (action: () => void) => void;
 }
 
 /**
- * Listens to the operator: SIGTERM and SIGINT stop; SIGHUP has the settings read again, and stops where it
- * says that the terminal has gone at which the server was started.
+ * Listens to the operator. SIGTERM and SIGINT stop. SIGHUP reloads the settings, but stops if it means that
+ * the terminal that started the server has gone.
  */
 export function operatorSignals(): OperatorSignals {
   const hadTerminal = isatty(0);

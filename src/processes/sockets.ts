@@ -1,6 +1,6 @@
 /**
- * Listening sockets on their way from one server's processes to another's, which listen on them from then on.
- * They come to an inbox in the data folder, which its owner alone may enter. Linux alone has this.
+ * Passes listening sockets from one server's processes to another's, which then listen on them. They arrive
+ * in an inbox in the data folder that only its owner may enter. Linux only.
  */
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,30 +11,30 @@ import { reasonOf } from '../system/reason.js';
 /** Name of a process's inbox in the data folder. */
 const inboxName = (pid: number): string => `handover-inbox-${pid}`;
 
-/** Longest path of a Unix socket that the system takes (bytes). */
+/** Longest path of a Unix socket that the system allows (bytes). */
 const longestPath = 107;
 
-/** Time that one look into the inbox waits (ms). */
+/** Time for which one check of the inbox waits (ms). */
 const lookMs = 100;
 
-/** Descriptors that were sent, and what each is. */
+/** Received descriptors, by kind. */
 export interface Delivered {
   readonly port: readonly number[];
   readonly door: readonly number[];
   readonly metrics: readonly number[];
-  /** The open file of the data folder's lock. */
+  /** The open lock file of the data folder. */
   readonly lock: readonly number[];
 }
 
-/** The counts of them, which come with them. */
+/** The number of each kind, sent with the descriptors. */
 type Counts = Readonly<Record<keyof Delivered, number>>;
 
-/** What is in a delivery, in this order. */
+/** Order of the kinds in a delivery. */
 const contents = ['port', 'door', 'metrics', 'lock'] as const;
 
 /**
- * Calls `use` with a path of a file in a folder that is short enough for a Unix socket: that of the folder's
- * open descriptor, where its own is too long.
+ * Calls `use` with a path of a file in a folder that is short enough for a Unix socket. If the folder's own
+ * path is too long, it goes through the folder's open descriptor.
  */
 export function withSocketPath<Used>(folder: string, name: string, use: (path: string) => Used): Used {
   const path = join(folder, name);
@@ -47,13 +47,13 @@ export function withSocketPath<Used>(folder: string, name: string, use: (path: s
   }
 }
 
-/** An inbox that descriptors are sent to: the folder that it lies in, and whose it is. */
+/** An inbox for descriptors: its folder, and the id of its process. */
 export interface Addressee {
   readonly folder: string;
   readonly pid: number;
 }
 
-/** Sends descriptors to an inbox. @throws Error where there is none */
+/** Sends descriptors to an inbox. @throws Error if there is none */
 export function sendDelivery({ folder, pid }: Addressee, delivered: Delivered): void {
   const counts = Object.fromEntries(contents.map((each) => [each, delivered[each].length]));
   const descriptors = contents.flatMap((each) => [...delivered[each]]);
@@ -76,10 +76,10 @@ export function sendSockets(
   }
 }
 
-/** Nothing that was sent. */
+/** An empty delivery. */
 const nothing = (): Record<keyof Delivered, number[]> => ({ port: [], door: [], metrics: [], lock: [] });
 
-/** Takes away the inboxes of processes that were killed, where no other can have one. */
+/** Removes the inboxes of killed processes; called while no other process can have one. */
 export function removeInboxes(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (/^handover-inbox-\d+$/.test(name)) rmSync(join(folder, name), { force: true });
@@ -89,17 +89,19 @@ export function removeInboxes(folder: string): void {
 /** An inbox, until it is closed. */
 export class SocketInbox {
   private readonly inbox: InstanceType<typeof native.Inbox>;
-  /** What came and is this process's to close. */
+  /** Received descriptors; this process must close them. */
   delivered = nothing();
   private deliveries = 0;
   private expected: number | undefined;
 
-  /** @throws Error where the folder cannot have one */
+  /**
+   * @throws Error if the folder cannot hold one
+   */
   constructor(private readonly folder: string) {
     this.inbox = withSocketPath(folder, inboxName(process.pid), (path) => new native.Inbox(path));
   }
 
-  /** Takes deliveries until there are as many as {@link expect} was told. */
+  /** Receives deliveries up to the number given to {@link expect}. */
   async receive(): Promise<void> {
     while (this.expected === undefined || this.deliveries < this.expected) {
       const delivery = await this.inbox.receive(lookMs);
@@ -114,12 +116,12 @@ export class SocketInbox {
     }
   }
 
-  /** Says how many deliveries come; 0 has {@link receive} end soon. */
+  /** Sets the number of deliveries; 0 makes {@link receive} end soon. */
   expect(deliveries: number): void {
     this.expected = deliveries;
   }
 
-  /** All that came, which is the caller's to close; takes the inbox away. */
+  /** Returns everything received, for the caller to close; removes the inbox. */
   takeAll(): Delivered {
     const all = this.delivered;
     this.delivered = nothing();
@@ -127,7 +129,7 @@ export class SocketInbox {
     return all;
   }
 
-  /** Closes what came and was not taken, and takes the inbox away. */
+  /** Closes received descriptors that were not taken, and removes the inbox. */
   close(): void {
     rmSync(join(this.folder, inboxName(process.pid)), { force: true });
     for (const descriptor of Object.values(this.delivered).flat()) closeSync(descriptor);
@@ -135,7 +137,7 @@ export class SocketInbox {
   }
 }
 
-/** The sockets of each of `workers` workers: of those that came, as many for each as there are. */
+/** Distributes the received sockets: as many for each of `workers` workers as possible. */
 export function shareOut(delivered: LeftSockets, workers: number): LeftSockets[] {
   const ofWorker = (descriptors: readonly number[], worker: number): number[] =>
     descriptors.filter((_, at) => at % workers === worker);

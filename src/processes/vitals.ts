@@ -1,8 +1,8 @@
-/** Metrics of every process: processor time, memory, delay of its event loop. */
+/** Metrics of every process: processor time, memory, event loop delay. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { single, type Metric } from '../system/metrics.js';
 
-/** Sampling step of the event loop's delay (ms). */
+/** Sampling interval of the event loop's delay (ms). */
 const resolutionMs = 10;
 
 /** Processor time and memory of this process. */
@@ -20,12 +20,12 @@ export function usage(): Metric[] {
   ];
 }
 
-/** Upper bounds of the buckets of the loop's delay (s). */
+/** Upper bounds of the buckets of the event loop's delay (s). */
 const bucketSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
 
 const delayName = 'fusegate_loop_delay_seconds';
 
-/** The delay of an event loop, gathered from what the runtime samples. */
+/** The delay of an event loop, from the runtime's samples. */
 class LoopDelay {
   private readonly sampled = monitorEventLoopDelay({ resolution: resolutionMs });
   private readonly buckets = new Float64Array(bucketSeconds.length + 1);
@@ -35,15 +35,15 @@ class LoopDelay {
     this.sampled.enable();
   }
 
-  /** Takes what was sampled since the last call into the buckets; gives the longest delay of it (s). */
+  /** Adds the samples since the last call to the buckets; returns the longest delay among them (s). */
   private gather(): number {
     const { sampled } = this;
-    // The runtime holds the time between samples, so that an idle loop shows the step itself.
+    // The runtime's samples include the interval itself: an idle loop shows that interval.
     const beyond = (nanoseconds: number): number =>
       Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000) : 0;
     const most = beyond(sampled.max);
     let share = 0;
-    // The runtime tells values by percentiles that come ever nearer to 100: each step has this number of
+    // The runtime reports values at percentiles that come ever closer to 100; each step covers this number of
     // samples.
     for (const [percentile, nanoseconds] of sampled.percentiles) {
       const count = ((percentile - share) / 100) * sampled.count;
@@ -75,7 +75,10 @@ class LoopDelay {
   }
 }
 
-/** Starts watching this process; the result gives its metrics. The longest delay is since the last call. */
+/**
+ * Starts to watch this process; the result returns its metrics. The longest delay is the one since the last
+ * call.
+ */
 export function watchVitals(): () => Metric[] {
   const delay = new LoopDelay();
   return () => [...usage(), ...delay.metrics()];

@@ -1,4 +1,4 @@
-/** One worker: serves what its parent tells it to, until it is asked to drain or its parent is gone. */
+/** One worker: serves as its parent says, until it is told to drain or its parent is gone. */
 import type { Tiers } from '../access/tiers.js';
 import type { Server } from '../http/server.js';
 import type { Embedder } from '../models/embedder.js';
@@ -10,27 +10,24 @@ import { noInspector } from './signals.js';
 import { sendSockets } from './sockets.js';
 import { watchVitals } from './vitals.js';
 
-/** Time that a worker whose parent died answers what is in flight (ms). */
+/** Time that a worker gets for pending requests after its parent died (ms). */
 const orphanDrainMs = 3_000;
 
-/**
- * A worker is stopped by its parent: signals that a terminal or npm sends to the whole group are not for
- * it.
- */
+/** Only the parent stops a worker: signals that a terminal or npm sends to the whole group are ignored. */
 const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', ...noInspector] as const;
 
-/** What a worker is started with. */
+/** The message that starts a worker. */
 type Start = ToWorker & { readonly kind: 'start' };
 
-/** False where the parent has gone. */
+/** Sends a message; false if the parent has gone. */
 function tell(message: ToParent): boolean {
   if (process.connected) process.send?.(message);
   return process.connected;
 }
 
 /**
- * Ends a worker that does not serve. An exit would wait for LMDB's thread, which may wait for this one amid a
- * unit; nobody waits for an answer, and the store survives any end.
+ * Kills a worker that does not serve. A normal exit would wait for LMDB's thread, which may wait for this one
+ * within a unit. No answer is pending, and the store survives any end.
  */
 function end(): void {
   process.kill(process.pid, 'SIGKILL');
@@ -42,8 +39,8 @@ function refuse(reason: string): void {
 }
 
 /**
- * Serves until drained, then ends the process. `build` makes the server from what the parent has read; when
- * it throws, the worker refuses with the error's message. `readBytesPerToken`: see the native module.
+ * Serves until drained, then ends the process. `build` makes the server from the parent's data; if it throws,
+ * the worker refuses with the error's message. `readBytesPerToken`: see the native module.
  */
 export function runWorker(
   build: (configuration: Configuration, tiers: Tiers, embedder: Embedder) => Server | Promise<Server>,
@@ -57,7 +54,7 @@ export function runWorker(
   let order: Start | undefined;
   const drain = (timeoutMs: number, untilClosed = false): void => {
     ending = true;
-    // While it starts, LMDB's thread may wait for this one amid a unit: to exit now would wait for it.
+    // During the start LMDB's thread may wait for this one within a unit: a normal exit would wait for it.
     void starting
       .then(() => server?.drain(timeoutMs, untilClosed) ?? true)
       .then((drained) => process.exit(drained ? 0 : 1));
