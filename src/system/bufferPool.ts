@@ -1,18 +1,20 @@
-/** Memory that is used again: large buffers whose pages the operating system need not clear each time. */
+/** Reused memory: large buffers whose pages the operating system need not clear each time. */
 
-/** Largest buffer that is kept (bytes); larger ones are too rare to hold on to. */
+/** Largest buffer in the pool (bytes); larger ones are too rare to hold on to. */
 const largestKept = 8 << 20;
 const smallest = 1 << 16;
 
-/** A bounded stock of buffers by size. Not shared between threads. */
+/** A bounded pool of buffers by size. Not shared between threads. */
 export class BufferPool {
   private readonly stock = new Map<number, Buffer[]>();
   private kept = 0;
 
-  /** @param limit bytes that may lie in stock */
+  /**
+   * @param limit most bytes in the pool
+   */
   constructor(private readonly limit: number) {}
 
-  /** A buffer of at least `least` bytes, with whatever its last user left in it. */
+  /** A buffer of at least `least` bytes, with the contents of its last use. */
   take(least: number): Buffer {
     const size = sizeFor(least);
     const buffer = this.stock.get(size)?.pop();
@@ -21,7 +23,7 @@ export class BufferPool {
     return buffer;
   }
 
-  /** Takes a buffer back that nobody reads or writes any more. */
+  /** Returns a buffer that is no longer read or written. */
   give(buffer: Buffer): void {
     const size = buffer.byteLength;
     if (size < smallest || size > largestKept || this.kept + size > this.limit) return;
@@ -32,7 +34,7 @@ export class BufferPool {
   }
 }
 
-/** Powers of two up to the largest that is kept; beyond, what is asked for. */
+/** Powers of two up to the largest in the pool; beyond that, the requested size. */
 function sizeFor(least: number): number {
   if (least > largestKept) return least;
   return Math.max(smallest, 2 ** Math.ceil(Math.log2(least)));

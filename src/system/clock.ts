@@ -1,10 +1,10 @@
-/** Time as the rest of Fusegate sees it: passed in, so that tests can set it. */
+/** Time for the rest of Fusegate: passed in, so that tests can set it. */
 import { performance } from 'node:perf_hooks';
 
 /** A day, in milliseconds. */
 export const dayMs = 86_400_000;
 
-/** A timer that was started; {@link Timer.stop} ends it, more than once without harm. */
+/** A running timer; {@link Timer.stop} ends it, and may be called more than once. */
 export interface Timer {
   readonly stop: () => void;
 }
@@ -13,9 +13,9 @@ export interface Timer {
 export interface Clock {
   /** Wall time in milliseconds since 1970-01-01T00:00:00Z. It may jump. */
   readonly wallMs: () => number;
-  /** Milliseconds, with fractions, that only ever grow; its zero means nothing. */
+  /** Milliseconds, with fractions, that never decrease; the zero is arbitrary. */
   readonly monotonicMs: () => number;
-  /** Microseconds of the machine's monotonic clock: the same for every process, zero at no known time. */
+  /** Microseconds of the machine's monotonic clock: the same in every process, with an arbitrary zero. */
   readonly machineMicros: () => number;
   /** Calls `action` once, `delayMs` from now; keeps the process alive until then, unless stopped. */
   readonly after: (delayMs: number, action: () => void) => Timer;

@@ -1,14 +1,14 @@
-/** Room left on the disk: anonymous writes end before those that were paid for. */
+/** Reserved disk space: anonymous writes end before paid ones. */
 import { statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { Clock, Timer } from './clock.js';
 import type { Log } from './log.js';
 
-/** Bytes kept where the operator sets nothing: the smaller of 2 GiB and 5 % of the file system. */
+/** The default reserve: the smaller of 2 GiB and 5 % of the file system. */
 const reserveBytes = 2 * 1024 ** 3;
 const reserveShare = 0.05;
 
-/** Interval at which the file system is looked at (ms). */
+/** Interval of checking the file system (ms). */
 const lookMs = 1_000;
 
 /** Facts of a file system. */
@@ -21,11 +21,11 @@ interface Room {
 /** Parts of a reserve. */
 export interface DiskReserveParts {
   readonly folder: string;
-  /** Bytes to keep; 0: none; null: by the size of the file system. */
+  /** Bytes to reserve; 0: none; null: by the size of the file system. */
   readonly bytes: number | null;
   readonly clock: Pick<Clock, 'every'>;
   readonly log: Pick<Log, 'warn' | 'info'>;
-  /** Looks at the file system of a folder; {@link statfs} when not given. */
+  /** Reads the file system's facts for a folder; default: {@link statfs}. */
   readonly look?: (folder: string) => Promise<Room>;
 }
 
@@ -34,7 +34,7 @@ export function isLow({ bsize, blocks, bavail }: Room, bytes: number | null): bo
   return bavail * bsize < (bytes ?? Math.min(reserveBytes, blocks * bsize * reserveShare));
 }
 
-/** Follows what is left of the file system that holds a folder. */
+/** Follows the free space of a folder's file system. */
 export class DiskReserve {
   private low = false;
   private readonly timer: Timer | undefined;
@@ -45,15 +45,15 @@ export class DiskReserve {
     this.timer = parts.clock.every(lookMs, () => void this.look());
   }
 
-  /** True if what strangers send must not be stored now. */
+  /** True if anonymous writes must be refused now. */
   readonly isReserved = (): boolean => this.low;
 
-  /** Looks again. A file system that tells nothing leaves things as they were. */
+  /** Checks again. If the file system gives no answer, nothing changes. */
   async look(): Promise<void> {
     try {
       this.take(await (this.parts.look ?? statfs)(this.parts.folder));
     } catch {
-      // The readiness check says that the folder cannot be used.
+      // The readiness check reports that the folder cannot be used.
     }
   }
 

@@ -1,7 +1,7 @@
-/** The log: one JSON line an event on standard error (pino). It never carries what a client sent. */
+/** The log: one JSON line per event on standard error (pino). It never contains client data. */
 import { pino } from 'pino';
 
-/** The levels that `LOG_LEVEL` takes, from the most to the least talkative. */
+/** The values of `LOG_LEVEL`, the most verbose first. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** One of {@link logLevels}. */
@@ -10,7 +10,7 @@ export type LogLevel = (typeof logLevels)[number];
 /** Facts of one event: names to plain values. No path, query, body, key, email, Referer or User-Agent. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Where events go. */
+/** The destination of events. */
 export interface Log {
   readonly debug: (fields: LogFields, message: string) => void;
   readonly info: (fields: LogFields, message: string) => void;
@@ -25,7 +25,7 @@ export interface LevelledLog extends Log {
   readonly setLevel: (level: LogLevel) => void;
 }
 
-/** A log that writes to standard error, each line carrying the process id. `err` fields keep their stack. */
+/** A log to standard error; each line has the process id. `err` fields include the stack. */
 export function createLog(level: LogLevel): LevelledLog {
   const logger = pino({ level, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   const log: Omit<LevelledLog, 'debugging'> & { debugging: boolean } = {

@@ -3,9 +3,9 @@ import { logLevels } from './log.js';
 import type { Settings } from './settings.js';
 import { oneOf } from './settingValues.js';
 
-/** Log line. */
+/** The log level. */
 export const logSettings = {
-  /** The least serious events that are logged. */
+  /** The least serious level that is logged. */
   logLevel: {
     name: 'LOG_LEVEL',
     type: logLevels.join(', '),

@@ -1,6 +1,9 @@
-/** Names that are nearly those of settings: slips that would else be ignored in silence. */
+/** Names that resemble settings: typing errors that would otherwise be silently ignored. */
 
-/** Single-character edits and swaps of neighbours between two strings (optimal string alignment distance). */
+/**
+ * Single-character edits and swaps of adjacent characters between two strings (optimal string alignment
+ * distance).
+ */
 export function editDistance(left: string, right: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
@@ -29,16 +32,18 @@ function singular(name: string): string {
   return name.replace(/IES(?=_|$)/g, 'Y').replace(/S(?=_|$)/g, '');
 }
 
-/** True if a name, in capitals, is one of ours but for slips: letters, `_`, plurals, or its last words. */
+/**
+ * True if a name, in capitals, is nearly one of ours: it differs in letters, `_`, plurals, or its last words.
+ */
 function isNearly(name: string, known: string): boolean {
   if (singular(name) === singular(known)) return true;
-  // A single word, such as STRIPE, may well be another program's.
+  // A single word, such as STRIPE, may belong to another program.
   if (name.includes('_') && known.startsWith(`${name}_`)) return true;
   const edits = editDistance(name.replaceAll('_', ''), known.replaceAll('_', ''));
   return edits <= (known.length > 6 ? 2 : 1);
 }
 
-/** The name of ours with the fewest edits to another one. */
+/** The name of ours with the fewest edits from another name. */
 export function nearestName(name: string, ours: readonly string[]): string {
   const plain = name.toUpperCase();
   const near = ours.find((known) => isNearly(plain, known)) ?? ours.find((known) => known.startsWith(plain));
@@ -47,7 +52,7 @@ export function nearestName(name: string, ours: readonly string[]): string {
   return first;
 }
 
-/** A sentence for each name that is none of `ours` but nearly so, or begins with the product's name. */
+/** A sentence for each name that is not in `ours` but nearly so, or begins with the product's name. */
 export function lookalikes(names: readonly string[], ours: readonly string[]): string[] {
   return names.flatMap((name) => {
     if (ours.includes(name)) return [];

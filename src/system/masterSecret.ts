@@ -1,13 +1,13 @@
-/** The master secret, and what is derived from it by HMAC-SHA-256 (RFC 2104, FIPS 180-4). */
+/** The master secret, and values derived from it by HMAC-SHA-256 (RFC 2104, FIPS 180-4). */
 import { createHash, createHmac } from 'node:crypto';
 
-/** Master secrets, the newest first: it makes new tokens and keys, the others still verify. */
+/** Master secrets, the newest first: it makes new tokens and keys, the older ones still verify. */
 export type MasterSecrets = readonly [string, ...string[]];
 
-/** Form of a secret. The comma separates secrets. */
+/** Form of a secret; commas separate secrets. */
 const acceptable = /^[\x21-\x2b\x2d-\x7e]{32,256}$/;
 
-/** Reads secrets separated by commas or line ends; `wrong` says what they must be, and shows none. */
+/** Parses secrets separated by commas or line ends; `wrong` describes their form, and shows none. */
 export function parseSecrets(text: string): { readonly value: MasterSecrets } | { readonly wrong: string } {
   const [first, ...others] = text
     .split(/[,\r\n]/)
@@ -20,7 +20,7 @@ export function parseSecrets(text: string): { readonly value: MasterSecrets } | 
   return { value: [first, ...others] };
 }
 
-/** Kinds of characters that a secret may be drawn from, and how many there are of each. */
+/** Alphabets that a secret may be drawn from, and their sizes. */
 const alphabets: readonly (readonly [RegExp, number])[] = [
   [/^[0-9]+$/, 10],
   [/^[0-9a-f]+$|^[0-9A-F]+$/, 16],
@@ -31,16 +31,16 @@ const alphabets: readonly (readonly [RegExp, number])[] = [
   [/^[0-9A-Za-z+/=_-]+$/, 64],
 ];
 
-/** The shortest text that a text is repetitions of. */
+/** The shortest text whose repetition gives a text. */
 function unitOf(text: string): string {
   const length = (text + text).indexOf(text, 1);
   return text.slice(0, length);
 }
 
 /**
- * Bits of a secret by a plain estimate: its length by the alphabet that its characters seem drawn from. A
- * repeated text counts once; few different characters, or characters that mostly follow their neighbours,
- * are no random draw. It finds what was typed to fill the length, not what is known from elsewhere.
+ * A simple estimate of a secret's bits: its length by the alphabet of its characters. A repeated text counts
+ * once. A secret with few different characters, or with characters that mostly follow their neighbours, does
+ * not count as random. This detects typed filler, not values known from elsewhere.
  */
 export function strengthBits(secret: string): number {
   const unit = unitOf(secret);
@@ -53,9 +53,9 @@ export function strengthBits(secret: string): number {
 }
 
 /**
- * HMAC-SHA-256 with the secret's ASCII bytes as its key over the UTF-8 bytes of `purpose` and `parts`, joined
- * by NUL. Each use has a purpose of its own, so that no token of one is good for another; only the last part
- * may hold a NUL, else two inputs could read alike.
+ * HMAC-SHA-256 with the secret's ASCII bytes as key over the UTF-8 bytes of `purpose` and `parts`, joined by
+ * NUL. Each use has its own purpose, so that a token of one use is invalid for another. Only the last part
+ * may contain a NUL: otherwise two inputs could have the same bytes.
  * @returns 32 bytes
  */
 export function derive(secret: string, purpose: string, ...parts: readonly string[]): Buffer {
@@ -65,7 +65,7 @@ export function derive(secret: string, purpose: string, ...parts: readonly strin
     .digest();
 }
 
-/** A secret's public name: 12 hexadecimal digits that tell nothing of it. */
+/** A secret's public id: 12 hex digits that reveal nothing of it. */
 export function secretId(secret: string): string {
   return derive(secret, 'secret-id').toString('hex', 0, 6);
 }

@@ -1,26 +1,26 @@
 /**
- * Metrics as plain values: what workers send to their parent, in the JSON form that prom-client aggregates.
+ * Metrics as plain values: workers send them to their parent in the JSON form that prom-client aggregates.
  */
 
 /** One value of a metric with its labels. */
 export interface MetricValue {
   readonly value: number;
   readonly labels: Readonly<Record<string, string | number>>;
-  /** The series' name where it differs from the metric's (a histogram's `_bucket`, `_sum`, `_count`). */
+  /** The series' name if it differs from the metric's (a histogram's `_bucket`, `_sum`, `_count`). */
   readonly metricName?: string;
 }
 
-/** One metric. Units are base units (seconds, bytes), as Prometheus' naming asks. */
+/** One metric, in base units (seconds, bytes), as Prometheus' naming requires. */
 export interface Metric {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Rule that makes the values of several processes one. */
+  /** How the values of several processes are combined. */
   readonly aggregator: 'sum' | 'max';
   readonly values: readonly MetricValue[];
 }
 
-/** Those that only grow: what is left of a process that has ended. */
+/** The metrics that only grow: these are retained after a process ends. */
 export function countersOf(metrics: readonly Metric[]): Metric[] {
   return metrics.filter(({ type }) => type !== 'gauge');
 }

@@ -10,28 +10,31 @@ export interface Network {
 
 const mappedPrefix = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 
-/** The IPv4 address that an IPv4-mapped IPv6 address stands for; any other as it is. */
+/** The IPv4 address of an IPv4-mapped IPv6 address; any other address unchanged. */
 export function unmapped(bytes: Uint8Array): Uint8Array {
   const mapped = bytes.length === 16 && mappedPrefix.every((byte, at) => bytes[at] === byte);
   return mapped ? bytes.subarray(12) : bytes;
 }
 
 /**
- * An address's bytes, or undefined for what is none: IPv4 has four decimal parts, IPv6 no zone. IPv4-mapped
- * IPv6 is IPv4.
+ * An address's bytes; undefined if the text is not an address: IPv4 has four decimal parts, IPv6 no zone.
+ * IPv4-mapped IPv6 becomes IPv4.
  */
 export function parseAddress(text: string): Uint8Array | undefined {
   if (isIP(text) === 0 || text.includes('%')) return undefined;
   return unmapped(Uint8Array.from(ipaddr.parse(text).toByteArray()));
 }
 
-/** A network written `address/bits`, or one address; undefined for what is none or sets later bits. */
+/**
+ * Parses a network written `address/bits`, or a single address; undefined if it is invalid or sets later
+ * bits.
+ */
 export function parseNetwork(text: string): Network | undefined {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const bytes = parseAddress(address);
   if (bytes === undefined) return undefined;
   const most = bytes.length * 8;
-  // Of a mapped address the bits are counted from the IPv6 one's first.
+  // A mapped address counts its bits from the start of the IPv6 address.
   const given = bits === undefined ? undefined : Number(bits) - (isIP(address) === 6 && most === 32 ? 96 : 0);
   const network = { bytes, prefixBits: given ?? most };
   if (network.prefixBits < 0 || network.prefixBits > most) return undefined;
@@ -44,7 +47,7 @@ function mask(prefixBits: number, at: number): number {
   return (0xff << (8 - covered)) & 0xff;
 }
 
-/** True if an address, not IPv4-mapped, lies in a network. */
+/** True if an address, not IPv4-mapped, is in a network. */
 export function contains(network: Network, address: Uint8Array): boolean {
   if (network.bytes.length !== address.length) return false;
   return network.bytes.every((byte, at) => byte === ((address[at] ?? 0) & mask(network.prefixBits, at)));
@@ -52,7 +55,7 @@ export function contains(network: Network, address: Uint8Array): boolean {
 
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** True if nobody between can read or change what goes to a URL: https, or this machine. */
+/** True if no one on the path can read or change requests to a URL: https, or this machine. */
 export function isPrivate({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname);
 }

@@ -1,10 +1,10 @@
 /** The TCP ports of a running server. */
 
-/** Where a server listens. */
+/** The ports that a server listens on. */
 export interface Ports {
   readonly port: number;
-  /** That of the fragment door; undefined: it shares the other. */
+  /** Port of the fragment door; undefined: it shares `port`. */
   readonly doorPort: number | undefined;
-  /** 0: no metrics are served. */
+  /** 0: metrics are not served. */
   readonly metricsPort: number;
 }

@@ -1,7 +1,7 @@
-/** Randomness from the operating system (a cryptographically strong source), passed in where it is needed. */
+/** Cryptographically strong randomness from the operating system, passed in where it is needed. */
 import { randomBytes } from 'node:crypto';
 
-/** Makes `count` random bytes. */
+/** Returns `count` random bytes. */
 export type Randomness = (count: number) => Buffer;
 
 /** The operating system's randomness. */

@@ -1,6 +1,6 @@
-/** Reasons, in words, of what was thrown. */
+/** The reasons of thrown values, in words. */
 
-/** The message of an error, or the text of anything else that was thrown. */
+/** The message of an error, or the text of any other thrown value. */
 export function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,4 +1,4 @@
-/** The file of the master secret: made once, durable before anybody uses it, readable by its owner alone. */
+/** The file of the master secret: created once, durable before its first use, readable by its owner alone. */
 import { closeSync, fstatSync, fsyncSync, linkSync, openSync } from 'node:fs';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,22 +10,22 @@ import { makeFolder, syncPath } from './sync.js';
 /** Random bytes of a new secret. */
 const secretBytes = 32;
 
-/** The secrets, or the sentence that says why there are none. */
+/** The secrets, or a sentence that says why there are none. */
 export type SecretsResult = { readonly secrets: MasterSecrets } | { readonly refused: string };
 
-/** Where the master secret of a data folder lies when it is not configured. */
+/** Path of a data folder's master secret, if it is not configured. */
 export function secretPath(dataFolder: string): string {
   return join(dataFolder, 'master-secret');
 }
 
-/** Reads the master secrets of a data folder; undefined when there is no file. */
+/** Reads the master secrets of a data folder; undefined if there is no file. */
 export function readSecretFile(dataFolder: string): SecretsResult | undefined {
   const path = secretPath(dataFolder);
   return guarded(path, () => readSecrets(path));
 }
 
 /**
- * Makes the first master secret of a data folder. Processes that do so at once agree: one file is made, and
+ * Creates the first master secret of a data folder. Of several concurrent processes one creates the file, and
  * the others read it.
  */
 export function makeSecretFile(dataFolder: string, randomness: Randomness): SecretsResult {
@@ -46,7 +46,7 @@ function gone(path: string): SecretsResult {
   return { refused: `The master secret ${path} was there and is gone. Start again.` };
 }
 
-/** The file's secrets; undefined when there is no file. */
+/** The file's secrets; undefined if there is no file. */
 function readSecrets(path: string): SecretsResult | undefined {
   let file: number;
   try {
@@ -61,7 +61,7 @@ function readSecrets(path: string): SecretsResult | undefined {
     }
     const parsed = parseSecrets(readFileSync(file, 'utf8'));
     if ('value' in parsed) {
-      // The process that made it may not have synced its name yet.
+      // The process that created the file may not have synced its name yet.
       syncPath(dirname(path));
       return { secrets: parsed.value };
     }
@@ -73,8 +73,8 @@ function readSecrets(path: string): SecretsResult | undefined {
 }
 
 /**
- * Makes the file: written and synced under a name of its own, then linked, which fails where the name is
- * taken; so that nobody reads half a secret. Undefined when another process was first.
+ * Creates the file: written and synced under a temporary name, then linked, which fails if the name is taken.
+ * So no process reads half a secret. Undefined if another process was first.
  */
 function makeSecret(path: string, randomness: Randomness): SecretsResult | undefined {
   const folder = dirname(path);

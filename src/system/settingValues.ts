@@ -19,7 +19,7 @@ export function integer(least: number, most: number): (text: string) => Parsed<n
   };
 }
 
-/** A parser of whole numbers up to `most`, in which no text is null. */
+/** A parser of whole numbers up to `most`; an empty text is null. */
 export function integerOrNull(most: number): (text: string) => Parsed<number | null> {
   return (text) => {
     if (text === '') return { value: null };
@@ -28,7 +28,7 @@ export function integerOrNull(most: number): (text: string) => Parsed<number | n
   };
 }
 
-/** A parser of one of several words. */
+/** A parser for one of several words. */
 export function oneOf<Word extends string>(words: readonly Word[]): (text: string) => Parsed<Word> {
   return (text) => {
     const value = words.find((word) => word === text);
@@ -36,22 +36,22 @@ export function oneOf<Word extends string>(words: readonly Word[]): (text: strin
   };
 }
 
-/** Reads `no` or `yes`. */
+/** Parses `no` or `yes`. */
 export function parseYes(text: string): Parsed<boolean> {
   return text === 'no' || text === 'yes' ? { value: text === 'yes' } : { wrong: 'must be no or yes' };
 }
 
-/** Reads any text; none is null. */
+/** Accepts any text; an empty one is null. */
 export function parseText(text: string): Parsed<string | null> {
   return { value: text === '' ? null : text };
 }
 
-/** Reads a path and makes it absolute; none is null. */
+/** Makes a path absolute; an empty text is null. */
 export function parsePath(text: string): Parsed<string | null> {
   return { value: text === '' ? null : resolve(text) };
 }
 
-/** A parser of paths whose file is read; `take` makes a value of its bytes, undefined: it is no such file. */
+/** A parser of paths whose file is read; `take` converts its bytes, undefined: the file is invalid. */
 export function fileOrNull<Value>(
   what: string,
   take: (bytes: Buffer) => Value | undefined,
@@ -68,7 +68,7 @@ export function fileOrNull<Value>(
   };
 }
 
-/** A limit by the minute and address; 0: no limit. */
+/** A limit per minute and address; 0: no limit. */
 export function perMinute(name: string, fallback: number, meaning: string): Setting<number> {
   return {
     name,
@@ -79,7 +79,7 @@ export function perMinute(name: string, fallback: number, meaning: string): Sett
   };
 }
 
-/** Addresses and networks (CIDR) separated by commas; they stay text. */
+/** Addresses and networks (CIDR) separated by commas, as text. */
 export function parseNetworks(text: string): Parsed<readonly string[]> {
   const value = text === '' ? [] : text.split(',').map((network) => network.trim());
   if (value.every((network) => parseNetwork(network) !== undefined)) return { value };

@@ -1,4 +1,4 @@
-/** Settings: environment variables, declared by the parts that use them, read and checked at start. */
+/** Settings: environment variables that parts declare; read and validated at start. */
 import { readFileSync } from 'node:fs';
 import { lookalikes } from './lookalikes.js';
 import { settingsFileVariable, withSettingsFile } from './settingsFile.js';
@@ -11,28 +11,28 @@ export interface Machine {
   readonly cores: number;
 }
 
-/** A value, or the sentence that says what is wrong with it and what to set. */
+/** A value, or a sentence that says why it is invalid and what to set. */
 export type Parsed<Value> = { readonly value: Value } | { readonly wrong: string };
 
-/** One variable: how the page describes it and how its text becomes a value. */
+/** One variable: its description on the page, and the parser of its text. */
 export interface Setting<Value> {
   readonly name: string;
   /** The kind of value, as the page shows it. */
   readonly type: string;
-  /** The default as the operator would write it; it may depend on the machine. */
+  /** The default as an operator would write it; it may depend on the machine. */
   readonly fallback: string | ((machine: Machine) => string);
-  /** The default as the page shows it; {@link Setting.fallback}'s value where absent. */
+  /** The default as the page shows it; absent: {@link Setting.fallback}. */
   readonly fallbackShown?: string;
   readonly meaning: string;
   readonly parse: (text: string) => Parsed<Value>;
-  /** True if its value is never shown, and may come from the file that `NAME_FILE` names. */
+  /** True if its value is never shown, and may be in the file that `NAME_FILE` names. */
   readonly secret?: true;
 }
 
-/** The settings of a part, by the names of their values. */
+/** The settings of a part, by name. */
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
 
-/** The checked values of settings. */
+/** The validated values of settings. */
 export type ValuesOf<Of extends Settings> = {
   readonly [Key in keyof Of]: Of[Key] extends Setting<infer Value> ? Value : never;
 };
@@ -42,7 +42,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Outcome of reading settings. */
 export interface ReadSettings<Of extends Settings> {
-  /** Every value, where there is no error; else those that could be read. */
+  /** Every value if there are no errors, else those that could be read. */
   readonly values: Partial<ValuesOf<Of>>;
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
@@ -52,7 +52,7 @@ function fallbackOf({ fallback }: Setting<unknown>, machine: Machine): string {
   return typeof fallback === 'string' ? fallback : fallback(machine);
 }
 
-/** A variable's text, `''` when it is not set; a secret's may lie in the file that `NAME_FILE` names. */
+/** A variable's text, `''` if it is not set; a secret's may be in the file that `NAME_FILE` names. */
 function givenText({ name, secret }: Setting<unknown>, environment: Environment): Parsed<string> {
   const value = environment[name] ?? '';
   const file = secret === true ? (environment[`${name}_FILE`] ?? '') : '';
@@ -66,7 +66,7 @@ function givenText({ name, secret }: Setting<unknown>, environment: Environment)
   }
 }
 
-/** The value of one setting, or the whole sentence about it. */
+/** The value of one setting, or a complete sentence about its error. */
 function readSetting(setting: Setting<unknown>, environment: Environment, machine: Machine): Parsed<unknown> {
   const given = givenText(setting, environment);
   if ('wrong' in given) return given;
@@ -85,8 +85,8 @@ function namesOf(settings: Settings): string[] {
 }
 
 /**
- * Reads and checks settings. An empty variable counts as one not set. Every error is listed, each a sentence
- * that names the variable and what to set; so is a name that looks like ours but is not.
+ * Reads and validates settings. An empty variable counts as not set. Lists every error, each a sentence that
+ * names the variable and what to set; also each name that resembles ours but is not.
  */
 export function readSettings<Of extends Settings>(
   settings: Of,
@@ -108,7 +108,7 @@ export function readSettings<Of extends Settings>(
   return { values: values as Partial<ValuesOf<Of>>, errors, warnings };
 }
 
-/** The page `docs/configuration.md`, made from settings. */
+/** The page `docs/configuration.md`, generated from settings. */
 export function renderSettings(settings: Settings): string {
   const rows = Object.values(settings).map((setting) => {
     const { name, type, meaning } = setting;

@@ -1,4 +1,7 @@
-/** The file of settings (`fusegate.json`, FUSEGATE_CONFIG): the same names as the environment, which wins. */
+/**
+ * The file of settings (`fusegate.json`, FUSEGATE_CONFIG): the same names as the environment, which takes
+ * precedence.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { nearestName } from './lookalikes.js';
 import { reasonOf } from './reason.js';
@@ -9,10 +12,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The variable that names the file. */
 export const settingsFileVariable = 'FUSEGATE_CONFIG';
 
-/** The file of the working directory that is read where none is named. */
+/** The file of the working directory that is read by default. */
 export const usualSettingsFile = 'fusegate.json';
 
-/** The environment with what the file adds to it. */
+/** The environment with the file's additions. */
 export interface WithFile {
   readonly environment: Environment;
   readonly errors: readonly string[];
@@ -21,13 +24,13 @@ export interface WithFile {
 
 /** The names that a file may hold. */
 export interface KnownNames {
-  /** Every one, `NAME_FILE` of secrets included. */
+  /** All names, including `NAME_FILE` of secrets. */
   readonly all: readonly string[];
-  /** Those whose values are never shown. */
+  /** Names whose values are never shown. */
   readonly secret: readonly string[];
 }
 
-/** A value as an environment variable would have it; undefined where it can be none. */
+/** A value as an environment variable's text; undefined if it cannot be one. */
 function asText(value: unknown): string | undefined {
   if (value === null) return '';
   if (typeof value === 'string') return value;
@@ -38,7 +41,7 @@ function asText(value: unknown): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join(',');
 }
 
-/** Line and column of the place that a message of `JSON.parse` names. */
+/** Line and column of the position in a message of `JSON.parse`. */
 function placeIn(text: string, message: string): string {
   const [, offset] = /at position (\d+)/.exec(message) ?? [];
   if (offset === undefined) return '';
@@ -46,7 +49,7 @@ function placeIn(text: string, message: string): string {
   return ` (line ${before.length}, column ${(before.at(-1) ?? '').length + 1})`;
 }
 
-/** A file's values by name, or what is wrong with it, a sentence. */
+/** A file's values by name, or a sentence about its error. */
 function readFile(path: string): { readonly values: object } | { readonly wrong: string } {
   let text: string;
   try {
@@ -68,7 +71,7 @@ function readFile(path: string): { readonly values: object } | { readonly wrong:
   }
 }
 
-/** True if a variable, or the file that may hold its value, is set. */
+/** True if a variable, or the file for its value, is set. */
 function isSet(environment: Environment, name: string): boolean {
   const bare = name.replace(/_FILE$/, '');
   return [name, bare, `${bare}_FILE`].some((each) => (environment[each] ?? '') !== '');
@@ -102,7 +105,7 @@ export function withSettingsFile(environment: Environment, known: KnownNames): W
   return { environment: { ...added, ...withoutEmpty(environment) }, errors, warnings };
 }
 
-/** An empty variable counts as one that is not set. */
+/** An empty variable counts as not set. */
 function withoutEmpty(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
 }

@@ -1,11 +1,11 @@
-/** Answers that several callers share: of work under way, and of work that was done a short time ago. */
+/** Answers shared by several callers: of running work, and of recent work. */
 import type { Clock } from './clock.js';
 
 /** Work that runs once at a time. */
 export interface OneAtATime<Value> {
   /** Starts it; while it runs, every call gets the same outcome. */
   readonly run: () => Promise<Value>;
-  /** Resolves when it does not run; its failure is not reported here. */
+  /** Resolves when it is not running; failures are not reported here. */
   readonly settled: () => Promise<void>;
 }
 
@@ -20,25 +20,27 @@ export function oneAtATime<Value>(work: () => Promise<Value>): OneAtATime<Value>
   };
 }
 
-/** Answers that stand for a while after they were asked for. A failure does not stand: the next call asks. */
+/**
+ * Answers that are cached for a while after the question. A failure is not cached: the next call asks again.
+ */
 export class Recent<Value> {
-  /** In the order of their times. */
+  /** In order of time. */
   private readonly answers = new Map<string, { readonly atMs: number; readonly answer: Promise<Value> }>();
 
   constructor(
     private readonly clock: Pick<Clock, 'monotonicMs'>,
-    /** From the question on (ms). */
+    /** Lifetime, from the question on (ms). */
     private readonly freshMs: number,
   ) {}
 
-  /** The answer that stands for a subject; undefined: none does. */
+  /** The cached answer for a subject; undefined: there is none. */
   standing(subject = ''): Promise<Value> | undefined {
     const last = this.answers.get(subject);
     const isFresh = last !== undefined && this.clock.monotonicMs() - last.atMs < this.freshMs;
     return isFresh ? last.answer : undefined;
   }
 
-  /** The answer that stands for a subject, or the one that `ask` gives. */
+  /** The cached answer for a subject, or a new one from `ask`. */
   of(ask: () => Promise<Value>, subject = ''): Promise<Value> {
     const standing = this.standing(subject);
     if (standing !== undefined) return standing;

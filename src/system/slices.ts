@@ -1,28 +1,29 @@
 /**
- * Short pieces of work on the event loop, such as digests and JSON. A burst of them has two milliseconds of
- * one turn of the loop; the others run in later turns, in their order. Between two turns whatever else came
- * is served.
+ * Short pieces of work on the event loop, such as digests and JSON. Pieces may use two milliseconds of one
+ * turn of the loop; the others run in later turns, in order. Between two turns other events are served.
  */
 import { performance } from 'node:perf_hooks';
 
-/** Time that the pieces of one turn take together before the others have to wait (ms). */
+/** Time for the pieces of one turn before the others must wait (ms). */
 const sliceMs = 2;
 
-/** The pieces that wait for their turn. */
+/** The queue of pieces. */
 export class Slices {
   private readonly waiting: (() => void)[] = [];
-  /** Time that this turn's pieces took (ms). */
+  /** Time used by this turn's pieces (ms). */
   private spentMs = 0;
   private isTurnPlanned = false;
   private isInTurn = false;
 
-  /** @param nextTurn calls back once the loop has looked at everything else; `isInTurn`: called by a turn */
+  /**
+   * @param nextTurn calls back once the loop has served everything else; `isInTurn`: called within a turn
+   */
   constructor(
     private readonly nowMs: () => number,
     private readonly nextTurn: (run: () => void, isInTurn: boolean) => void,
   ) {}
 
-  /** Runs a piece: at once where this turn has time for it. */
+  /** Runs a piece, at once if this turn has time for it. */
   run<Value>(piece: () => Value): Promise<Value> {
     return new Promise((resolve, reject) => {
       const begin = (): void => {
@@ -64,15 +65,16 @@ export class Slices {
 }
 
 /**
- * Calls back once the loop has polled for other events. Immediates follow the callbacks of a poll without
- * another one between: only those that an immediate plans are sure to come after one.
+ * Calls back once the loop has polled for other events. Immediates run directly after the callbacks of a
+ * poll, without another poll in between. Only an immediate scheduled by an immediate is sure to run after a
+ * poll.
  */
 function afterPoll(run: () => void, isInTurn: boolean): void {
   if (isInTurn) setImmediate(run);
   else setImmediate(() => setImmediate(run));
 }
 
-/** The pieces of this process: they share its one event loop. */
+/** The queue of this process, which has one event loop. */
 const slices = new Slices(() => performance.now(), afterPoll);
 
 /** Runs a short piece of work in a turn of the event loop that has time for it. */
@@ -80,12 +82,10 @@ export function inSlice<Value>(piece: () => Value): Promise<Value> {
   return slices.run(piece);
 }
 
-/** Items of a list that are written in one piece. */
+/** Items of a list written in one piece. */
 const pieceItems = 32;
 
-/**
- * An object as JSON.stringify writes it, where it has long lists: these are written a piece at a time.
- */
+/** The JSON of an object with long lists, as JSON.stringify writes it, made piece by piece. */
 export async function jsonInSlices(value: object): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let open = '{';

@@ -1,9 +1,9 @@
-/** Makes what a path names durable (fsync, POSIX): a file's bytes, or the names in a folder. */
+/** Makes a file's bytes, or a folder's names, durable (fsync, POSIX). */
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
-/** Syncs a file or a folder. @throws Error when it cannot be opened or synced. */
+/** Syncs a file or a folder. @throws Error if it cannot be opened or synced. */
 export function syncPath(path: string): void {
   const handle = openSync(path, 'r');
   try {
@@ -13,7 +13,7 @@ export function syncPath(path: string): void {
   }
 }
 
-/** The same off the event loop. It rejects where it cannot. */
+/** The same off the event loop. It rejects if it cannot. */
 export async function syncPathLater(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -24,8 +24,8 @@ export async function syncPathLater(path: string): Promise<void> {
 }
 
 /**
- * Makes a folder and those above it that are missing. The names of all that it made are durable when it
- * returns: everything synced inside a folder is lost with the folder's own name.
+ * Creates a folder and its missing parents. All new names are durable when it returns: a synced file is lost
+ * if its folder's name is lost.
  */
 export function makeFolder(path: string, mode: number): void {
   const first = mkdirSync(path, { recursive: true, mode });

@@ -1,17 +1,20 @@
-/** Work a few pieces at a time: bounded, and taken away when nobody waits for it any more. */
+/** A bounded queue of work, a few pieces at a time; work that no caller awaits any more is dropped. */
 
-/** Why work was not done: too much waits, or its asker has gone. */
+/** Why work was not done: the queue is full, or the caller has gone. */
 export type NotDone = 'busy';
 
-/** Runs work after what came before it. `signal`: its asker has gone; work that runs looks at it itself. */
+/**
+ * Queues work after earlier work. `signal`: aborted when the caller has gone; running work must check it
+ * itself.
+ */
 export type InTurn = <Value>(work: () => Promise<Value>, signal: AbortSignal) => Promise<Value | NotDone>;
 
-/** Work that waits. */
+/** Queued work. */
 interface Waiting {
   readonly begin: () => void;
 }
 
-/** Makes a queue of at most `atOnce` pieces that run, and `most` that wait. */
+/** Makes a queue with at most `atOnce` running pieces, and `most` queued ones. */
 export function workQueue(atOnce: number, most: number): InTurn {
   const waiting = new Set<Waiting>();
   let running = 0;
@@ -50,7 +53,7 @@ export function workQueue(atOnce: number, most: number): InTurn {
   };
 }
 
-/** A value that several askers wait for; it is given up when the last of them has gone. */
+/** A value that several callers await; it is abandoned when the last of them has gone. */
 interface Shared<Value> {
   readonly asOf: number;
   readonly value: Promise<Value | NotDone>;
@@ -58,7 +61,7 @@ interface Shared<Value> {
   askers: number;
 }
 
-/** An answer's part that is made once for a state of the log and repeated for that state. */
+/** Caches the last value, by the log position that it was made for. */
 export function remembered<Value>(
   make: (asOf: number, signal: AbortSignal) => Promise<Value | NotDone>,
 ): (asOf: number, signal: AbortSignal) => Promise<Value | NotDone> {
