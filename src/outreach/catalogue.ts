@@ -1,8 +1,10 @@
-/** The catalogue of delivery models (contract, What the service does, 7): by agreement, not for sale. */
+/**
+ * The catalogue of delivery models (contract, What the service does, 7): by agreement, not for direct sale.
+ */
 import { deliveryModelIds, type DeliveryModelId, type DeliveryModelsResponse } from '../contract/delivery.js';
 import { noOperator, type ModelWords, type Operator } from './operator.js';
 
-/** Sentence of every entry: a human scopes it, and no price is final. */
+/** Sentence of every entry: a human agrees the scope, and no price is final. */
 const byAgreement = {
   availability: 'by_agreement_scoped',
   self_service: false,
@@ -11,7 +13,7 @@ const byAgreement = {
 
 const unpriced = 'No price is published on this server: it is agreed with its operator.';
 
-/** The models where the operator says nothing of them: no price, and no promise in the operator's name. */
+/** The models if the operator says nothing about them: no price, and no promise in the operator's name. */
 const defaults: Readonly<Record<DeliveryModelId, ModelWords>> = {
   dedicated_byoc: {
     name: 'Dedicated, in your cloud account',
@@ -45,5 +47,5 @@ export function catalogueOf({ delivery_models: words }: Operator): DeliveryModel
   };
 }
 
-/** The catalogue of a server whose operator says nothing. */
+/** The catalogue of a server without an operator's file. */
 export const deliveryCatalogue = catalogueOf(noOperator);

@@ -1,4 +1,4 @@
-/** `GET /c/{token}` (contract, click redirect): logs the click and answers 302 (RFC 9110), never waiting. */
+/** `GET /c/{token}` (contract, click redirect): logs the click and answers 302 (RFC 9110) without waiting. */
 import { isbot } from 'isbot';
 import { clickDefaults } from '../contract/click.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
@@ -12,22 +12,22 @@ import { verifyClick } from './tokens.js';
 export interface ClickParts extends TrustedPlaces {
   readonly secrets: MasterSecrets;
   readonly clock: Pick<Clock, 'wallMs'>;
-  /** Takes a click of an address for the log and returns at once. */
+  /** Adds a click from an address to the log and returns at once. */
   readonly record: (click: Click, address: Uint8Array) => void;
 }
 
-/** Characters of a token and of a destination that the log keeps. */
+/** Most characters of a token and of a destination in the log. */
 const keptToken = 128;
 const keptDestination = 2_048;
 
-/** True if the request says that a program makes it: a prefetch, a known robot, or no browser at all. */
+/** True if the request looks like a program's: a prefetch, a known robot, or no browser at all. */
 function isProgram(request: RouteRequest): boolean {
   const ahead = ['sec-purpose', 'purpose', 'x-moz'].some((name) => request.header(name).includes('prefetch'));
   const agent = request.header('user-agent');
   return ahead || agent === '' || isbot(agent);
 }
 
-/** Redirects clicks. HEAD is answered alike and logs nothing. */
+/** Redirects clicks. HEAD gets the same answer and is not logged. */
 export function click(parts: ClickParts): Handler {
   return (request) => {
     const token = request.path['token'] ?? '';

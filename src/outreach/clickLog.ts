@@ -1,6 +1,6 @@
 /**
- * Clicks that wait to be stored: gathered in memory, written as one block about ten times a second, so that a
- * redirect waits for nothing and a crash loses less than a second of clicks.
+ * Pending clicks: gathered in memory, written as one block about ten times a second. A redirect never waits,
+ * and a crash loses less than a second of clicks.
  */
 import { appendClicks, type Click } from '../store/clicks.js';
 import { whenUnavailable, type Store } from '../store/store.js';
@@ -9,16 +9,19 @@ import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import { oneAtATime } from '../system/shared.js';
 
-/** Interval at which what was gathered is written (ms). */
+/** Interval of writing what was gathered (ms). */
 const flushMs = 100;
 
-/** Characters in one block, about: far below what a value may hold, however they are written. */
+/** Approximate characters in one block: far below the size limit of a value, in any encoding. */
 const blockCharacters = 1024 * 1024;
 
-/** Characters that may wait while the store does not answer; beyond, the oldest clicks are dropped. */
+/**
+ * Most characters that are pending while the store does not answer; beyond that, the oldest clicks are
+ * dropped.
+ */
 const waitingCharacters = 16 * 1024 * 1024;
 
-/** Most tries of a store that does not answer while the process ends. */
+/** Most attempts to write while the process ends. */
 const lastTries = 3;
 
 /** Parts of a click log. */
@@ -26,11 +29,11 @@ export interface ClickLogParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
-  /** True if so little of the disk is left that clicks are counted alone. */
+  /** True if the rest of the disk is reserved: clicks are then counted, but not stored. */
   readonly isStorageReserved?: () => boolean;
-  /** Takes room for bytes out of what the network of an address may have stored; false: none is left. */
+  /** Takes room for bytes from the storing limit of an address's network; false: there is none left. */
   readonly mayStore?: (address: Uint8Array, bytes: number) => boolean;
-  /** Characters that may wait; {@link waitingCharacters} when not given. */
+  /** Most pending characters; default: {@link waitingCharacters}. */
   readonly limit?: number;
 }
 
@@ -39,26 +42,26 @@ interface Block {
   readonly clicks: readonly Click[];
 }
 
-/** Gathers clicks and writes them. One object a process. */
+/** Gathers clicks and writes them. One object per process. */
 export class ClickLog {
   private waiting: Click[] = [];
   private characters = 0;
-  /** The block that is being written or written again; its unit's id makes that happen once. */
+  /** The block that is being written or retried; its unit's id makes it take effect once. */
   private block: Block | undefined;
   private readonly writing = oneAtATime(() => this.writeAll());
   private dropped = 0;
-  /** Clicks that are counted alone: their token was not made here, or the disk is nearly full. */
+  /** Clicks that are only counted: this server did not make their token for their destination. */
   private invalid = 0;
   private unstored = 0;
   private failing = false;
-  /** Runs from the first click on. */
+  /** Started by the first click. */
   private timer: Timer | undefined;
 
   constructor(private readonly parts: ClickLogParts) {}
 
   /**
-   * Takes a click of an address; returns at once. One whose token was not made here is counted, and not
-   * stored, and so are those beyond what the address's network may have stored.
+   * Adds a click from an address; returns at once. A click whose token this server did not make is counted,
+   * but not stored; so is one beyond the storing limit of the address's network.
    */
   record(click: Click, address: Uint8Array = new Uint8Array(0)): void {
     if (!click.valid) {
@@ -78,12 +81,12 @@ export class ClickLog {
     if (this.characters > (this.parts.limit ?? waitingCharacters)) this.dropOldest();
   }
 
-  /** Writes what waits, block by block, unless that is under way; false when the store does not answer. */
+  /** Writes pending clicks, block by block, unless that is running; false if the store does not answer. */
   flush(): Promise<boolean> {
     return this.writing.run();
   }
 
-  /** Writes what waits for the last time. */
+  /** Writes pending clicks for the last time. */
   async close(): Promise<void> {
     this.timer?.stop();
     for (let tries = 0; tries < lastTries; tries += 1) {
@@ -134,7 +137,7 @@ export class ClickLog {
     return { unitId: this.parts.store.newUnitId(), clicks: this.takeOldest(blockCharacters) };
   }
 
-  /** Makes room for a tenth of the limit at once, so that few calls pay for moving the rest. */
+  /** Drops a tenth of the limit at once, so that few calls pay for moving the rest. */
   private dropOldest(): void {
     const limit = this.parts.limit ?? waitingCharacters;
     const { length } = this.takeOldest(this.characters - limit * 0.9);
@@ -142,7 +145,7 @@ export class ClickLog {
     this.parts.log.error({ clicks: length }, 'the store does not take clicks; the oldest are dropped');
   }
 
-  /** Takes waiting clicks until they make `characters` characters, at least one. */
+  /** Takes pending clicks up to `characters` characters, at least one. */
   private takeOldest(characters: number): readonly Click[] {
     let count = 0;
     let taken = 0;
@@ -155,7 +158,7 @@ export class ClickLog {
     return this.waiting.splice(0, count);
   }
 
-  /** One line when the store stops taking clicks, one when it takes them again. */
+  /** Logs once when the store stops accepting clicks, and once when it accepts them again. */
   private say(reason: string | undefined): void {
     if ((reason !== undefined) === this.failing) return;
     this.failing = reason !== undefined;
@@ -164,7 +167,7 @@ export class ClickLog {
   }
 }
 
-/** Characters of a click as it waits, with some for its other members. */
+/** Characters of a pending click, plus some for its other members. */
 function sizeOf({ token, destination }: Click): number {
   return token.length + destination.length + 64;
 }

@@ -14,7 +14,7 @@ export function deliveryModels(operator: Operator): () => Answer {
   return () => answer;
 }
 
-/** The next step after interest was stored: no program takes it. */
+/** The next step after interest was stored: a person takes it. */
 const nextStep =
   'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
   'emailed.';

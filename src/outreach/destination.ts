@@ -1,17 +1,17 @@
-/** Where a click goes: never to a place that neither the operator signed nor the site trusts (WHATWG URL). */
+/** The target of a click: only a place that the operator signed or that the site trusts (WHATWG URL). */
 
-/** Requests that a site trusts without a token. */
+/** Places that a site trusts without a token. */
 export interface TrustedPlaces {
-  /** The site's own origin, such as `https://example.com`; null: not known. */
+  /** The site's own origin, such as `https://example.com`; null: unknown. */
   readonly publicUrl: string | null;
-  /** Hosts, with the port where it is not the scheme's own, as the URL standard writes them. */
+  /** Hosts in the URL standard's form, with the port if it is not the scheme's default. */
   readonly clickHosts: readonly string[];
 }
 
-/** Where everything else goes. */
+/** The target of all other clicks. */
 const home = '/';
 
-/** Stands for the site's origin where it is not known; `.invalid` names nothing (RFC 2606). */
+/** Stands in for an unknown origin of the site; `.invalid` never resolves (RFC 2606). */
 const placeholder = 'http://site.invalid';
 
 /** Longest destination that is followed unsigned (characters). */
@@ -26,16 +26,16 @@ function isWeb({ protocol }: URL): boolean {
 }
 
 /**
- * A URL of this site as a path that begins with exactly one slash. Two would name a host: the parser lets
- * `/.//host` become the path `//host`.
+ * A URL of this site as a path that begins with exactly one slash. Two would name a host: the parser turns
+ * `/.//host` into the path `//host`.
  */
 function ownPath({ pathname, search, hash }: URL): string {
   return `${pathname.replace(/^\/+/, '/')}${search}${hash}`;
 }
 
 /**
- * Value of a `Location` field for the destination `text`: visible ASCII without spaces, whatever came. It is
- * read by the parser that browsers use and written again, so that no browser reads it otherwise.
+ * Value of a `Location` field for the destination `text`: always visible ASCII without spaces. The URL is
+ * parsed by the algorithm of browsers and serialized again, so that no browser reads it differently.
  * @param signed whether the operator made this link for this destination
  */
 export function locationOf(text: string, signed: boolean, trusted: TrustedPlaces): string {

@@ -1,6 +1,4 @@
-/**
- * Events as webhooks tell of them (Standard Webhooks): the entries of each log, and the body that is sent.
- */
+/** Events for webhooks (Standard Webhooks): the entries of each log, and the body that is sent. */
 import { createHash } from 'node:crypto';
 import { decodeEvent, type StoredEvent } from '../store/events.js';
 import { decodeInterest, type Interest } from '../store/interests.js';
@@ -12,7 +10,7 @@ import type { Store } from '../store/store.js';
 import type { Delivery, EventLog } from '../store/webhooks.js';
 import { timeText } from './leads.js';
 
-/** Types of the events that a webhook may ask for. */
+/** Types of events that a webhook may subscribe to. */
 export const eventTypes = ['order.paid', 'key.expiring', 'key.revoked', 'lead.received'] as const;
 
 /** One of them. */
@@ -22,7 +20,7 @@ export type EventType = (typeof eventTypes)[number];
 export interface OutboundEvent {
   readonly log: EventLog;
   readonly position: number;
-  /** The same in every attempt: the receiver knows by it that an event came twice. */
+  /** The same in every attempt, so that the receiver detects duplicates. */
   readonly id: string;
   readonly type: EventType;
   /** Id of the order, the key, the lead or the interest. */
@@ -32,7 +30,7 @@ export interface OutboundEvent {
   readonly data: () => Promise<object | undefined>;
 }
 
-/** The id of the event of an entry. */
+/** The event id of a log entry. */
 function eventId(log: EventLog, position: number, value: Uint8Array): string {
   const digest = createHash('sha256').update(`${log} ${position} `).update(value).digest('hex');
   return `evt_${digest.slice(0, 32)}`;
@@ -88,7 +86,7 @@ function interestData({ id, email, message, receivedAtMs, ...rest }: Interest): 
   };
 }
 
-/** The event of an entry; undefined: it was erased. */
+/** The event of a log entry; undefined: it was erased. */
 function readEntry(
   store: Store,
   log: EventLog,
@@ -108,7 +106,7 @@ function readEntry(
   return { ...place, type: 'lead.received', object: lead.id, atMs: lead.receivedAtMs, data };
 }
 
-/** Events of a log after a position, and the position up to which it was read. */
+/** Events of a log after a position, and the last position read. */
 export async function readEvents(
   store: Store,
   log: EventLog,
@@ -120,7 +118,7 @@ export async function readEvents(
   return { events, upTo: entries.at(-1)?.position ?? after };
 }
 
-/** The event of a delivery that waited; undefined: it was erased or removed. */
+/** The event of a pending delivery; undefined: it was erased or removed. */
 export async function eventOf(
   store: Store,
   { log, position }: Pick<Delivery, 'log' | 'position'>,
@@ -130,7 +128,7 @@ export async function eventOf(
   return readEntry(store, log, position, entry.value);
 }
 
-/** The body that tells of an event; undefined: it was erased. */
+/** The body of an event's message; undefined: it was erased. */
 export async function bodyOf({
   type,
   atMs,

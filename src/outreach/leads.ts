@@ -1,4 +1,4 @@
-/** `POST /v1/leads` (contract, LeadRequest): the lead is on disk before the answer leaves. */
+/** `POST /v1/leads` (contract, LeadRequest): the lead is on disk before the answer is sent. */
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { LeadRequest, LeadResponse } from '../contract/leads.js';
@@ -13,7 +13,7 @@ export interface StoringParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** The id that a client gets for what was stored. */
+/** The id of a stored entry for its client. */
 export function entryId(prefix: string, id: Uint8Array): string {
   return `${prefix}_${Buffer.from(id).toString('hex')}`;
 }

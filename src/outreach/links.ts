@@ -1,21 +1,21 @@
-/** The links that operators put into their mails (RFC 3986; headers: RFC 2369, RFC 8058). */
+/** The links that operators put into their mail (RFC 3986; headers: RFC 2369, RFC 8058). */
 import { clickToken, isClickId, optoutToken } from './tokens.js';
 
-/** The result, or the sentence that says why there is none. */
+/** The result, or a sentence that says why there is none. */
 export type Made<Value> = { readonly value: Value } | { readonly refused: string };
 
-/** Why no link can be made without the site's own address; the same for mail and clicks. */
+/** Why no link can be made without the site's own address; for mail and clicks alike. */
 const needsPublicUrl =
   'Links need PUBLIC_URL, the address at which clients reach Fusegate, such as https://example.com.';
 
-/** An opt-out link and the two header fields that make it one click. */
+/** An opt-out link and the two header fields of one-click opt-out. */
 export interface OptoutLink {
   readonly link: string;
   /** Header lines, without line ends. */
   readonly headers: readonly [string, string];
 }
 
-/** The opt-out link of an address, kept as it is but for white space around it. */
+/** The opt-out link of an address, which is used as given, without surrounding white space. */
 export function optoutLink(secret: string, publicUrl: string | null, email: string): Made<OptoutLink> {
   if (publicUrl === null) return { refused: needsPublicUrl };
   const address = email.trim();
@@ -31,7 +31,7 @@ export function optoutLink(secret: string, publicUrl: string | null, email: stri
   return { value: { link, headers } };
 }
 
-/** A click link to a destination, which becomes its canonical form. `id` is what the log tells links by. */
+/** A click link to a destination, in its canonical form. `id` identifies the link in the log. */
 export function clickLink(
   secret: string,
   publicUrl: string | null,

@@ -1,6 +1,6 @@
 /**
- * Who runs this server, in the words of the file that OPERATOR_FILE names: the seller, the terms, and how the
- * delivery models are offered. Without the file no page names anybody, and no model has a price.
+ * The operator of this server, from the file that OPERATOR_FILE names: the seller, the terms, and how the
+ * delivery models are offered. Without the file no page names anyone, and no model has a price.
  */
 import { deliveryModelIds, type DeliveryModel, type DeliveryModelId } from '../contract/delivery.js';
 import { reasonOf } from '../system/reason.js';
@@ -11,22 +11,22 @@ export type ModelWords = Pick<
   'name' | 'summary' | 'suited_for' | 'what_you_get' | 'price_indicative'
 >;
 
-/** The operator as pages and answers name him: plain values, which a parent can hand to its workers. */
+/** The operator for pages and answers: plain values, so that a parent can send them to its workers. */
 export interface Operator {
   /** Who is responsible for the server and sells its keys. */
   readonly name: string | null;
-  /** A mail address, an address of the web, or how else to reach him. */
+  /** A mail address, a web address, or another way to reach the operator. */
   readonly contact: string | null;
-  /** Address of the terms of sale. */
+  /** URL of the terms of sale. */
   readonly terms: string | null;
-  /** Address of the privacy notice. */
+  /** URL of the privacy notice. */
   readonly privacy: string | null;
-  /** A sentence that follows the one which every interest in a delivery model is answered with. */
+  /** A sentence appended to the answer to every interest in a delivery model. */
   readonly next_step: string | null;
   readonly delivery_models: Readonly<Partial<Record<DeliveryModelId, Partial<ModelWords>>>>;
 }
 
-/** Nobody in particular. */
+/** No operator is named. */
 export const noOperator: Operator = {
   name: null,
   contact: null,
@@ -76,7 +76,7 @@ const modelRules: Readonly<Record<keyof ModelWords, FieldRule>> = {
   price_indicative: text,
 };
 
-/** The faults of an object's fields; each may be left out. */
+/** The errors of an object's fields; each field is optional. */
 function wrongFields(value: Fields, place: string, rules: Readonly<Record<string, FieldRule>>): string[] {
   return Object.entries(value).flatMap(([name, given]) => {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
@@ -98,7 +98,7 @@ function wrongModels(models: unknown): string[] {
   });
 }
 
-/** Reads the text of an operator's file; `wrong`: every fault in one sentence. */
+/** Parses an operator's file; `wrong`: every error in one sentence. */
 export function parseOperator(written: string): { readonly operator: Operator } | { readonly wrong: string } {
   let value: unknown;
   try {

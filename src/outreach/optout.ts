@@ -1,4 +1,4 @@
-/** Mail opt-out (contract; RFC 8058): the link alone decides, showing it changes nothing. */
+/** Mail opt-out (contract; RFC 8058): the link alone decides; showing the page changes nothing. */
 import { jsonAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { unsubscribeDefaults, type UnsubscribeResponse } from '../contract/optout.js';
@@ -13,20 +13,20 @@ export interface OptoutParts extends StoringParts {
   readonly secrets: MasterSecrets;
 }
 
-/** Present state behind an opt-out link. */
+/** Current state of an opt-out link. */
 export type OptoutState =
-  /** The token is not good for the address. */
+  /** The token is invalid for the address. */
   | { readonly kind: 'bad_link' }
   | { readonly kind: 'subscribed'; readonly email: string }
   | { readonly kind: 'unsubscribed'; readonly email: string };
 
-/** The address of a request's link, undefined when its token is not good. */
+/** The address of a request's link; undefined if its token is invalid. */
 function addressOf(secrets: MasterSecrets, { query }: RouteRequest): string | undefined {
   const { e, t } = unsubscribeDefaults;
   return verifyOptout(secrets, query['e'] ?? e, query['t'] ?? t);
 }
 
-/** Looks what a link stands for; a store that does not answer knows of no opt-out. */
+/** Looks up the state of a link; if the store does not answer, no opt-out is known. */
 export function optoutState({
   store,
   secrets,
@@ -39,7 +39,7 @@ export function optoutState({
   };
 }
 
-/** Opts out, whatever the body says; the opt-out is on disk before the state is known. */
+/** Opts out, whatever the body; the opt-out is on disk before the state is returned. */
 export function optOut({
   store,
   clock,
@@ -53,7 +53,7 @@ export function optOut({
   };
 }
 
-/** Opts out and says so to a program. */
+/** Opts out, and answers for a program. */
 export function unsubscribe(parts: OptoutParts): (request: RouteRequest) => Promise<Answer> {
   const act = optOut(parts);
   return async (request) => {

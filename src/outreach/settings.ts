@@ -4,7 +4,7 @@ import type { Parsed, Settings } from '../system/settings.js';
 import { integer, parseNetworks, perMinute } from '../system/settingValues.js';
 import { noOperator, parseOperator, type Operator } from './operator.js';
 
-/** A host as a browser writes it (IDNA, lower case), with its port; undefined when it is none. */
+/** A host as a browser writes it (IDNA, lower case), with its port; undefined if the text is not one. */
 function canonicalHost(text: string): string | undefined {
   if (/[/?#@\\\s]/.test(text) || !URL.canParse(`https://${text}`)) return undefined;
   return new URL(`https://${text}`).host;
@@ -18,7 +18,7 @@ function parseHosts(text: string): Parsed<readonly string[]> {
   return { wrong: 'must be host names separated by commas, such as example.com,shop.example.com:8443' };
 }
 
-/** Reads the operator's file; none: nobody is named. */
+/** Reads the operator's file; an empty path: no operator is named. */
 function readOperator(path: string): Parsed<Operator> {
   if (path === '') return { value: noOperator };
   const must = 'must be the path of a JSON file';
@@ -31,9 +31,9 @@ function readOperator(path: string): Parsed<Operator> {
   }
 }
 
-/** Where links may lead, how long records are kept, and who answers them. */
+/** Targets of links, retention of records, and the operator. */
 export const outreachSettings = {
-  /** Hosts (with the port where it is not the scheme's own) that click links may lead to unsigned. */
+  /** Hosts (with the port if it is not the scheme's default) that click links may lead to without a token. */
   clickHosts: {
     name: 'CLICK_HOSTS',
     type: 'host names separated by commas',
@@ -42,7 +42,7 @@ export const outreachSettings = {
     meaning: 'Hosts that `/c/{token}` may lead to without a valid token; a port is part of the name.',
     parse: parseHosts,
   },
-  /** Time that clicks are kept (days); 0: for ever. */
+  /** Retention of clicks (days); 0: for ever. */
   clicksRetentionDays: {
     name: 'CLICKS_RETENTION_DAYS',
     type: 'whole number, 0 to 36500',
@@ -50,7 +50,7 @@ export const outreachSettings = {
     meaning: 'Days that clicks are kept; 0 is for ever.',
     parse: integer(0, 36_500),
   },
-  /** Time that leads and interests are kept (days); 0: until they are forgotten. */
+  /** Retention of leads and interests (days); 0: until forgotten. */
   leadsRetentionDays: {
     name: 'LEADS_RETENTION_DAYS',
     type: 'whole number, 0 to 36500',
@@ -69,7 +69,7 @@ export const outreachSettings = {
       'sent over https to public addresses alone. See [webhooks.md](webhooks.md).',
     parse: parseNetworks,
   },
-  /** Who runs the server, read from his file. */
+  /** The operator of the server, read from its file. */
   operator: {
     name: 'OPERATOR_FILE',
     type: 'path',
@@ -82,15 +82,15 @@ export const outreachSettings = {
   },
 } as const satisfies Settings;
 
-/** Writes of an address, and links that it may follow. */
+/** Limits per address on writes and on clicks. */
 export const leadSettings = {
-  /** Leads and delivery interests a minute, by address; 0: no limit. */
+  /** Leads and delivery interests a minute per address; 0: no limit. */
   leadsPerMinute: perMinute(
     'LEADS_PER_MINUTE',
     10,
     'Leads and delivery interests a minute that an address may send; 0 is no limit.',
   ),
-  /** Clicks a minute, by address; 0: no limit. */
+  /** Clicks a minute per address; 0: no limit. */
   clicksPerMinute: perMinute(
     'CLICKS_PER_MINUTE',
     600,

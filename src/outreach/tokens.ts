@@ -12,7 +12,7 @@ function cut(digest: Buffer): string {
   return digest.toString('base64url').slice(0, tokenCharacters);
 }
 
-/** Compares in a time that does not depend on where two tokens differ. */
+/** Compares tokens in constant time. */
 function equal(given: string, right: string): boolean {
   const [left, other] = [Buffer.from(given), Buffer.from(right)];
   return left.byteLength === other.byteLength && timingSafeEqual(left, other);
@@ -24,8 +24,8 @@ export function optoutToken(secret: string, email: string): string {
 }
 
 /**
- * The address that an opt-out link names, undefined when its token is not good for it. A `+` that a client
- * left bare in the link arrives as a space, so that an address with spaces is also tried with `+`.
+ * The address of an opt-out link; undefined if its token is invalid. A `+` that a client left unescaped in
+ * the link arrives as a space, so an address with spaces is also tried with `+`.
  */
 export function verifyOptout(secrets: MasterSecrets, email: string, token: string): string | undefined {
   const spellings = email.includes(' ') ? [email, email.replaceAll(' ', '+')] : [email];
@@ -41,7 +41,7 @@ export function isClickId(id: string): boolean {
 /**
  * The token of a click link: base64url of the id, a dot, then the cut HMAC over `click` NUL id NUL
  * destination.
- * @throws Error when the id is none; see {@link isClickId}
+ * @throws Error if the id is invalid; see {@link isClickId}
  */
 export function clickToken(secret: string, id: string, destination: string): string {
   if (!isClickId(id)) throw new Error('Not an id of a click link');
@@ -49,7 +49,7 @@ export function clickToken(secret: string, id: string, destination: string): str
   return `${Buffer.from(id).toString('base64url')}.${digest}`;
 }
 
-/** The id inside a click token, undefined when there is none. */
+/** The id inside a click token; undefined if there is none. */
 export function clickIdOf(token: string): string | undefined {
   const encoded = token.slice(0, Math.max(0, token.indexOf('.')));
   const id = Buffer.from(encoded, 'base64url').toString('latin1');

@@ -1,15 +1,15 @@
-/** Messages to webhooks: their secret and signature (Standard Webhooks, symmetric). */
+/** Messages to webhooks: secret and signature (Standard Webhooks, symmetric). */
 import { createHmac } from 'node:crypto';
 import type { Webhook } from '../store/webhooks.js';
 import { derive, secretId, type MasterSecrets } from '../system/masterSecret.js';
 
-/** The bytes of a webhook's secret; undefined: its master secret is no longer there. */
+/** The bytes of a webhook's secret; undefined: its master secret is gone. */
 function secretBytes(secrets: MasterSecrets, webhook: Pick<Webhook, 'id' | 'secretId'>): Buffer | undefined {
   const secret = secrets.find((each) => secretId(each) === webhook.secretId);
   return secret === undefined ? undefined : derive(secret, 'webhook', webhook.id);
 }
 
-/** A webhook's secret as receivers take it: `whsec_` and 32 bytes in base64. */
+/** A webhook's secret in the receivers' form: `whsec_` and 32 bytes in base64. */
 export function webhookSecret(
   secrets: MasterSecrets,
   webhook: Pick<Webhook, 'id' | 'secretId'>,
@@ -18,7 +18,7 @@ export function webhookSecret(
   return bytes === undefined ? undefined : `whsec_${bytes.toString('base64')}`;
 }
 
-/** The fields of a message's head; undefined: the webhook's master secret is no longer there. */
+/** The header fields of a message; undefined: the webhook's master secret is gone. */
 export function messageHead(
   secrets: MasterSecrets,
   webhook: Pick<Webhook, 'id' | 'secretId'>,

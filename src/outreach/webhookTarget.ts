@@ -1,6 +1,6 @@
 /**
- * Where webhooks may be sent: public addresses over https. The operator's settings may name private networks;
- * to those http may be spoken too.
+ * Permitted targets of webhooks: public addresses over https. The operator's settings may add private
+ * networks, to which http is permitted, too.
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -9,15 +9,15 @@ import { contains, parseAddress, type Network } from '../system/network.js';
 /** Longest URL of a webhook (characters). */
 const longestUrl = 2_000;
 
-/** True if an address is one of the public Internet. */
+/** True if an address belongs to the public Internet. */
 function isPublic(address: string): boolean {
   const parsed = ipaddr.process(address);
   if (parsed.range() !== 'unicast') return false;
-  // Addresses that embed an IPv4 address reach whatever that reaches.
+  // Addresses that embed an IPv4 address reach the same hosts as that address.
   return parsed.kind() === 'ipv4' || parsed.match(ipaddr.parse('2000::'), 3);
 }
 
-/** Why nothing may be sent to an address; undefined: it may. */
+/** Why nothing may be sent to an address; undefined: it is permitted. */
 export function wrongAddress(
   address: string,
   protocol: string,
@@ -30,12 +30,12 @@ export function wrongAddress(
   return protocol === 'https:' ? undefined : 'http is spoken to networks of WEBHOOK_NETWORKS alone';
 }
 
-/** The host of a URL, without the brackets of IPv6. */
+/** The host of a URL, without IPv6's brackets. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Reads the URL of a webhook. A host name is looked up when something is sent. */
+/** Parses the URL of a webhook. Its host name is looked up only when something is sent. */
 export function parseTarget(
   text: string,
   networks: readonly Network[],

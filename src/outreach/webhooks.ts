@@ -1,7 +1,7 @@
 /**
- * Sends events to webhooks: whichever process holds the lease `webhooks` looks once a second for new events
- * and for deliveries that are due. Each event is sent at least once, those about one object in their order;
- * what a receiver does not take is tried again on the schedule of Standard Webhooks, for 75 hours.
+ * Sends events to webhooks: whichever process holds the lease `webhooks` polls once a second for new events
+ * and for deliveries that are due. Each event is sent at least once, those about one object in order. An
+ * event that a receiver does not accept is retried on the schedule of Standard Webhooks, for 75 hours.
  */
 import { announceEnd, isEndAnnounced } from '../store/events.js';
 import { allKeys, type KeyRecord } from '../store/keys.js';
@@ -33,11 +33,11 @@ import { messageHead } from './webhookMessage.js';
 /** A receiver's answer. */
 export interface Answered {
   readonly status: number;
-  /** Seconds that it asks to be left alone (Retry-After). */
+  /** Retry-After in seconds. */
   readonly retryAfterS: number | undefined;
 }
 
-/** Sends a message; rejects where there is no answer, or where nothing may be sent there. */
+/** Sends a message; rejects if there is no answer, or if the target is not permitted. */
 export type Send = (
   url: string,
   head: Readonly<Record<string, string>>,
@@ -52,12 +52,12 @@ export interface WebhookParts {
   readonly randomness: Randomness;
   readonly secrets: MasterSecrets;
   readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
-  /** This process' name among those that share the store. */
+  /** This process' id among those that share the store. */
   readonly holder: string;
   readonly send: Send;
 }
 
-/** Pause between two looks at the logs of events (ms). */
+/** Interval of polling the logs of events (ms). */
 const lookMs = 1_000;
 
 /** Reason of an attempt without an answer. */
@@ -66,26 +66,30 @@ const noAnswer = 'no answer';
 const leaseName = 'webhooks';
 const leaseMs = 15_000;
 
-/** Pauses after each failed attempt (s), as Standard Webhooks advises: 75 hours in all. */
+/** Pauses after each failed attempt (s), as Standard Webhooks recommends: 75 hours in all. */
 const pausesS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
 
-/** Pauses are up to this share longer or shorter: what failed together does not return together. */
+/**
+ * Pauses vary by up to this share in both directions: simultaneous failures are not retried simultaneously.
+ */
 const jitter = 0.1;
 
-/** Events of a log that are sent before the webhook's place is written. */
+/** Events of a log that are sent before the webhook's position is written. */
 const pageEvents = 50;
 
-/** Requests to one webhook at a time. */
+/** Most concurrent requests to one webhook. */
 const atOnce = 8;
 
-/** Deliveries of a webhook that wait, at most; beyond, its logs wait. */
+/** Most pending deliveries of a webhook; beyond that, its logs are not read further. */
 const mostWaiting = 1_000;
 
-/** Time by which a key's end is announced before it (ms), and the pause between two looks at all keys. */
+/** Time before a key's expiry at which it is announced (ms), and the interval of checking all keys. */
 const announcedMs = 7 * dayMs;
 const keysLookMs = 3_600_000;
 
-/** The end of a key in use that is near; undefined: it is far, or its holder has another key already. */
+/**
+ * The expiry of an active key if it is near; undefined: it is far off, or its holder has replaced the key.
+ */
 function nearEnd({ status, expiresAtMs, replacedBy }: KeyRecord, nowMs: number): number | undefined {
   if (status !== 'active' || replacedBy !== null || expiresAtMs === null) return undefined;
   return expiresAtMs > nowMs && expiresAtMs - nowMs <= announcedMs ? expiresAtMs : undefined;
@@ -94,30 +98,30 @@ function nearEnd({ status, expiresAtMs, replacedBy }: KeyRecord, nowMs: number):
 /** Outcome of an attempt. */
 type Attempt =
   | { readonly kind: 'taken' }
-  /** Nothing to send: what it tells was erased. */
+  /** Nothing to send: the event's object was erased. */
   | { readonly kind: 'void' }
-  /** The receiver wants nothing any more. */
+  /** The receiver wants no more events. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterS: number }
-  /** This process ends or has lost the lease. */
+  /** This process is ending or has lost the lease. */
   | { readonly kind: 'aborted' };
 
-/** Deliveries of a webhook that wait: their number at most, and the objects that they are about. */
+/** Pending deliveries of a webhook: an upper bound of their number, and the objects that they are about. */
 interface Backlog {
   count: number;
   readonly objects: Set<string>;
 }
 
-/** Number of attempts by their outcome. */
+/** Number of attempts by outcome. */
 type Counts = Record<'taken' | 'failed' | 'given_up', number>;
 
-/** Sending under one holding of the lease. */
+/** Sending during one holding of the lease. */
 interface Turn {
   readonly fence: Fence;
   readonly signal: AbortSignal;
 }
 
-/** Runs work over items, `most` at a time. */
+/** Processes items, `most` at a time. */
 async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const waiting = items.values();
   const worker = async (): Promise<void> => {
@@ -126,14 +130,14 @@ async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promis
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** Items in groups about one object each, in their order. */
+/** Groups items by object, in order. */
 function byObject<Item extends { readonly object: string }>(items: readonly Item[]): readonly Item[][] {
   const groups = new Map<string, Item[]>();
   for (const item of items) groups.set(item.object, [...(groups.get(item.object) ?? []), item]);
   return [...groups.values()];
 }
 
-/** What is sent to one webhook. */
+/** Sending to one webhook. */
 class Receiver {
   readonly rounds: OneAtATime<void>;
 
@@ -141,7 +145,7 @@ class Receiver {
     private readonly parts: WebhookParts,
     private readonly counts: Counts,
     private readonly turn: Turn,
-    /** As it was last read. */
+    /** As last read. */
     public webhook: Webhook,
   ) {
     this.rounds = oneAtATime(() => this.advance());
@@ -151,7 +155,7 @@ class Receiver {
     return this.turn.signal.aborted || this.webhook.status === 'stopped';
   }
 
-  /** Sends what is due: first what waited, then what is new. */
+  /** Sends what is due: pending deliveries first, then new events. */
   private async advance(): Promise<void> {
     const { store } = this.parts;
     const waiting = await waitingDeliveries(store, this.webhook.id);
@@ -163,8 +167,8 @@ class Receiver {
   }
 
   /**
-   * Tries again what waited: of each object the first, and the next ones where that is taken. Resolves to the
-   * objects of which something still waits.
+   * Retries pending deliveries: the first of each object, and the next ones once it is accepted. Resolves to
+   * the objects that still have a pending delivery.
    */
   private async again(waiting: readonly Delivery[]): Promise<Set<string>> {
     const { store, clock, log } = this.parts;
@@ -189,7 +193,7 @@ class Receiver {
     return blocked;
   }
 
-  /** The delivery after a failed attempt; undefined: there is no further one. */
+  /** The delivery after a failed attempt; undefined: that was the last one. */
   private later(delivery: Delivery, { retryAfterS }: { readonly retryAfterS: number }): Delivery | undefined {
     const pauseS = pausesS[delivery.attempts];
     if (pauseS === undefined) return undefined;
@@ -200,8 +204,8 @@ class Receiver {
   }
 
   /**
-   * Sends a log's events from the webhook's place on, a page at a time. Resolves to the place after them;
-   * undefined: nothing more is to be sent now.
+   * Sends a log's events from the webhook's position on, a page at a time. Resolves to the position after
+   * them; undefined: nothing more can be sent now.
    */
   private async readOn(log: EventLog, begin: Place, backlog: Backlog): Promise<Place | undefined> {
     const { store } = this.parts;
@@ -220,7 +224,7 @@ class Receiver {
     }
   }
 
-  /** Sends new events; resolves to those that were not taken, and those that wait for one. */
+  /** Sends new events; resolves to those that failed, and those that wait behind a failed one. */
   private async sendPage(
     events: readonly OutboundEvent[],
     blocked: ReadonlySet<string>,
@@ -234,7 +238,7 @@ class Receiver {
       for (const event of about) {
         const { log, position, object } = event;
         const delivery: Delivery = { log, position, object, attempts: 0, nextAtMs: 0 };
-        // A receiver that does not answer is not asked again at once for each event of the page.
+        // After no answer, the other events of the page are not sent to this receiver.
         const attempt = waits || receiver.isSilent ? undefined : await this.attempt(event);
         if (attempt?.kind === 'taken' || attempt?.kind === 'void') continue;
         const next = attempt?.kind === 'failed' ? this.later(delivery, attempt) : undefined;
@@ -319,7 +323,7 @@ export class Webhooks {
     this.receivers.clear();
   }
 
-  /** Looks at all webhooks; each is sent to on its own, so that a slow one delays no other. */
+  /** Polls all webhooks; each has its own round, so that a slow one does not delay others. */
   private async look(): Promise<void> {
     const { turn } = this;
     const found = await whenUnavailable(allWebhooks(this.parts.store), () => undefined);
@@ -338,14 +342,14 @@ export class Webhooks {
     if (isWanted) void this.reported(this.keyLooks.run());
   }
 
-  /** An end of a round that nobody waits for: what is left is done in the next. */
+  /** Logs a failed round; the next round does what is left. */
   private async reported(round: Promise<void>): Promise<void> {
     await whenUnavailable(round, ({ message }) => {
       this.parts.log.warn({ reason: message }, 'events are sent to webhooks later');
     });
   }
 
-  /** Announces the ends of keys that are near, once an hour. */
+  /** Announces near expiries of keys, once an hour. */
   private async announce(): Promise<void> {
     const { store, clock } = this.parts;
     const { turn } = this;
@@ -373,7 +377,7 @@ export class Webhooks {
     ];
   }
 
-  /** Ends; what is being sent is cut off and sent again by the next holder. */
+  /** Stops; interrupted deliveries are sent again by the next holder. */
   async stop(): Promise<void> {
     const rounds = [...this.receivers.values()].map(({ rounds: each }) => each.settled());
     this.end();
