@@ -1,6 +1,6 @@
 /**
- * POST /v1/audit as data: what was found in the records, with intervals, what the named search engine makes
- * of it, and what it is worth in the caller's numbers. Nothing of it is kept.
+ * POST /v1/audit as data: the findings in the records with intervals, their effect in the named search
+ * engine, and their worth in the caller's numbers. Nothing is stored.
  */
 import {
   auditDefaults,
@@ -18,10 +18,10 @@ import type { AuditFindings } from '../native/index.js';
 import { roi, roiAssumptions } from './roi.js';
 import { wilson } from './wilson.js';
 
-/** Settings of an audit besides the records. */
+/** Inputs of an audit besides the records. */
 export type AuditContext = Omit<FreeAuditRequest, 'text' | 'records' | 'format' | 'include_html'>;
 
-/** Versions of the data behind a report. */
+/** Versions of a report's data. */
 export type Versions = AuditResponse['data_versions'];
 
 /** Remedy of each issue. */
@@ -42,28 +42,28 @@ const remedies: Readonly<Record<AuditIssueId, string>> = {
   over_long: 'Cut long records into passages before they are embedded.',
 };
 
-/** A share as people read it: `12.3 %`. */
+/** A share for people: `12.3 %`. */
 export function percent(share: number): string {
   const value = 100 * share;
   const digits = value === 0 || value === 100 ? 0 : value < 1 || value > 99 ? 2 : 1;
   return `${value.toFixed(digits)} %`;
 }
 
-/** A count with its thousands apart. */
+/** A count with thousands separators. */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US', { maximumFractionDigits: count < 10 ? 2 : 0 });
 }
 
-/** Reason for which a record, or a query, is counted. */
+/** Why a record, or a query, is counted. */
 const counted: Readonly<Record<string, string>> = {
   records: 'words that a plain-word query cannot match today and normalization makes findable.',
   queries: 'words that no plainly written record matches today and normalization makes match.',
 };
 
-/** Sentence where no record or query is counted. */
+/** Word of the sentence if no record or query is counted. */
 const nothing: Readonly<Record<string, string>> = { records: 'findable', queries: 'match' };
 
-/** The headline of one record or query, which has no share worth the name. */
+/** The headline for one record or query: a share would be meaningless. */
 function sentenceOfOne({ gains, gainsOwn }: AuditFindings, interval: string, things: string): string {
   const one = things === 'queries' ? 'query' : 'record';
   if (gains === 0) {
@@ -94,7 +94,7 @@ function sentenceOf(found: AuditFindings, share: AuditShare, things: string): st
   );
 }
 
-/** By whose rules the headline is judged, where a stack was named. */
+/** The rules of the headline, if a stack was named. */
 function judgedBy({ stack, name }: AuditStack): string {
   if (stack === 'custom') return '';
   if (vectorStacks.has(stack)) {
@@ -135,7 +135,7 @@ const separatorNames: Readonly<Record<string, string>> = {
   '|': 'vertical bars',
 };
 
-/** Format in which the text was read. */
+/** The format in which the text was read. */
 function readingOf({ format, separator }: AuditFindings): string[] {
   if (format == null) return [];
   const name = formatNames[format] ?? format;
@@ -147,7 +147,7 @@ function readingOf({ format, separator }: AuditFindings): string[] {
   ];
 }
 
-/** Check that counts a record or query. */
+/** The check that counts a record or query. */
 function countedBy({ stack, things }: KnownContext): string {
   const one = things === 'queries' ? 'query' : 'record';
   const rules = vectorStacks.has(stack.stack)
@@ -191,7 +191,7 @@ function assumptionsOf(found: AuditFindings, context: AuditContext, known: Known
   ];
 }
 
-/** The most frequent issues' remedies, then how to prove it. */
+/** Remedies for the most frequent issues, then how to verify them. */
 function nextSteps(issues: readonly AuditIssue[], context: AuditContext, known: KnownContext): string[] {
   const found = issues.filter(({ count }) => count > 0).sort((left, right) => right.share - left.share);
   const fixes = found.slice(0, 4).map(({ issue, title }) => `${title}: ${remedies[issue as AuditIssueId]}`);
@@ -225,7 +225,7 @@ interface KnownContext {
   readonly hasRoi: boolean;
 }
 
-/** The stack of a name in any case of letters; `custom` where it is none or not known. */
+/** The stack with this name, in any letter case; `custom` if there is none, or if it is unknown. */
 export function knownStack(name: string | null | undefined): AuditStack {
   const wanted = name?.toLowerCase() ?? 'custom';
   const found =
@@ -234,7 +234,7 @@ export function knownStack(name: string | null | undefined): AuditStack {
   return found;
 }
 
-/** The report of an audit, without its page. `normalized`: the records, where asked for. */
+/** The report of an audit, without its page. `normalized`: the records, if requested. */
 export function auditReport(
   found: AuditFindings,
   context: AuditContext,

@@ -1,4 +1,6 @@
-/** A FreeAuditRequest's body to its report: read, checked, cut into records and audited. */
+/**
+ * Turns a FreeAuditRequest's body into its report: reads it, checks it, cuts it into records and audits them.
+ */
 import {
   auditDefaults,
   freeAuditRequestType,
@@ -25,7 +27,7 @@ export interface AuditParts extends BodyParts {
     includeText: boolean,
     threads: number,
   ) => AuditOutcome;
-  /** Audits a body that fits its schema in the thread pool; see the native module. */
+  /** Audits a schema-valid body in the thread pool; see the native module. */
   readonly auditBody: (
     body: Buffer,
     format: string,
@@ -37,22 +39,21 @@ export interface AuditParts extends BodyParts {
   readonly cldrVersion: () => string;
 }
 
-/** A report, or what is wrong with the request. */
+/** A report, or the errors of the request. */
 export type AuditAnswer =
   | { readonly errors: readonly ValidationError[] }
   | {
       readonly report: AuditResponse;
-      /** Name for the report's page; null where no page is asked for. */
+      /** Name for the report's page; null if no page is requested. */
       readonly page: { readonly company: string } | null;
       /**
-       * Where the normalized records are long: {@link headRoom} bytes of room for the JSON before them, then
-       * the JSON of `texts`, the member `text` and the report's closing brace. In the report both are null
-       * then.
+       * If the normalized records are long: {@link headRoom} bytes of room for the JSON before them, then the
+       * JSON of `texts`, the member `text` and the report's closing brace. The report then has null for both.
        */
       readonly longTexts: Buffer | null;
     };
 
-/** Bytes of room before long texts: a report and its page have far fewer. */
+/** Bytes of room before long texts: a report and its page need far fewer. */
 export const headRoom = 4 << 20;
 
 function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number): AuditOutcome {
@@ -63,7 +64,7 @@ function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number
   return parts.auditText(request.text ?? '', format, stack, includeText, threads);
 }
 
-/** Parts of an audit came to, as far as a report it. */
+/** The result of an audit's parts, as far as it goes into the report. */
 interface Audited {
   readonly findings?: AuditFindings;
   readonly fault?: string;
@@ -84,14 +85,16 @@ function answerOf(request: FreeAuditRequest, audited: Audited, parts: AuditParts
   return { report, page: includeHtml ? { company } : null, longTexts: longTexts ?? null };
 }
 
-/** Audits a body on `threads` threads, one of them this one. */
+/** Audits a body on `threads` threads, including this one. */
 export function answerAudit(body: Uint8Array, parts: AuditParts, threads: number): AuditAnswer {
   const checked = checkBytes(freeAuditRequestType, body, parts);
   if (!checked.ok) return { errors: checked.errors };
   return answerOf(checked.value, outcomeOf(checked.value, parts, threads), parts);
 }
 
-/** Does the same in the thread pool, of a body that nobody else holds: its records never become values. */
+/**
+ * The same in the thread pool, for a body that no one else holds: its records never become JavaScript values.
+ */
 export async function answerAuditOffLoop(
   body: Buffer,
   parts: AuditParts,

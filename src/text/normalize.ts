@@ -1,6 +1,6 @@
 /**
- * The handler of POST /v1/normalize: the body's bytes to the native module, which answers every valid one. Of
- * the others the contract's validator says why they are refused.
+ * The handler of POST /v1/normalize. It passes the body's bytes to the native module, which answers every
+ * valid one. The contract's validator explains why others are refused.
  */
 import { normalizeRequestType } from '../contract/normalize.js';
 import { type BodyParts, briefBytes, briefBytesOffLoop } from '../contract/schema/bytes.js';
@@ -10,35 +10,37 @@ import { type ValidationError, valueError } from '../contract/schema/validation.
 import type { NormalizeOutcome, NormalizeResult } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 
-/** Calls into the native module for this handler. */
+/** The native module's functions for this handler. */
 export interface NormalizeParts extends BodyParts {
-  /** Answers `body` into `out`, sets `facts` to length and characters; see the native module. */
+  /**
+   * Writes the answer to `body` into `out`, and length and characters into `facts`; see the native module.
+   */
   readonly normalize: (body: Uint8Array, out: Uint8Array, facts: Float64Array) => NormalizeOutcome;
-  /** The same in the thread pool, with wider bounds for glosses. */
+  /** The same in the thread pool, with wider limits for glosses. */
   readonly normalizeAsync: (body: Buffer, out: Buffer) => Promise<NormalizeResult>;
   readonly NormalizeOutcome: typeof NormalizeOutcome;
 }
 
 /**
- * Longest body, in bytes, that is answered on the event loop: 0.1 ms there for most texts, a millisecond
- * where every word is damaged, 8 where every character looks broken and none can be mended. What glosses
- * make longer than 64 KiB, or many steps of the search for them, leaves the event loop however short it is.
+ * Longest body, in bytes, answered on the event loop: it takes 0.1 ms there for most texts, a millisecond if
+ * every word is damaged, 8 if every character looks broken and none can be repaired. Bodies whose glosses
+ * make more than 64 KiB, or need many search steps, leave the event loop at any length.
  */
 export const LOOP_BODY_LIMIT = 32 * 1024;
 
 const JSON_TYPE = 'application/json';
 
-/** Memory for answers on the event loop: most need no more, and more is given back. */
+/** Memory for answers on the event loop: most need no more, and a larger one is returned. */
 const LOOP_ROOM = 8 * LOOP_BODY_LIMIT;
 
-/** Memory for answers from the thread pool that is kept for the next ones (bytes). */
+/** Memory of the pool for answers from the thread pool (bytes). */
 const POOLED_BYTES = 16 << 20;
 
 function refused(errors: readonly ValidationError[]): Answer {
   return { status: 422, body: { json: { detail: errors } }, charge: 0 };
 }
 
-/** Glosses that make too much of a request's text; the native module has the bounds. */
+/** The refusal of glosses that make a text too long; the native module has the limits. */
 function refusedGlosses(sentence: string): Answer {
   return refused([valueError(['body', 'chinese_glosses'], sentence, undefined)]);
 }
@@ -57,12 +59,12 @@ function explained(checked: Checked<unknown>): Answer {
 /** Makes the handler. */
 export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest) => Answer | Promise<Answer> {
   const { NormalizeOutcome: outcomes } = parts;
-  // Reused from request to request: http has sent or copied an answer's bytes when it calls again.
+  // Reused for every request: http has sent or copied an answer's bytes before the next call.
   let out = new Uint8Array(LOOP_ROOM);
   const facts = new Float64Array(2);
   const pool = new BufferPool(POOLED_BYTES);
 
-  /** Undefined: its glosses are for the thread pool. */
+  /** Undefined: its glosses need the thread pool. */
   function onLoop(body: Uint8Array): Answer | undefined {
     if (out.length > LOOP_ROOM) out = new Uint8Array(LOOP_ROOM);
     let outcome = parts.normalize(body, out, facts);
@@ -76,7 +78,7 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
     return { status: 200, body: { bytes, type: JSON_TYPE }, charge: facts[1] ?? 0 };
   }
 
-  /** Answers a body that nobody else holds. */
+  /** Answers a body that no one else holds. */
   async function offLoop(body: Uint8Array): Promise<Answer> {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     const room = pool.take(3 * bytes.byteLength);

@@ -1,36 +1,36 @@
-/** Worth of a share in the caller's own numbers: ranges with their formulas, and no promise. */
+/** Worth of a share in the caller's own numbers: ranges with their formulas, no promises. */
 import type { AuditRoiLine, AuditShare, auditSurfaces, FreeAuditRequest } from '../contract/audit.js';
 
-/** A number that a line is made of. */
+/** An input of a line. */
 type Given = 'corpus_records_total' | 'monthly_queries' | 'months_running' | 'aov_usd' | 'ticket_cost_usd';
 
-/** The numbers of a request that an estimate is made of. */
+/** The inputs of an estimate. */
 export type RoiNumbers = Pick<FreeAuditRequest, Given>;
 
 type UseCase = NonNullable<FreeAuditRequest['use_case']>;
 
-/** Records from which an interval is narrow enough to multiply: at most 20 points from end to end. */
+/** Number of records from which an interval is narrow enough to multiply: at most 20 points wide. */
 const LEAST_RECORDS = 100;
 
 /** Measurements. */
 export interface Sample {
   readonly share: AuditShare;
-  /** Records or queries looked at. */
+  /** Number of records or queries examined. */
   readonly records: number;
   readonly surface: (typeof auditSurfaces)[number];
 }
 
 interface Line {
   readonly line: string;
-  /** The line of an audit of queries; null: their share says nothing about it. */
+  /** The line for an audit of queries; null: their share does not apply to it. */
   readonly ofQueries?: string | null;
   readonly unit: string;
   /** The numbers that are multiplied with the share. */
   readonly factors: readonly Given[];
-  /** A constant that is multiplied too. */
+  /** A constant factor, if any. */
   readonly constant?: number;
   readonly formula: string;
-  /** Use cases whose reports carry it; none: all. */
+  /** Use cases whose reports include it; absent: all. */
   readonly of?: readonly UseCase[];
 }
 
@@ -83,7 +83,7 @@ const lines: readonly Line[] = [
   },
 ];
 
-/** Why a line has no figures; null where it has. */
+/** Why a line has no figures; null if it has. */
 function reasonOf({ factors, ofQueries }: Line, { records, surface }: Sample, numbers: RoiNumbers) {
   if (surface === 'queries' && ofQueries === null) {
     return 'the share is one of queries; audit records for this line';
@@ -107,7 +107,7 @@ function worth(line: Line, sample: Sample, numbers: RoiNumbers): AuditRoiLine {
   return { ...head, low: factor * low, high: factor * high, formula, reason };
 }
 
-/** The estimate of a use case; null where none of its numbers was given. */
+/** The estimate of a use case; null if none of its inputs was given. */
 export function roi(sample: Sample, useCase: UseCase, numbers: RoiNumbers): AuditRoiLine[] | null {
   const mine = lines.filter(({ of }) => of === undefined || of.includes(useCase));
   const isGiven = mine.some(({ factors }) => factors.some((name) => numbers[name] != null));

@@ -4,7 +4,7 @@ import { perMinute } from '../system/settingValues.js';
 
 /** Audits of an address. */
 export const textSettings = {
-  /** Audits a minute that an address may make; 0: no limit. */
+  /** Audits a minute per address; 0: no limit. */
   auditsPerMinute: perMinute(
     'AUDITS_PER_MINUTE',
     6,

@@ -1,6 +1,6 @@
 /**
- * Defaults of search engines for the issues of an audit. A claim names a page only where the page says
- * it; `measured here` is what the project's tests run, on the program or on the tokenizer itself.
+ * Defaults of search engines for the issues of an audit. A claim cites a page only if the page states it;
+ * `measured here` means that the project's tests run it, on the program or on the tokenizer itself.
  */
 import {
   auditIssues,
@@ -31,7 +31,7 @@ const tooLong: Claim = [
   model,
 ];
 
-/** Copies and empty records, which every engine keeps as it keeps others. */
+/** Duplicates and empty records, which every engine stores like any other record. */
 const copies: Pick<Claims, 'exact_duplicates' | 'normalized_duplicates' | 'empty'> = {
   exact_duplicates: [
     'Stores every copy under its own id and returns each: copies take the places of other records unless ' +
@@ -46,8 +46,8 @@ const copies: Pick<Claims, 'exact_duplicates' | 'normalized_duplicates' | 'empty
 };
 
 /**
- * An engine that makes terms of a text's words and lower-cases them, and does nothing else to a letter.
- * `source`: where all of that is known from.
+ * An engine that makes terms of a text's words and lower-cases them, and changes nothing else. `source`:
+ * where all of that is documented.
  */
 function words(source: string | null): Claims {
   return {
@@ -74,7 +74,7 @@ function words(source: string | null): Claims {
   };
 }
 
-/** An engine on Lucene's StandardTokenizer and a lower-case filter (UAX #29). */
+/** An engine with Lucene's StandardTokenizer and a lower-case filter (UAX #29). */
 function standard(): Claims {
   return {
     ...words(measured),
@@ -105,7 +105,7 @@ function standard(): Claims {
   };
 }
 
-/** A store of vectors: what a model of BERT's kind, such as the one that ships, does to the text before. */
+/** A vector store: the preprocessing of a BERT-like model, such as the one that ships. */
 function vectors(): Claims {
   return {
     mojibake: ['The model reads pieces of words that mean nothing: the vector drifts from the text’s.', null],
@@ -141,7 +141,7 @@ function vectors(): Claims {
   };
 }
 
-/** Sentence where the vendor of an engine does not document its analyzer. */
+/** Sentence for engines whose vendor does not document the analyzer. */
 const unsaid: Pick<Claims, 'invisible_characters' | 'control_characters'> = {
   invisible_characters: ['The vendor does not say: try one of the examples.', null],
   control_characters: ['The vendor does not say: try one of the examples.', null],
@@ -322,10 +322,10 @@ const engines: readonly Engine[] = [
   },
 ];
 
-/** Engines that match vectors and no words. */
+/** Engines that match vectors, not words. */
 export const vectorStacks: ReadonlySet<string> = new Set(['pgvector', 'pinecone']);
 
-/** Engines that also find what begins with a word or is a letter or two away from it. */
+/** Engines that also match prefixes of words, or words one or two letters away. */
 export const tolerantStacks: ReadonlySet<string> = new Set(['algolia', 'typesense', 'meilisearch']);
 
 /** The search engines, for GET /v1/audit/stacks. */
@@ -339,7 +339,7 @@ export const stacks: readonly AuditStack[] = engines.map(({ stack, name, analyze
   }),
 }));
 
-/** The lines of business, and the issues that texts of each are the first to look through for. */
+/** The lines of business, and the issues to check first in the texts of each. */
 export const verticals: ReadonlyMap<string, readonly AuditIssueId[]> = new Map([
   ['retail', ['compatibility_forms', 'decomposed_accents', 'mojibake']],
   ['marketplace', ['html_residue', 'emoji_and_symbols', 'mixed_script_confusables', 'exact_duplicates']],
@@ -355,7 +355,7 @@ export const verticals: ReadonlyMap<string, readonly AuditIssueId[]> = new Map([
   ['custom', []],
 ]);
 
-/** The answer of GET /v1/audit/stacks: what this installation knows. */
+/** The answer of GET /v1/audit/stacks. */
 export const auditStacksResponse: AuditStacksResponse = {
   stacks: [...stacks],
   verticals: [...verticals.keys()],

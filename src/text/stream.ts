@@ -1,13 +1,13 @@
-/** Text of any length through the normalizer: cut after line feeds, written in order, in bounded memory. */
+/** Normalizes text of any length: cut after line feeds, written in order, in bounded memory. */
 
-/** A piece, normalized. */
+/** A normalized piece. */
 export interface NormalizedPiece {
   readonly text: Uint8Array;
-  /** Changes by kind, those that were made. */
+  /** Number of changes by kind, for kinds that occur. */
   readonly counts: readonly { readonly kind: string; readonly count: number }[];
-  /** Offset of the first byte of the piece that is not UTF-8 (RFC 3629); null or absent where all are. */
+  /** Offset of the first byte of the piece that is not UTF-8 (RFC 3629); null or absent if all are. */
   readonly invalidAt?: number | null | undefined;
-  /** True if the glosses make the piece longer than a piece may become. */
+  /** True if the glosses make the piece longer than its limit. */
   readonly tooLong: boolean;
 }
 
@@ -16,24 +16,24 @@ export interface StreamParts {
   readonly normalize: (piece: Buffer) => Promise<NormalizedPiece>;
   /** Resolves when more can be written. */
   readonly write: (text: Uint8Array) => Promise<void>;
-  /** Bytes that are normalized at once; a line may be longer. */
+  /** Bytes that are normalized at once; a line may exceed this. */
   readonly pieceBytes: number;
-  /** Bytes after which a line is cut, so that memory stays bounded. */
+  /** Length at which a line is cut (bytes), so that memory stays bounded. */
   readonly lineBytes: number;
 }
 
-/** Result; `changes` is by kind. */
+/** Outcome; `changes` is by kind. */
 export type StreamOutcome =
   | { readonly kind: 'done'; readonly bytes: number; readonly changes: ReadonlyMap<string, number> }
-  /** The part before the byte at `offset` is written, up to a line feed before it. */
+  /** The part before the byte at `offset` is written, up to the last line feed. */
   | { readonly kind: 'not UTF-8'; readonly offset: number }
-  /** The part before the byte at `offset` is written; the glosses of the rest exceed the bounds. */
+  /** The part before the byte at `offset` is written; the glosses of the rest exceed the limits. */
   | { readonly kind: 'too long'; readonly offset: number };
 
 const LF = 0x0a;
 const SPACE = 0x20;
 
-/** The end of the last whole character of bytes that may stop inside one (UTF-8: at most 3 bytes before). */
+/** The end of the last whole character; the bytes may stop inside one (UTF-8: at most 3 bytes later). */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(4, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -45,8 +45,8 @@ function wholeCharacters(bytes: Buffer): number {
 }
 
 /**
- * Where to cut what has gathered: after its last line feed. A line that is too long is cut after its last
- * space, or where it has none between two characters: there a neighbour that would count is not seen.
+ * Where to cut the gathered bytes: after the last line feed. A line that is too long is cut after its last
+ * space, or if it has none, between two characters: there the context across the cut is lost.
  */
 function cutOf(gathered: Buffer, lineBytes: number): number {
   const newline = gathered.lastIndexOf(LF) + 1;
@@ -55,7 +55,7 @@ function cutOf(gathered: Buffer, lineBytes: number): number {
   return space > 0 ? space : wholeCharacters(gathered);
 }
 
-/** The input's bytes in pieces that end with a line feed, the last one perhaps without. */
+/** The input's bytes in pieces that end with a line feed, except perhaps the last. */
 async function* pieces(
   input: AsyncIterable<Uint8Array>,
   { pieceBytes, lineBytes }: StreamParts,
@@ -72,13 +72,13 @@ async function* pieces(
     if (cut > 0) yield whole.subarray(0, cut);
     gathered = [whole.subarray(cut)];
     length = whole.length - cut;
-    // A line that goes on is joined only each time it has doubled.
+    // Joined only each time its length has doubled.
     wanted = Math.max(pieceBytes, 2 * length);
   }
   if (length > 0) yield Buffer.concat(gathered, length);
 }
 
-/** Normalizes `input` to the end, the next piece while the last one is written. */
+/** Normalizes `input` to the end: the next piece while the last one is being written. */
 export async function normalizeStream(
   input: AsyncIterable<Uint8Array>,
   parts: StreamParts,

@@ -4,14 +4,14 @@ import type { AuditShare } from '../contract/audit.js';
 /** The 97.5th percentile of the standard normal distribution. */
 const Z = 1.959963984540054;
 
-/** The share of `count` in `of` with its interval; of nothing, 0 within everything. */
+/** The share of `count` in `of` with its interval; for `of` 0, a share of 0 within the whole range. */
 export function wilson(count: number, of: number): AuditShare {
   if (of === 0) return { share: 0, low: 0, high: 1 };
   const share = count / of;
   const square = (Z * Z) / of;
   const centre = (share + square / 2) / (1 + square);
   const reach = (Z / (1 + square)) * Math.sqrt((share * (1 - share)) / of + square / (4 * of));
-  // At the ends the formula is exact, binary64 is not.
+  // At both ends the formula is exact, but binary64 is not.
   return {
     share,
     low: count === 0 ? 0 : Math.max(0, centre - reach),
