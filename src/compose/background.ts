@@ -1,4 +1,4 @@
-/** Work that one process of those that share the store does for all, each under a lease of its own. */
+/** Background work that one process does for all that share the store, each kind under its own lease. */
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import { openKey } from '../log/keyFile.js';
@@ -18,7 +18,7 @@ import { startWebhooks } from './webhooks.js';
 /** Dependencies of such work. */
 type Upkeep = OpenedStore & Pick<SweepParts, 'clock' | 'holder'> & { readonly log: Log };
 
-/** Signs the log of receipts, where the door is served and the log's key can be had. */
+/** Signs the log of receipts, if the door is served and the log's key is available. */
 function publishing(configuration: Configuration, { store, log, holder }: Upkeep): Publishing | undefined {
   const { dataFolder, serve } = configuration;
   if (!serve.includes('door')) return undefined;
@@ -36,7 +36,7 @@ function publishing(configuration: Configuration, { store, log, holder }: Upkeep
   return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
 }
 
-/** Such work, until it is stopped. */
+/** Running background work. */
 interface Background {
   readonly metrics: () => Metric[];
   readonly stop: () => Promise<unknown>;

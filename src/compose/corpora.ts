@@ -1,4 +1,4 @@
-/** The named statistics of a worker: the native table, and what follows those of the store. */
+/** The named statistics of a worker: the native table, and the follower of the store's. */
 import type { OpenedStore } from '../commands/withStore.js';
 import { CorpusFollower, type CorpusFollowerParts } from '../corpora/follower.js';
 import { CorpusLearner, type CorpusLearnerParts } from '../corpora/learner.js';
@@ -12,16 +12,16 @@ export interface NamedStatistics {
   readonly table: Corpora;
   readonly ownerOf: OwnerOf;
   readonly learnerOf: LearnerOf;
-  /** The hash of a key that owns statistics: that of its holder's first. */
+  /** The hash of a key that owns statistics: that of the holder's first key. */
   readonly hashKey: (key: string) => Uint8Array | null;
   /** The key of the hashes of terms. */
   readonly corpusKey: Uint8Array;
-  /** Resolves when all is known that was stored before the call. */
+  /** Resolves when everything stored before the call is known. */
   readonly look: () => Promise<unknown>;
   readonly stop: () => void;
 }
 
-/** Loads those of the store, where requests that name them are served, and follows them until stopped. */
+/** Loads the store's statistics, if requests that name them are served, and follows them until stopped. */
 export async function namedStatistics({
   isServed,
   isOpen,
@@ -31,7 +31,7 @@ export async function namedStatistics({
   Omit<CorpusFollowerParts & CorpusLearnerParts, 'corpora' | 'randomness'> &
   Pick<NamedStatistics, 'hashKey'> & {
     readonly isServed: boolean;
-    /** True if callers without a key may add to the statistics that belong to everybody. */
+    /** True if callers without a key may add to public statistics. */
     readonly isOpen: boolean;
   }): Promise<NamedStatistics> {
   const key = corpusKey(parts.secrets);

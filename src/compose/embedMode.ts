@@ -11,7 +11,7 @@ import { reasonOf } from '../system/reason.js';
 import { namedStatistics, type NamedStatistics } from './corpora.js';
 import { embeddingsFile } from './folder.js';
 
-/** The models as POST /v1/fuse has them. */
+/** The models for POST /v1/fuse. */
 function embedModeOf(
   { embedModel, dataFolder }: Configuration,
   embedder: Embedder,
@@ -36,7 +36,7 @@ export interface SearchParts {
   readonly corpora: NamedStatistics;
 }
 
-/** Opens the models, and loads the named statistics where requests that name them are served. */
+/** Opens the models, and loads the named statistics if requests that name them are served. */
 export async function searchParts(
   configuration: Configuration,
   embedder: Embedder,

@@ -1,6 +1,6 @@
 /**
- * The mapped files that Fusegate keeps in the data folder: how they are made before the workers start, made
- * again where one was damaged while they ran, and done without where one cannot be used.
+ * The mapped files in the data folder: made before the workers start, remade after damage while they run, and
+ * replaced by private ones if they cannot be used.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,22 +13,22 @@ import type { Log } from '../system/log.js';
 import { systemRandomness } from '../system/randomness.js';
 import { reasonOf } from '../system/reason.js';
 
-/** The file of the data folder that holds the machine's limits. */
+/** Path of the machine's limits. */
 export const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
 
-/** The file of the data folder that holds the machine's previews of fragments. */
+/** Path of the machine's previews of fragments. */
 export const previewsFile = (dataFolder: string): string => join(dataFolder, 'previews');
 
-/** The file of the data folder that holds the vectors of the fragments. */
+/** Path of the fragments' vectors. */
 export const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
 
-/** The file of the data folder that holds the index of the fragments' vectors. */
+/** Path of the index of the fragments' vectors. */
 export const indexFile = (dataFolder: string): string => `${vectorsFile(dataFolder)}.index`;
 
-/** The file of the data folder that holds the vectors of texts that models have computed. */
+/** Path of the vectors that models have computed for texts. */
 export const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
 
-/** Sizes that the files of the data folder are made for. */
+/** Sizes of the files in the data folder. */
 interface FolderParts {
   readonly configuration: Configuration;
   readonly models: readonly InstalledModel[];
@@ -39,11 +39,13 @@ interface FolderParts {
 /** One mapped file. */
 interface MappedFile {
   readonly path: string;
-  /** Makes it where it is missing, of another form or cut. @throws Error when it cannot */
+  /** Creates it if it is missing, truncated, or of another format. @throws Error if it cannot */
   readonly make: () => void;
-  /** @throws Error where nobody can use it */
+  /**
+   * @throws Error if no process can use it
+   */
   readonly open: () => unknown;
-  /** True if each start makes it again, empty. */
+  /** True if each start creates it empty. */
   readonly isEmptied: boolean;
 }
 
@@ -56,10 +58,10 @@ function canOpen({ open }: MappedFile): boolean {
   }
 }
 
-/** The mapped files of the data folder, in the parent, which makes them. */
+/** The mapped files of the data folder, in the parent, which creates them. */
 export class MappedFiles {
   private readonly files: readonly MappedFile[];
-  /** Inode and length of each file when it was looked at last: it never becomes shorter by our own hand. */
+  /** Inode and length of each file at the last check: we never shorten one. */
   private readonly seen = new Map<string, { readonly ino: number; readonly size: number }>();
 
   constructor(private readonly parts: FolderParts) {
@@ -110,9 +112,9 @@ export class MappedFiles {
   }
 
   /**
-   * Makes what the workers need, in the folder that is locked. `isShared`: another server's workers still
-   * count by the files and find previews in them, so that what can be used is kept.
-   * @throws Error when it cannot.
+   * Prepares the workers' files in the locked folder. `isShared`: another server's workers still use them for
+   * limits and previews, so usable files are left as they are.
+   * @throws Error if it cannot.
    */
   prepare(isShared: boolean): void {
     for (const file of this.files) {
@@ -122,10 +124,10 @@ export class MappedFiles {
   }
 
   /**
-   * Makes those again that were damaged since: cut, removed, or of another form. A page past the end of a cut
-   * file kills whoever reads it, and a worker that began with that file would end alike. Workers that still
-   * map the former file end once, too, when they come to such a page. `thorough`: each is opened, which takes
-   * descriptors until memory is tidied up; else their lengths are looked at.
+   * Remakes files that were truncated, removed, or changed in format since. Reading a page past the end of a
+   * truncated file kills the reader, and so would every worker that started with that file. Workers that
+   * still map the former file die once, too, when they reach such a page. `thorough`: opens each file, which
+   * holds descriptors until garbage is collected; else checks only their lengths.
    */
   repair(thorough: boolean): void {
     for (const file of this.files) {
@@ -145,7 +147,7 @@ export class MappedFiles {
   private isDamaged(file: MappedFile, thorough: boolean): boolean {
     const { path } = file;
     const before = this.seen.get(path);
-    // One that could not be made, or is not wanted.
+    // It could not be made, or is not wanted.
     if (before === undefined) return false;
     const now = statSync(path, { throwIfNoEntry: false });
     if (now === undefined || (now.ino === before.ino && now.size < before.size)) return true;
@@ -158,13 +160,17 @@ export class MappedFiles {
   }
 }
 
-/** @throws Error where the file is shorter than what it says that it holds */
+/**
+ * @throws Error if the file is shorter than its header says
+ */
 function openVectors(path: string, method: string): void {
   const vectors = new native.Vectors(path, method, indexedFrom);
   vectors.count(vectors.state().position);
 }
 
-/** Keeps the file of vectors where it can be used; else there is a new one, which all who map it turn to. */
+/**
+ * Leaves a usable file of vectors; otherwise creates a new one, to which every process that maps it switches.
+ */
 function makeVectors(path: string, method: string, log: Log): void {
   if (!native.prepareVectors(path, method)) {
     log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
@@ -178,9 +184,9 @@ function makeVectors(path: string, method: string, log: Log): void {
 }
 
 /**
- * What a worker does with a mapped file; where that cannot be used, with one of its own, which nobody else
- * has and which ends with it: its limits then hold for this worker alone, its previews are known to no other.
- * @throws Error where it can have none of its own either.
+ * What a worker does with a mapped file. If the file cannot be used, it gets a private one, which ends with
+ * it: its limits then hold for this worker alone, and no other knows its previews.
+ * @throws Error if it cannot have a private one either.
  */
 export function withFile<Opened>(
   file: string,
@@ -200,7 +206,7 @@ export function withFile<Opened>(
   return open(own);
 }
 
-/** Makes the cache of embeddings, or leaves none: without one texts are computed each time. */
+/** Creates the cache of embeddings, or leaves none: without it texts are computed each time. */
 function prepareEmbeddings(file: string, megabytes: number, dimension: number, log: Log): void {
   if (megabytes === 0) {
     rmSync(file, { force: true });

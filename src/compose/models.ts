@@ -1,4 +1,4 @@
-/** The installed models and those that ship, found, checked and loaded. */
+/** The installed and the shipped models: found, checked and loaded. */
 import { fileURLToPath } from 'node:url';
 import type { Configuration } from '../configuration.js';
 import { isImmediate, type InstalledModel } from '../models/embedder.js';
@@ -9,13 +9,13 @@ import { native } from '../native/addon.js';
 import { denseModel } from '../search/embedMode.js';
 import { reasonOf } from '../system/reason.js';
 
-/** The sentence about a model that EMBED_MODEL names and nobody has installed. */
+/** The sentence about a model that EMBED_MODEL names but is not installed. */
 export function notInstalled(id: string, installed: readonly string[]): string {
   const ids = installed.join(', ');
   return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
 }
 
-/** Fault of the model that EMBED_MODEL names, by the names of folders alone. */
+/** Error of the model that EMBED_MODEL names, by folder names alone. */
 export async function wrongModelName(partial: Partial<Configuration>): Promise<string[]> {
   const { embedModel, modelsFolder, dataFolder } = partial;
   if (embedModel === undefined || embedModel === null) return [];
@@ -25,15 +25,15 @@ export async function wrongModelName(partial: Partial<Configuration>): Promise<s
     const ids = new Set((await Promise.all(folders.map(modelNames))).flat());
     return ids.has(embedModel) ? [] : [notInstalled(embedModel, [...ids])];
   } catch {
-    // A folder that cannot be listed is reported when it is read.
+    // An unlistable folder is reported when it is read.
     return [];
   }
 }
 
-/** The folder of the models that ship. */
+/** The folder of shipped models. */
 export const shippedModels = fileURLToPath(new URL('../../../models', import.meta.url));
 
-/** The sentence that says why the native module cannot use a model; undefined where it can. */
+/** A sentence if the native module cannot use a model; undefined if it can. */
 function wrongInNative(model: InstalledModel): string | undefined {
   try {
     new native.DenseModels([denseModel(model)]);
@@ -43,7 +43,7 @@ function wrongInNative(model: InstalledModel): string | undefined {
   }
 }
 
-/** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
+/** Reads every installed or shipped model. @throws Error if a folder cannot be listed */
 export async function findModels(configuration: Configuration): Promise<FoundModels> {
   const { models, refused } = await readModels([installedModelsFolder(configuration), shippedModels]);
   const tried = models.map((model) => ({
@@ -59,7 +59,7 @@ export async function findModels(configuration: Configuration): Promise<FoundMod
   };
 }
 
-/** The sentence that says why a folder of models cannot be listed. @throws what is no such reason */
+/** The sentence for a folder of models that cannot be listed. @throws any other error */
 export function unlistedModels(error: unknown, { modelsFolder }: Configuration): { readonly reason: string } {
   if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error;
   const setting = modelsFolder === null ? 'STORE_URL to a path in a folder' : 'MODELS_DIR to a folder';
@@ -67,7 +67,7 @@ export function unlistedModels(error: unknown, { modelsFolder }: Configuration):
   return { reason: `${reason}. Set ${setting} that this user may read and write.` };
 }
 
-/** Loads a model in this process; the runtime is loaded with the first. */
+/** Loads a model in this process; the first one also loads the runtime. */
 export async function openSession(model: InstalledModel, threads: number): Promise<SessionResult> {
   let session: typeof import('../models/session.js');
   try {
@@ -83,7 +83,7 @@ export async function openSession(model: InstalledModel, threads: number): Promi
   });
 }
 
-/** Loads a model and tries it out; the sentence that says what is wrong with it. */
+/** Loads a model and tries it; a sentence if that fails. */
 export async function tryModel(model: InstalledModel): Promise<string | undefined> {
   if (isImmediate(model)) return wrongInNative(model);
   const opened = await openSession(model, 1);

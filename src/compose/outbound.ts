@@ -1,31 +1,31 @@
 /** Requests to other servers: pages of prices and receipts, files of a log, and its witnesses. */
 import type { Post } from '../log/witnessing.js';
 
-/** Time that a page's server has for its answer (ms). */
+/** Time limit for a page's answer (ms). */
 const pageMs = 3_000;
 
-/** Time that a server has for a file (ms). */
+/** Time limit for a file (ms). */
 const fileMs = 30_000;
 
-/** Gets a page; rejects where its status is not 200 or it takes too long. */
+/** Fetches a page; rejects if its status is not 200 or it takes too long. */
 export async function getPage(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(pageMs), redirect: 'error' });
   if (response.status !== 200) throw new Error(`status ${response.status}`);
   return response.text();
 }
 
-/** Gets the bytes of a file; rejects where its status is not 200 or it takes too long. */
+/** Fetches the bytes of a file; rejects if its status is not 200 or it takes too long. */
 export async function getBytes(url: string): Promise<Buffer> {
   const response = await fetch(url, { signal: AbortSignal.timeout(fileMs), redirect: 'error' });
   if (response.status !== 200) throw new Error(`status ${response.status} of ${url}`);
   return Buffer.from(await response.arrayBuffer());
 }
 
-/** Time that a witness has for its answer (ms), and the largest answer that is read (bytes). */
+/** Time limit of a witness' answer (ms), and the largest answer that is read (bytes). */
 const witnessMs = 2_000;
 const witnessBytes = 16_384;
 
-/** Sends a text to a witness; rejects where its answer takes too long or is too large. */
+/** Posts a text to a witness; rejects if its answer takes too long or is too large. */
 export const post: Post = async (url, body) => {
   const options = {
     method: 'POST',

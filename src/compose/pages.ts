@@ -1,4 +1,4 @@
-/** The pages of a server, by what its addresses serve. */
+/** The pages of a server, depending on what each of its addresses serves. */
 import type { Configuration } from '../configuration.js';
 import type { Handlers } from '../contract/routes.js';
 import { describedDoor } from '../door/openapi.js';
@@ -15,17 +15,19 @@ export function gatewayPage({ operator, doorPort, serve }: Configuration): PageM
   return pageMaker(operator, links);
 }
 
-/** Makes the door's pages: those of the gateway, unless the door has an address of its own. */
+/** Makes the door's pages: the gateway's, unless the door has its own address. */
 export function doorPage({ operator, doorPort }: Configuration, page: PageMaker): PageMaker {
   return doorPort === null ? page : pageMaker(operator, doorLinks);
 }
 
-/** The guides of a door with an address of its own, where there is no reference to lead to. */
+/** The guides of a door with its own address, without a reference to link to. */
 export function doorGuides({ operator }: Configuration): Pick<Handlers, 'docsGuide'> {
   return guidesAlone(pageMaker(operator, doorLinks));
 }
 
-/** The gateway's document, and the reference of both parts; forms cannot reach a door at another address. */
+/**
+ * The gateway's document, and the reference of both parts; forms cannot post to a door at another address.
+ */
 export function referencePages(
   { doorPort, publicDoorUrl, serve }: Configuration,
   page: PageMaker,

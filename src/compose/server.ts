@@ -1,4 +1,4 @@
-/** A worker: its parts, the handlers bound to them, and the server that they make. */
+/** A worker: its parts, the handlers bound to them, and its server. */
 import { hostname } from 'node:os';
 import type { Head } from '../access/address.js';
 import { createAccess, type Access } from '../access/admission.js';
@@ -66,7 +66,7 @@ import { getPage } from './outbound.js';
 import { doorGuides, doorPage, gatewayPage, referencePages } from './pages.js';
 import { openStoreAndSecrets } from './stores.js';
 
-/** Requests a minute and address of the routes that have such a limit. */
+/** Requests a minute per address, for each route with such a limit. */
 function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
   return {
     audits: configuration.auditsPerMinute,
@@ -83,7 +83,7 @@ function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, 
   };
 }
 
-/** The usage of the store. */
+/** Usage in the store. */
 function usageOf({ store, secrets }: OpenedStore): UsageSource {
   return storedUsage(store, (subject) => usageSubject(secrets, subject));
 }
@@ -109,7 +109,7 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
   });
 }
 
-/** Threads of one audit in a worker: an audit is free, and must not keep other requests waiting. */
+/** Threads of one audit in a worker: an audit is free, and must not delay other requests. */
 const auditThreads = 2;
 
 /** Follows the fragments of the store, so that they can be explored. */
@@ -167,7 +167,7 @@ function door(
   });
 }
 
-/** The limits of this installation. */
+/** The current limits of this installation. */
 function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
   const { access, maxConnections, serve } = configuration;
   const byTime = rateLimits(tiers, routeLimits(configuration), keylessEmbedDocs(access.mode));
@@ -175,7 +175,10 @@ function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
   return limits(all, access, serve);
 }
 
-/** Counts a tool's call as its route counts a request; a route for keys counts as the call itself does. */
+/**
+ * Counts a tool's call as its route counts a request; on a route for keys the MCP call itself has been
+ * counted.
+ */
 function toolAdmission(pipeline: PipelineParts): AdmitTool {
   const free = { refusal: undefined, charge: () => undefined };
   const limited = new Map(
@@ -207,7 +210,7 @@ function toolsHandler(
   return mcpHandler({ ...native, handlers: bound, admit, serve, publicUrl, version: SERVICE_VERSION });
 }
 
-/** The routes by which a key's holder sees to it. */
+/** The routes for holders of keys. */
 type HolderRoute = 'usage' | 'usagePage' | 'usageShown' | 'rotateKey';
 
 /** Their handlers. */
@@ -248,7 +251,7 @@ function doorForAll(
   };
 }
 
-/** Every other route's handler but that of the tools, bound to its parts. */
+/** The handlers of all other routes except the tools, bound to their parts. */
 function handlers(
   configuration: Configuration,
   tiers: Tiers,
@@ -307,10 +310,10 @@ function handlers(
   };
 }
 
-/** Time that the store may take with what is left for it, before the process ends without it (ms). */
+/** Time for the last writes to the store before the process ends without them (ms). */
 const lastFlushMs = 3_000;
 
-/** Room on the disk: for what strangers send, and for fragments. */
+/** Disk space: for anonymous writes, and for fragments. */
 function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, store: Store, log: Log) {
   const any = { clock: systemClock, log };
   const bytes = diskReserveMb === null ? null : diskReserveMb * 1_000_000;
@@ -326,24 +329,24 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
   };
 }
 
-/** Where only keys may have something stored under a key, the others are refused before their body comes. */
+/** If only callers with a key may store something, others are refused before their body arrives. */
 function keylessStoring({ access }: Configuration): Pick<PipelineParts, 'refuseKeyless'> {
   return access.mode === 'open' ? {} : { refuseKeyless: corpusKeyRequired };
 }
 
-/** The routes of a door with an address of its own, whose guides stand alone; none where it has none. */
+/** The routes of a door with its own address, with guides of their own; empty if it has none. */
 function doorRoutes(configuration: Configuration, all: Handlers, parts: PipelineParts): ServedRoute[] {
   if (configuration.doorPort === null) return [];
   return servedRoutes({ ...all, ...doorGuides(configuration) }, parts, ['door'], configuration.serve);
 }
 
-/** The checkout, whose warnings are also those about how requests come in. */
+/** The checkout, with the warnings about how requests arrive added to its own. */
 function warnedCheckout(parts: Parameters<typeof startCheckout>[0], access: Access): Checkout {
   const checkout = startCheckout(parts);
   return { ...checkout, warnings: async () => [...(await checkout.warnings()), ...access.warnings()] };
 }
 
-/** A server's drain, after which all else ends, once. */
+/** A server's drain, after which `end` is called once. */
 function endingAfter(drain: Server['drain'], end: () => Promise<void>): Server['drain'] {
   let ended: Promise<void> | undefined;
   return async (timeoutMs, untilClosed) => {
@@ -354,7 +357,9 @@ function endingAfter(drain: Server['drain'], end: () => Promise<void>): Server['
   };
 }
 
-/** @throws Error with the sentence that says why a worker cannot serve */
+/**
+ * @throws Error with a sentence that says why a worker cannot serve
+ */
 export async function buildServer(
   configuration: Configuration,
   tiers: Tiers,

@@ -1,4 +1,4 @@
-/** The store and the secrets that fit it, and what is removed from it in time. */
+/** The store with its secrets, and the removal of expired records. */
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import { removeEmbeddings } from '../models/storedEmbeddings.js';
@@ -18,8 +18,8 @@ import { removeOldEvents, removeOldNotices } from '../store/events.js';
 import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
 /**
- * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
- * which is left to the operator where several machines share a store.
+ * Opens the store with its secrets. `randomness`: makes the first secret if there is none, unless several
+ * machines share the store: then the operator must.
  */
 export async function openStoreAndSecrets(
   { storeUrl, dataFolder, masterSecrets }: Configuration,
@@ -37,7 +37,7 @@ export async function openStoreAndSecrets(
   return found;
 }
 
-/** Opens the store of a server that has run before; the commands make none. */
+/** Opens the store of a server that has run before; commands create none. */
 export async function openExistingStore(
   configuration: Configuration,
 ): Promise<OpenedStore | { readonly refused: string }> {
@@ -50,18 +50,18 @@ export async function openExistingStore(
   return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }
 
-/** Days after which what buyers wrote is erased from orders that nobody paid for. */
+/** Days after which buyers' entries are erased from unpaid orders. */
 const unpaidOrderDays = 90;
 
-/** Past rates are kept as long as a card session may end after it was made, and some days. */
+/** Retention of past rates (days): the longest lifetime of a card session, and some days more. */
 const keptRatesDays = 8;
 
-/** Days that events of orders and keys are kept: far longer than any is tried to be sent. */
+/** Retention of events of orders and keys (days): far longer than any is retried. */
 const keptEventsDays = 30;
 
 /**
- * Removes what is older than it is kept; past months' usage and unpaid orders, which are all read for it,
- * once a day.
+ * Removes records past their retention. Past months' usage and unpaid orders are removed once a day, as this
+ * reads all of them.
  */
 export function expiry(configuration: Configuration, { store }: OpenedStore): SweepParts['removeExpired'] {
   let usageMs = -Infinity;

@@ -1,4 +1,4 @@
-/** Sends to webhooks over https, to no address that they may not reach. */
+/** Sends to webhooks over https, and to permitted addresses only. */
 import dns from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
@@ -11,10 +11,10 @@ import { systemClock } from '../system/clock.js';
 import { parseNetwork, type Network } from '../system/network.js';
 import { systemRandomness } from '../system/randomness.js';
 
-/** Time that a receiver has for its answer (ms). */
+/** Time limit of a receiver's answer (ms). */
 const answerMs = 20_000;
 
-/** Looks a host up, and refuses it where one of its addresses may not be reached. */
+/** Looks a host up, and refuses it if one of its addresses is not permitted. */
 function checkedLookup(protocol: string, networks: readonly Network[]): LookupFunction {
   return (host, options, callback) => {
     dns.lookup(host, { ...options, all: true }, (error, found) => {
@@ -31,7 +31,7 @@ function checkedLookup(protocol: string, networks: readonly Network[]): LookupFu
   };
 }
 
-/** Reads Retry-After: seconds, or a date (RFC 9110, 10.2.3); undefined: there is none that can be read. */
+/** Parses Retry-After: seconds, or a date (RFC 9110, 10.2.3); undefined: absent or malformed. */
 function retryAfter(field: string | undefined): number | undefined {
   if (field === undefined) return undefined;
   if (/^\d{1,9}$/.test(field)) return Number(field);
@@ -39,7 +39,7 @@ function retryAfter(field: string | undefined): number | undefined {
   return Number.isNaN(atMs) ? undefined : Math.max(0, (atMs - systemClock.wallMs()) / 1_000);
 }
 
-/** A sender of messages. `networkTexts`: private networks that may be reached. */
+/** A sender of messages. `networkTexts`: private networks that are permitted. */
 export function webhookSender(networkTexts: readonly string[]): Send {
   const networks = networkTexts.flatMap((each) => parseNetwork(each) ?? []);
   const agents = { 'http:': new http.Agent(), 'https:': new https.Agent() } as const;
@@ -55,7 +55,7 @@ export function webhookSender(networkTexts: readonly string[]): Send {
     return new Promise<Answered>((resolve, reject) => {
       const sent = request(url, options, (answer) => {
         resolve({ status: answer.statusCode ?? 0, retryAfterS: retryAfter(answer.headers['retry-after']) });
-        // Nothing in the body counts.
+        // The body is ignored.
         answer.destroy();
       });
       const late = systemClock.after(answerMs, () =>
@@ -68,7 +68,7 @@ export function webhookSender(networkTexts: readonly string[]): Send {
   };
 }
 
-/** Starts sending, in whichever process of those that share the store comes first. */
+/** Starts sending, in whichever process of those that share the store gets the lease. */
 export function startWebhooks(
   { webhookNetworks }: Pick<Configuration, 'webhookNetworks'>,
   parts: OpenedStore & Pick<WebhookParts, 'clock' | 'log' | 'holder'>,
