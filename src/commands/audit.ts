@@ -1,4 +1,4 @@
-/** `fusegate audit FILE`: POST /v1/audit's work on a file of any size, with its report as a page. */
+/** `fusegate audit FILE`: POST /v1/audit for a file of any size, with its report as a page. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { auditDefaults, auditFormats, auditSurfaces, auditUseCases } from '../contract/audit.js';
 import type { AuditResponse } from '../contract/audit.js';
@@ -11,7 +11,7 @@ import { stacks } from '../text/stacks.js';
 import { nearestName } from '../system/lookalikes.js';
 import { progressOn } from './progress.js';
 
-/** An audit of one file, a part at a time. */
+/** An audit of one file, part by part. */
 export interface FileAuditing {
   readonly step: (threads: number) => Promise<FileAuditStep>;
   readonly findings: () => AuditFindings | null;
@@ -22,11 +22,13 @@ export interface AuditCommandParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly cores: number;
   readonly openFile: (path: string, format: string, stack: string) => FileAuditing;
-  /** Bytes of a file. @throws Error with the reason where there is none that can be read */
+  /** Size of a file in bytes. @throws Error with the reason if it cannot be read */
   readonly sizeOf: (path: string) => number;
-  /** Writes standard input to a file of its own, which `remove` removes. */
+  /** Copies standard input to a temporary file; `remove` deletes it. */
   readonly spool: () => Promise<{ readonly path: string; readonly remove: () => void }>;
-  /** @throws where the file cannot be written */
+  /**
+   * @throws Error if the file cannot be written
+   */
   readonly writeFile: (path: string, text: string) => void;
   readonly versions: () => Versions;
   readonly print: (line: string) => void;
@@ -50,7 +52,7 @@ interface GivenOptions {
   readonly ticketCostUsd?: number;
 }
 
-/** A number from 0 to the contract's bound. */
+/** A parser of numbers from 0 to the contract's limit. */
 function numberTo(most: number, whole: boolean): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -74,13 +76,13 @@ function contextOf(given: GivenOptions): AuditContext {
   };
 }
 
-/** The unit in which a file's progress is shown, and its bytes: small files have small units. */
+/** The unit in which a file's progress is shown, and its size in bytes: small files have small units. */
 function unitOf(size: number): readonly [string, number] {
   if (size < 1e4) return ['bytes', 1];
   return size < 1e7 ? ['kB', 1e3] : ['MB', 1e6];
 }
 
-/** Says where a named stack is not known, with the nearest one. */
+/** Warns if a named stack is unknown, and names the nearest one. */
 function sayUnknownStack(given: string | undefined, printError: AuditCommandParts['printError']): void {
   if (given === undefined || given.toLowerCase() === 'custom') return;
   if (knownStack(given).stack !== 'custom') return;
@@ -95,7 +97,7 @@ function sayUnknownStack(given: string | undefined, printError: AuditCommandPart
   );
 }
 
-/** Audits standard input, which is read to its end first. */
+/** Audits standard input, after reading it to its end. */
 async function auditInput(given: GivenOptions, parts: AuditCommandParts): Promise<AuditFindings | string> {
   const { path, remove } = await parts.spool();
   try {
@@ -106,7 +108,7 @@ async function auditInput(given: GivenOptions, parts: AuditCommandParts): Promis
   }
 }
 
-/** Goes through the file; the findings, or the sentence that says why there are none. */
+/** Audits the file part by part; returns the findings, or a sentence if there are none. */
 async function auditFile(
   path: string,
   { format, stack }: GivenOptions,
@@ -134,7 +136,7 @@ async function auditFile(
   return audit.findings() ?? `${path} was not read.`;
 }
 
-/** Writes the report's page; whether that went well. */
+/** Writes the report's page; returns true on success. */
 function writeReport(path: string, page: string, { writeFile, printError }: AuditCommandParts): boolean {
   try {
     writeFile(path, page);
@@ -147,7 +149,7 @@ function writeReport(path: string, page: string, { writeFile, printError }: Audi
 
 const COLUMNS = 100;
 
-/** A sentence in lines; a number and its unit stay together. */
+/** A sentence wrapped into lines; a number and its unit stay together. */
 function wrapped(sentence: string): string {
   let column = 0;
   return sentence

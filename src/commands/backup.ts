@@ -22,19 +22,19 @@ export interface BackupParts extends CommandParts {
   readonly version: string;
   readonly keyFormat: KeyFormat;
   readonly log: Log;
-  /** Locks the data folder; the sentence that says why it cannot be had, if so. */
+  /** Locks the data folder; returns a sentence if that fails. */
   readonly lockFolder: (folder: string) => string | undefined;
-  /** Where progress goes. */
+  /** The stream that shows progress. */
   readonly progressTo: NodeJS.WriteStream;
 }
 
-/** The store that the configuration names. */
+/** The configured store. */
 interface Place {
   readonly configuration: Configuration;
   readonly location: StoreLocation;
 }
 
-/** Reads the configuration and runs a command on the place of the store. */
+/** Reads the configuration and runs a command on the store's place. */
 function withPlace(parts: BackupParts, command: (place: Place) => Ended): Promise<number> {
   return withConfiguration(parts, async (configuration) => {
     const parsed = parseStoreUrl(configuration.storeUrl);
@@ -43,7 +43,7 @@ function withPlace(parts: BackupParts, command: (place: Place) => Ended): Promis
   });
 }
 
-/** Runs a step on the store's engine with a display of its progress, and closes both. */
+/** Runs a step on the store's engine with a progress display, and closes both. */
 async function withEngine<Result>(
   parts: BackupParts,
   { location }: Place,
@@ -108,7 +108,7 @@ async function fill(
     const store = createStore(engine, unitIds(parts.clock, parts.randomness));
     await markRestored(store);
     await recordRestore(parts, store);
-    // Without a secret there never was an order.
+    // Without a secret no order was ever made.
     if (first === undefined) return undefined;
     const secrets = [first, ...others] as const;
     const context = { ...parts, store, secrets, configuration, named: () => undefined };
@@ -122,14 +122,17 @@ async function fill(
   return { wrong: `${restored.reason}${left}` };
 }
 
-/** Has the log of receipts wait for the operator: it may have grown after the backup. */
+/**
+ * Marks the log of receipts as restored, so that it waits for the operator: it may have grown after the
+ * backup.
+ */
 async function markRestored(store: Store): Promise<void> {
   const found = await findSigned(store);
   if (found === undefined) return;
   await store.commit([writeSigned(found.record, { ...found.signed, restored: true })]);
 }
 
-/** Writes into the history of a restored store that it was restored. */
+/** Records the restore in the history of the restored store. */
 async function recordRestore({ called, operator, clock }: BackupParts, store: Store): Promise<void> {
   const change = changeOf(called());
   if (change === undefined) return;
@@ -137,7 +140,7 @@ async function recordRestore({ called, operator, clock }: BackupParts, store: St
   await entry.end('done', change.object);
 }
 
-/** Brings the orders of a restored store up to date with their nodes. */
+/** Updates the orders of a restored store from their nodes. */
 async function bringUpToDate(
   parts: BackupParts & CommandContext,
   madeAtMs: number,
@@ -168,7 +171,7 @@ async function bringUpToDate(
   }
 }
 
-/** Outcome of the orders: sentences. */
+/** Outcome for the orders, as sentences. */
 interface Told {
   readonly done: string[];
   /** Orders that cannot be recovered, or whose state is unknown. */

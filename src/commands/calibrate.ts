@@ -1,4 +1,7 @@
-/** `fusegate calibrate`: the `min_score` that keeps nearly all relevant candidates of a judged collection. */
+/**
+ * `fusegate calibrate`: finds the `min_score` that retains nearly all relevant candidates of a judged
+ * collection.
+ */
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { InstalledModel } from '../models/embedder.js';
@@ -9,7 +12,7 @@ import { analyzerOption, count, rankingOptions, withModel } from './evaluate.js'
 import type { EvaluateParts, RankingOptions } from './evaluate.js';
 import type { Ended } from './withStore.js';
 
-/** Settings by the options. */
+/** Options of the command. */
 export interface CalibrateOptions extends RankingOptions {
   readonly qrels: string;
   readonly json?: boolean;
@@ -35,7 +38,7 @@ function render(name: string, about: string, { threshold, chosen, unseen, separa
   ].join('\n');
 }
 
-/** Calibrates, prints, and gives the exit code, or the sentence that says what is wrong. */
+/** Calibrates, prints, and returns the exit code, or a sentence about an error. */
 export async function calibrate(
   parts: EvaluateParts,
   model: InstalledModel,
@@ -79,7 +82,7 @@ export async function calibrate(
   return 0;
 }
 
-/** Adds the command to the program. `run`: finds the model by its id, and runs. */
+/** Adds the command to the program. `run`: finds the model by id, and runs. */
 export function addCalibrate(
   program: Command,
   run: (model: string | undefined, folder: string, options: CalibrateOptions) => Promise<void>,

@@ -1,6 +1,6 @@
-/** The commands that change what is stored, each of which leaves an entry in the history. */
+/** The commands that change stored data; each leaves an entry in the history. */
 
-/** A command that was called. */
+/** A command as called. */
 export interface Called {
   /** Its path, as in `keys create`. */
   readonly path: string;
@@ -8,7 +8,7 @@ export interface Called {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Who called it. */
+/** The caller of a command. */
 export interface Operator {
   readonly user: string;
   readonly host: string;
@@ -18,8 +18,8 @@ const firstArgument = ({ args: [first] }: Called): string | null => first ?? nul
 const noName = (): null => null;
 
 /**
- * The commands, and what of their command line names the object that they change. None names a person, a
- * secret or a URL, which may have one: such objects are named by their ids, by the command itself.
+ * The commands, and for each the argument that names the object it changes. No argument here is a person, a
+ * secret or a URL, which may contain one: for such objects the command itself gives the id.
  */
 const changing: Readonly<Record<string, (called: Called) => string | null>> = {
   'keys create': noName,
@@ -45,10 +45,10 @@ const changing: Readonly<Record<string, (called: Called) => string | null>> = {
 /** The paths of the commands that change something. */
 export const changingCommands: readonly string[] = Object.keys(changing);
 
-/** Longest name of an object that is kept (characters). */
+/** Longest object name that is stored (characters). */
 const longestName = 256;
 
-/** The change that a command is about to make; undefined: none. */
+/** The change that a command will make; undefined: none. */
 export function changeOf(
   called: Called | undefined,
 ): { readonly command: string; object: string | null } | undefined {

@@ -1,4 +1,4 @@
-/** `fusegate click link DESTINATION`: a counted link to a destination. */
+/** `fusegate click link DESTINATION`: makes a counted link to a destination. */
 import type { Command } from 'commander';
 import { clickLink } from '../outreach/links.js';
 import { withStore, type CommandParts } from './withStore.js';

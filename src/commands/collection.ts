@@ -1,7 +1,7 @@
 /**
- * A test collection in a folder: `docs.jsonl` (or `docs.jsonl.gz`) and `queries.jsonl` with an `id` and a
- * `text` a line, and judgements a line: query, doc and grade, as BEIR and TREC (with its second column) write
- * them.
+ * A test collection in a folder: `docs.jsonl` (or `docs.jsonl.gz`) and `queries.jsonl`, each line with an
+ * `id` and a `text`, and a file of judgements. Each of its lines has query, doc and grade, as BEIR and TREC
+ * (with its second column) write them.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,7 +10,7 @@ import type { Judgements } from '../search/measures.js';
 import { reasonOf } from '../system/reason.js';
 import { readLines } from './terminal.js';
 
-/** A query that has judgements above 0. */
+/** A query with at least one judgement above 0. */
 export interface JudgedQuery extends CollectionText {
   readonly judged: Judgements;
 }
@@ -21,12 +21,12 @@ export interface Collection {
   readonly queries: readonly JudgedQuery[];
 }
 
-/** The sentence that says what is wrong with a collection. */
+/** A sentence about an error in a collection. */
 interface Wrong {
   readonly wrong: string;
 }
 
-/** Lines with their numbers from 1, those without anything left out. */
+/** Numbered lines, from 1; blank ones are left out. */
 export async function* linesOf(path: string): AsyncGenerator<readonly [number, string]> {
   let number = 0;
   for await (const line of readLines(path)) {
@@ -56,7 +56,7 @@ async function readTexts(path: string): Promise<Wrong | { readonly texts: Collec
   return texts.size > 0 ? { texts: [...texts.values()] } : { wrong: `${path} is empty.` };
 }
 
-/** Grades above 0 by query and place of the doc. */
+/** Grades above 0 by query and by index of the doc. */
 async function readJudgements(
   path: string,
   docs: readonly CollectionText[],
@@ -99,7 +99,7 @@ async function readFiles(folder: string, qrels: string): Promise<Collection | Wr
   return { docs: docs.texts, queries: judged };
 }
 
-/** Reads a collection; `qrels`: the file of its judgements. Returns what is wrong with it instead. */
+/** Reads a collection; `qrels`: the file of its judgements. Returns an error instead if there is one. */
 export async function readCollection(folder: string, qrels: string): Promise<Collection | Wrong> {
   try {
     return await readFiles(folder, qrels);

@@ -1,14 +1,14 @@
-/** Completion of the command line in bash, zsh and fish, made of the commands themselves. */
+/** Command line completion for bash, zsh and fish, generated from the commands. */
 import type { Command } from 'commander';
 import { commandsUnder, type NamedCommand } from './guide.js';
 
-/** The shells that are known. */
+/** The supported shells. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** One shell. */
 export type Shell = (typeof shells)[number];
 
-/** Text in single quotes of a POSIX shell. */
+/** Text in single quotes for a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -22,11 +22,11 @@ import { withStore, type CommandParts } from './withStore.js';
 export interface CorporaCommandParts extends CommandParts {
   readonly CorpusCounter: typeof CorpusCounter;
   readonly freezeCorpus: (body: Buffer, key: Uint8Array) => Promise<CorpusStatistics>;
-  /** The lines of a file, or of standard input for `-`. @throws where it cannot be read */
+  /** The lines of a file, or of standard input for `-`. @throws Error if it cannot be read */
   readonly readLines: (path: string) => AsyncIterable<string>;
-  /** The bytes of a file, or of standard input. @throws Error where they cannot be read */
+  /** The bytes of a file, or of standard input. @throws Error if they cannot be read */
   readonly readBytes: (path: string) => Promise<Uint8Array>;
-  /** Bytes of a file. @throws Error where it cannot be read */
+  /** Size of a file in bytes. @throws Error if it cannot be read */
   readonly sizeOf: (path: string) => number;
   readonly progressTo: NodeJS.WriteStream;
 }
@@ -46,7 +46,7 @@ interface Json {
   readonly json?: boolean;
 }
 
-/** Why statistics could not be made, by the native module's reason. */
+/** Sentences for the native module's reasons to refuse statistics. */
 const refusals: Readonly<Record<string, string>> = {
   invalid: 'It is not a valid object of docs, average_length and df, as corpus of POST /v1/fuse has them.',
   line: 'A line is a JSON string, or an object with a text.',
@@ -55,16 +55,16 @@ const refusals: Readonly<Record<string, string>> = {
   empty: 'It has no text with a word in it.',
 };
 
-/** The sentence of a refusal; `before`: lines of the file before those that were given. */
+/** The sentence of a refusal; `before`: number of lines in the file before the given ones. */
 function refusalOf({ reason, line }: CorpusRefusal, path: string, before = 0): Wrong {
   const place = line > 0 ? `${path}:${before + line}` : path;
   return { wrong: `${place}: ${refusals[reason] ?? reason}` };
 }
 
-/** Bytes of lines that are counted in one step. */
+/** Bytes of lines counted in one step. */
 const stepBytes = 1 << 20;
 
-/** Counts the texts of a file, a line each. */
+/** Counts the texts of a file with one text a line. */
 async function counted(
   parts: CorporaCommandParts,
   key: Buffer,
@@ -82,7 +82,7 @@ async function counted(
     before += lines.length;
     bytes += waiting;
     [lines, waiting] = [[], 0];
-    // A packed file's lines have more bytes than the file.
+    // The lines of a compressed file have more bytes than the file.
     display.progress('counting', Math.ceil(bytes / 1e3), Math.ceil(size / 1e3));
     return undefined;
   };

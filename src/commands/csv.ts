@@ -4,8 +4,8 @@
 export type Cell = string | number | boolean | null;
 
 /**
- * Beginnings that spreadsheets read as a formula, in plain and full width. A text that has one gets an
- * apostrophe before it, which spreadsheets take for the mark of a text; `--format jsonl` is exact.
+ * First characters that spreadsheets read as a formula, in plain and full width. Such a text gets an
+ * apostrophe in front, which spreadsheets read as the mark of a text; `--format jsonl` is exact.
  */
 const formula = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 

@@ -1,4 +1,4 @@
-/** `fusegate doctor`: reads the configuration and the store and says what is ready and what is not. */
+/** `fusegate doctor`: reads the configuration and the store, and reports what is ready and what is not. */
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { accessSentence } from '../access/mode.js';
@@ -29,33 +29,33 @@ import type { CommandParts } from './withStore.js';
 /** Dependencies of the command. */
 export interface DoctorParts extends CommandParts {
   readonly version: string;
-  /** True if this process may do everything on its machine. */
+  /** True if this process is root. */
   readonly isRoot: boolean;
-  /** Version of the native module that is loaded. */
+  /** Version of the loaded native module. */
   readonly nativeVersion: () => string;
   /** Version of Node, as in `20.1.0`. */
   readonly nodeVersion: string;
-  /** Loads the HTTP server's native build. @throws Error with a sentence where none fits */
+  /** Loads the HTTP server's native build. @throws Error with a sentence if none fits */
   readonly loadServer: () => unknown;
-  /** Files and connections that this process may have open. */
+  /** Limit of open files and connections of this process. */
   readonly descriptors: () => number;
-  /** Connections that a worker takes. */
+  /** Connections that a worker accepts. */
   readonly maxConnections: (configuration: Configuration) => number;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly readTiers: (configuration: Configuration) => TiersResult;
-  /** Faults of the key that addresses are derived from, a sentence each. */
+  /** Errors of the key that addresses are derived from, a sentence each. */
   readonly wrongAccount: (partial: Partial<Configuration>) => Promise<readonly string[]>;
-  /** Where the addresses of on-chain orders stand, a sentence; undefined: the rail is not configured. */
+  /** The next address of on-chain orders, as a sentence; undefined: the rail is not configured. */
   readonly addressSentence: (configuration: Configuration, store: Store) => Promise<string | undefined>;
-  /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
+  /** Reads every installed or shipped model. @throws Error if a folder cannot be listed */
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
-  /** Loads a model and tries it out; the sentence that says what is wrong with it. */
+  /** Loads a model and tries it; a sentence if that fails. */
   readonly tryModel: (model: InstalledModel) => Promise<string | undefined>;
-  /** Gets a URL; resolves to the status and the body, rejects when nothing answers. */
+  /** Fetches a URL; resolves to status and body, rejects if there is no answer. */
   readonly get: (url: string) => Promise<{ readonly status: number; readonly body: string }>;
 }
 
-/** The finding of a part of the store that does not answer. */
+/** The finding if a part of the store does not answer. */
 function unanswered(subject: string): (failure: StoreUnavailable) => Finding {
   return ({ message }) => finding('problem', subject, message);
 }
@@ -69,7 +69,7 @@ function program({ version, nativeVersion, nodeVersion, loadServer }: DoctorPart
   return [built, nodeFinding(nodeVersion, loadServer)];
 }
 
-/** Free space below which a note is due. */
+/** Free space below which a note is shown (bytes). */
 const littleBytes = 1_000_000_000;
 
 function dataFolder({ dataFolder: folder }: Configuration): Finding[] {
@@ -93,7 +93,7 @@ function clock({ clock: { wallMs } }: DoctorParts, { dataFolder: folder }: Confi
   try {
     return [clockFinding(folder, wallMs())];
   } catch {
-    // The folder cannot be read, which the finding of the folder says.
+    // The folder cannot be read; its own finding reports that.
     return [];
   }
 }
@@ -111,7 +111,7 @@ function tiers(parts: DoctorParts, configuration: Configuration): Finding[] {
   ];
 }
 
-/** The models: all of their files, and a run of the default one. */
+/** The models: checks all of their files, and runs the default one. */
 async function models(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
   const subject = 'models';
   try {
@@ -182,7 +182,7 @@ async function addresses(
   return found === undefined ? [] : [found];
 }
 
-/** Writes a record, which is synced, and takes its time. */
+/** Writes and syncs a record, and measures the time. */
 async function written(parts: DoctorParts, location: StoreLocation, engine: Engine): Promise<Finding> {
   const count = await engine.count();
   const beginMs = parts.clock.monotonicMs();
@@ -250,7 +250,10 @@ async function rails({ get }: DoctorParts, origin: string, isServed: boolean): P
   });
 }
 
-/** The finding where no Fusegate answers, or that of another data folder; undefined where it may be ours. */
+/**
+ * The finding if the answer is not Fusegate's, or is that of another data folder; undefined if it may be
+ * ours.
+ */
 function strangerAt(origin: string, dataFolder: string, body: string): Finding | undefined {
   const subject = 'server';
   if (!/^\{.*"(?:warnings|code)":/s.test(body)) {
@@ -261,7 +264,7 @@ function strangerAt(origin: string, dataFolder: string, body: string): Finding |
   return finding('problem', subject, text);
 }
 
-/** Asks the server whether it is ready. */
+/** Asks the server if it is ready. */
 async function server(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
   const subject = 'server';
   const { host, port, serve } = configuration;
@@ -326,7 +329,7 @@ function verdict(findings: readonly Finding[]): string {
   return `Fusegate is not ready: ${problems === 1 ? 'one problem' : `${problems} problems`}.`;
 }
 
-/** Adds the command to the program. Its exit code is 1 where there is a problem. */
+/** Adds the command to the program. Its exit code is 1 if there is a problem. */
 export function addDoctor(program: Command, parts: DoctorParts): void {
   program
     .command('doctor')

@@ -1,4 +1,4 @@
-/** `fusegate models evaluate`: how well a model and the ways of fusing rank a test collection. */
+/** `fusegate models evaluate`: measures how well a model and the ways of fusing rank a test collection. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -31,7 +31,7 @@ export interface EvaluateParts {
   readonly DenseModels: typeof DenseModels;
   readonly Fuser: typeof Fuser;
   readonly FuseOutcome: typeof FuseOutcome;
-  /** Statistics that requests may name; none where not given. */
+  /** Statistics that requests may name; absent: none. */
   readonly corpora?: Corpora;
   readonly prepareEmbeddings: (path: string, bytes: number, dimension: number) => void;
   readonly openSession: OpenSession;
@@ -42,7 +42,7 @@ export interface EvaluateParts {
   readonly progressTo: NodeJS.WriteStream;
 }
 
-/** Settings by the options. */
+/** Options of the command. */
 export interface EvaluateOptions {
   readonly qrels: string;
   readonly candidates: number;
@@ -50,21 +50,21 @@ export interface EvaluateOptions {
   readonly analyzer: string;
   readonly threads: number;
   readonly corpus?: number;
-  /** A file of legs. */
+  /** Path of a file of legs. */
   readonly legs?: string;
   readonly json?: boolean;
   readonly plot?: string;
 }
 
-/** Texts that are embedded between two looks at the progress. */
+/** Texts embedded between two updates of the progress. */
 const STEP = 16;
 
-/** Bytes of the file that keeps the vectors: twice their room, so that none pushes out another. */
+/** Size of the file that caches the vectors: twice what they need, so that none is evicted. */
 function cacheBytes({ docs, queries }: Collection, { dimension }: InstalledModel): number {
   return 2 * (docs.length + queries.length) * (128 + 4 * dimension) + (1 << 20);
 }
 
-/** Brings vectors, or throws the reason why there are none. */
+/** Brings vectors; throws the reason if there are none. */
 function bringer(mode: EmbedMode, reason: () => string): (pending: PendingFuse) => Promise<void> {
   const { signal } = new AbortController();
   return async (pending) => {
@@ -73,7 +73,7 @@ function bringer(mode: EmbedMode, reason: () => string): (pending: PendingFuse) 
   };
 }
 
-/** Embeds every doc, so that ranking finds their vectors. */
+/** Embeds every doc, so that ranking finds its vector. */
 async function embedDocs(parts: EvaluationParts, { docs }: Collection, progress: Progress): Promise<void> {
   for (let from = 0; from < docs.length; from += STEP) {
     progress('embedding', from, docs.length);
@@ -97,10 +97,10 @@ async function rankAll(
   return rankings;
 }
 
-/** Settings of a command that ranks a collection. */
+/** Options of a command that ranks a collection. */
 export type RankingOptions = Pick<EvaluateOptions, 'candidates' | 'tokenizer' | 'analyzer' | 'threads'>;
 
-/** Ranks a collection by a model, with a cache of its own that is gone afterwards. */
+/** Ranks a collection by a model, with a temporary cache. */
 export async function withModel<Result>(
   parts: EvaluateParts,
   model: InstalledModel,
@@ -129,7 +129,7 @@ export async function withModel<Result>(
   }
 }
 
-/** Evaluates, prints, and gives the exit code, or the sentence that says what is wrong. */
+/** Evaluates, prints, and returns the exit code, or a sentence about an error. */
 export async function evaluate(
   parts: EvaluateParts,
   model: InstalledModel,
@@ -166,7 +166,7 @@ export async function evaluate(
   return 0;
 }
 
-/** Reads a whole number of an option. */
+/** A parser of whole numbers for an option. */
 export function count(least: number): (text: string) => number {
   return (text) => {
     if (/^\d{1,6}$/.test(text) && Number(text) >= least) return Number(text);
@@ -174,7 +174,7 @@ export function count(least: number): (text: string) => number {
   };
 }
 
-/** Adds the options for the requests that are made of a collection. */
+/** Adds the options for the requests made from a collection. */
 export function rankingOptions(command: Command): Command {
   return command
     .option('--model <id>', 'an installed model; without it the one of requests that name none')
@@ -190,7 +190,7 @@ export function analyzerOption(): Option {
     .default('plain');
 }
 
-/** Adds the command to those of `fusegate models`. `run`: finds the model by its id, and runs. */
+/** Adds the command to those of `fusegate models`. `run`: finds the model by id, and runs. */
 export function addEvaluate(
   models: Command,
   run: (model: string | undefined, folder: string, options: EvaluateOptions) => Promise<void>,

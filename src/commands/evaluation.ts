@@ -1,4 +1,4 @@
-/** Outcome of an evaluation, and how it is printed. */
+/** Outcome of an evaluation, and its printed form. */
 import { bootstrapped, measured, measures, SAMPLES } from '../search/measures.js';
 import type { Interval, Measure } from '../search/measures.js';
 import { legs, type Leg, type OwnLegs, type QueryRankings } from '../search/evaluate.js';
@@ -7,7 +7,7 @@ import type { Collection, JudgedQuery } from './collection.js';
 /** Every measure of one ranking. */
 export type Measured = Readonly<Record<Measure, Interval>>;
 
-/** Of each list; `legs`: of those that were fused once more. */
+/** Measures of each list; `legs`: of the file's legs, fused. */
 type Scope = Readonly<Record<Leg, Measured>> & { readonly legs?: Measured };
 
 /** Figures of a collection, as `--json` prints them. */
@@ -19,12 +19,12 @@ export interface Evaluation {
   readonly digest: string;
   readonly tokenizer: string;
   readonly analyzer: string;
-  /** Docs of the collection whose statistics the requests were given; absent: each has its own. */
+  /** Number of docs in the collection whose statistics the requests used; absent: each has its own. */
   readonly corpus?: number;
-  /** Legs that were fused once more. */
+  /** The file's legs, if there is one. */
   readonly legs?: OwnLegs['legs'];
   readonly candidates: number;
-  /** Of the intervals. */
+  /** Confidence level of the intervals. */
   readonly confidence: number;
   readonly samples: number;
   /** Over the whole collection. */
@@ -33,7 +33,7 @@ export interface Evaluation {
   readonly request: Scope;
 }
 
-/** The subject and the method of an evaluation. */
+/** Subject and method of an evaluation. */
 export type EvaluationFacts = Pick<
   Evaluation,
   'model' | 'digest' | 'tokenizer' | 'analyzer' | 'corpus' | 'legs' | 'candidates'

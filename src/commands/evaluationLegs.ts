@@ -1,6 +1,6 @@
 /**
- * Legs of `fusegate models evaluate`: a file of them as POST /v1/fuse has them, and for each that Fusegate
- * does not make itself a run in TREC's form: query, Q0, doc, rank, score and a name a line.
+ * Legs of `fusegate models evaluate`: a file of legs in the form of POST /v1/fuse. Each leg that Fusegate
+ * does not compute has a run in TREC's form: query, Q0, doc, rank, score and a name a line.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ interface Wrong {
   readonly wrong: string;
 }
 
-/** Names of the legs that Fusegate makes. */
+/** Names of the legs that Fusegate computes. */
 const made: ReadonlySet<string> = new Set(['bm25', 'dense']);
 
-/** A name that is a file's. */
+/** A valid file name. */
 const fileName = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
 
-/** Greatest absolute score of a leg. */
+/** Largest absolute score of a leg. */
 const mostScore = 1e300;
 
 async function legsOf(path: string): Promise<Wrong | { readonly legs: OwnLegs['legs'] }> {
@@ -62,7 +62,7 @@ async function readRun(
   return { run };
 }
 
-/** Reads a file of legs, and their runs in a collection's folder; or says what is wrong with them. */
+/** Reads a file of legs, and their runs in a collection's folder; or returns an error. */
 export async function readLegs(
   path: string,
   folder: string,

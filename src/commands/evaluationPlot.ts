@@ -5,13 +5,13 @@ import type { Evaluation } from './evaluation.js';
 
 const rowHeight = 30;
 
-/** Where the axis ends: the first tenth above every interval. */
+/** End of the axis: the first tenth above every interval. */
 function end({ whole, request }: Evaluation): number {
   const highs = legs.flatMap((leg) => [whole[leg].ndcg_at_10.high, request[leg].ndcg_at_10.high]);
   return Math.min(1, Math.ceil(Math.max(...highs, 0.1) * 10) / 10);
 }
 
-/** Draws an evaluation. `name`: what the collection is called. */
+/** Draws an evaluation. `name`: the collection's name. */
 export function evaluationPlot(name: string, evaluation: Evaluation): string {
   const { whole, request, model, candidates, docs, judged } = evaluation;
   const most = end(evaluation);

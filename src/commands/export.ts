@@ -10,15 +10,15 @@ import type { Log } from '../store/spaces.js';
 import { csvLine, type Cell } from './csv.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** One row: cells by the names of the columns. */
+/** One row: cells by column name. */
 type Row = Readonly<Record<string, Cell>>;
 
-/** Export of one table. */
+/** How one table is exported. */
 interface ExportedTable {
   readonly name: 'leads' | 'interests' | 'optouts' | 'clicks';
   readonly what: string;
   readonly columns: readonly string[];
-  /** The log whose end tells how much there is; undefined: that is not known. */
+  /** The log whose last position gives the total; undefined: the total is unknown. */
   readonly log: Log | undefined;
   /** Form of `--after`. */
   readonly cursor: { readonly pattern: RegExp; readonly described: string };
@@ -28,7 +28,9 @@ interface ExportedTable {
 const position = { pattern: /^\d{1,15}$/, described: 'a position as the export shows it' };
 const campaignColumns = ['message', 'source', 'segment', 'campaign', 'event_id'];
 
-/** True if an address opted out; where that cannot be read the export ends: no row goes out unmarked. */
+/**
+ * True if an address opted out. If that cannot be read the export ends: no row is written without the mark.
+ */
 async function optedOut({ store, secrets }: CommandContext, email: string): Promise<boolean> {
   return (await findOptout(store, secrets, email.trim())) !== undefined;
 }
@@ -101,10 +103,10 @@ const clicks: ExportedTable = {
   },
 };
 
-/** Rows that are written at once. */
+/** Rows written at once. */
 const rowsAtOnce = 200;
 
-/** Writes rows in one format, some at once, and tells how far it is. */
+/** Writes rows in one format, in batches, and reports progress. */
 class RowWriter {
   private text = '';
   private rows = 0;

@@ -1,8 +1,8 @@
-/** Surroundings of a server that help an attacker: reported at start and by doctor. */
+/** Risks in a server's environment: reported at start and by doctor. */
 import type { Configuration } from '../configuration.js';
 import { isLoopback } from '../system/network.js';
 
-/** A sentence or two for each. `isRoot`: whether the process may do everything on its machine. */
+/** One or two sentences for each risk. `isRoot`: the process is root. */
 export function exposures(
   { host, metricsPort }: Pick<Configuration, 'host' | 'metricsPort'>,
   isRoot: boolean,

@@ -1,14 +1,14 @@
-/** One thing that `fusegate doctor` looked at. */
+/** One check of `fusegate doctor`. */
 
-/** Each text is a sentence or two, for the operator. */
+/** The texts are one or two sentences for the operator. */
 export interface Finding {
-  /** `problem`: the server does not start or cannot do its work. `note`: it works, but look at it. */
+  /** `problem`: the server does not start or cannot work. `note`: it works, but needs attention. */
   readonly level: 'ok' | 'note' | 'problem';
   readonly subject: string;
   readonly text: string;
 }
 
-/** A finding of its parts. */
+/** Makes a finding. */
 export function finding(level: Finding['level'], subject: string, text: string): Finding {
   return { level, subject, text };
 }

@@ -1,4 +1,4 @@
-/** `fusegate forget EMAIL`: erases what was stored about an address; its opt-out stays, as a keyed hash. */
+/** `fusegate forget EMAIL`: erases data stored about an address; its opt-out stays, as a keyed hash. */
 import type { Command } from 'commander';
 import { eraseEntries } from '../store/entries.js';
 import { decodeInterest, encodeInterest, interestsAfter } from '../store/interests.js';
@@ -7,16 +7,16 @@ import { comparable, findOptout, forgetOptout } from '../store/optouts.js';
 import { forgetOrderEmails, allOrders } from '../store/orders.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** Data of an address. */
+/** Number of entries with an address. */
 interface Found {
   readonly leads: number;
   readonly interests: number;
-  /** Orders with that address. */
+  /** Orders with the address. */
   readonly orders: number;
   readonly optout: 'none' | 'with address' | 'keyed hash';
 }
 
-/** White space around an address and the case of its letters make no difference. */
+/** An address without surrounding white space, in lower case. */
 function normal(email: string): string {
   return comparable(email.trim());
 }

@@ -1,4 +1,4 @@
-/** `fusegate fuse FILE|-`: a request of POST /v1/fuse answered in this process, as a table or as JSON. */
+/** `fusegate fuse FILE|-`: answers a request of POST /v1/fuse in this process, as a table or as JSON. */
 import type { Command } from 'commander';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
@@ -24,12 +24,12 @@ export interface FuseCommandParts
     BodyParts,
     Pick<EmbedModeParts, 'DenseModels' | 'Fuser'>,
     Pick<FuseParts, 'FuseOutcome' | 'entitiesRefusal'> {
-  /** The bytes of a file, or of standard input for `-`. @throws Error where they cannot be read */
+  /** The bytes of a file, or of standard input for `-`. @throws Error if they cannot be read */
   readonly readBytes: (path: string) => Promise<Uint8Array>;
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   readonly openSession: OpenSession;
   readonly Corpora: typeof Corpora;
-  /** Columns of the terminal; undefined: what is written goes elsewhere. */
+  /** Columns of the terminal; undefined: the output is not a terminal. */
   readonly columns: () => number | undefined;
 }
 
@@ -37,7 +37,7 @@ interface Json {
   readonly json?: boolean;
 }
 
-/** A request without a server: the body alone. */
+/** A request without a server: it has only a body. */
 function requestOf(body: Uint8Array): RouteRequest {
   const { signal } = new AbortController();
   return {
@@ -48,7 +48,7 @@ function requestOf(body: Uint8Array): RouteRequest {
   };
 }
 
-/** True if a body names statistics; false also for what is no JSON. */
+/** True if a body names statistics; false also if it is not JSON. */
 function namesCorpus(body: Uint8Array): boolean {
   try {
     const { corpus } = Object(JSON.parse(Buffer.from(body).toString())) as { readonly corpus?: unknown };
@@ -58,7 +58,7 @@ function namesCorpus(body: Uint8Array): boolean {
   }
 }
 
-/** The statistics of a store that belong to everybody. */
+/** The public statistics of a store. */
 async function corporaOf({ store, secrets }: OpenedStore, parts: FuseCommandParts): Promise<Corpora> {
   const corpora = new parts.Corpora(corpusKey(secrets));
   for (const { name, versions } of await allCorpora(store)) {
@@ -91,7 +91,7 @@ async function corporaFor(
   }
 }
 
-/** Answers a request as a server does that has the models of this configuration. */
+/** Answers a request as a server with this configuration's models would. */
 async function answerOf(
   parts: FuseCommandParts,
   configuration: Configuration,
@@ -103,7 +103,7 @@ async function answerOf(
   const onWrong = (reason: string): void => parts.printError(reason);
   const embedder = localEmbedder(models, parts.openSession, parts.machine.cores, onWrong);
   const embedMode = openEmbedMode({ ...parts, ...corpora, embedder, fallback, cacheFile: null });
-  // A request that learns is answered; it teaches this process alone, which ends.
+  // A request that learns is answered, but teaches only this short-lived process.
   const learnerOf = (): string => '';
   return fuseHandler({ ...parts, embedMode, learnerOf })(requestOf(body));
 }
@@ -112,7 +112,7 @@ function textOf({ body }: Answer): string {
   return 'json' in body ? JSON.stringify(body.json) : Buffer.from(body.bytes).toString();
 }
 
-/** What is wrong with a request, an error a line, each after its place. */
+/** The errors of a request, one a line, each after its place. */
 function refusalLines(refusal: Problem | HTTPValidationError): string[] {
   const { detail = [] } = refusal;
   if (typeof detail === 'string') return [detail];
@@ -124,7 +124,7 @@ function refusalLines(refusal: Problem | HTTPValidationError): string[] {
 
 const textColumns = 60;
 
-/** Columns of a text's ideographs and the like count as one: they only move what follows them. */
+/** Cuts a text to a number of columns. Wide characters count as one column: they only shift what follows. */
 function cut(text: string, columns: number): string {
   const characters = Array.from(printable(text));
   return characters.length <= columns ? characters.join('') : `${characters.slice(0, columns - 1).join('')}…`;

@@ -1,4 +1,4 @@
-/** The help of the command line: the commands in groups, and one example for each. */
+/** The help of the command line: commands in groups, and an example for each. */
 import type { Command } from 'commander';
 
 /** The commands of each group. */
@@ -23,7 +23,7 @@ export const groups: Readonly<Record<string, readonly string[]>> = {
   'This program:': ['version', 'completion', 'man'],
 };
 
-/** One example for each command that does something, by its path. */
+/** One example for each runnable command, by its path. */
 export const examples: Readonly<Record<string, string>> = {
   serve: 'fusegate serve --port 8080 --open',
   doctor: 'fusegate doctor',
@@ -84,13 +84,13 @@ export const examples: Readonly<Record<string, string>> = {
   man: 'fusegate man > ~/.local/share/man/man1/fusegate.1',
 };
 
-/** A command and its path, as in `keys create`; what only the program itself calls is left out. */
+/** A command and its path, as in `keys create`; internal commands are left out. */
 export interface NamedCommand {
   readonly path: string;
   readonly command: Command;
 }
 
-/** The commands that are shown under a command, each with its own under it. */
+/** The visible commands under a command, recursively. */
 export function commandsUnder(command: Command, path = ''): NamedCommand[] {
   const shown = command.createHelp().visibleCommands(command);
   return shown
@@ -101,7 +101,7 @@ export function commandsUnder(command: Command, path = ''): NamedCommand[] {
     });
 }
 
-/** Puts the commands into their groups, and the examples after their help. */
+/** Sorts the commands into their groups, and adds the examples to their help. */
 export function addGuide(program: Command): void {
   for (const [group, names] of Object.entries(groups)) {
     for (const each of program.commands) if (names.includes(each.name())) each.helpGroup(group);
@@ -110,7 +110,7 @@ export function addGuide(program: Command): void {
     const example = examples[path];
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${example}`);
   }
-  // A terminal's own colours; commander leaves them out where NO_COLOR is set or nobody watches.
+  // The terminal's own colours; commander omits them if NO_COLOR is set or the output is not a terminal.
   const help = {
     styleTitle: (text: string) => `\u001b[1m${text}\u001b[22m`,
     styleCommandText: (text: string) => `\u001b[36m${text}\u001b[39m`,
@@ -121,14 +121,14 @@ export function addGuide(program: Command): void {
   }
 }
 
-/** The command that `help a b` asks about, as arguments that print its help; undefined: no such request. */
+/** The arguments that print the help of the command named after `help`; undefined: not a request for help. */
 export function helpArguments(program: Command, args: readonly string[]): readonly string[] | undefined {
   const [first, ...path] = args;
   if (first !== 'help' || path.length === 0 || path.some((name) => name.startsWith('-'))) return undefined;
   let command: Command = program;
   for (const [at, name] of path.entries()) {
     const found = command.commands.find((each) => each.name() === name);
-    // An unknown name is refused as it is without help.
+    // An unknown name gives the same error as without help.
     if (found === undefined) return path.slice(0, at + 1);
     command = found;
   }

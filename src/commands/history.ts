@@ -1,4 +1,4 @@
-/** `fusegate history`: what operators' commands have changed, by whom and when. */
+/** `fusegate history`: shows the changes by operators' commands, with caller and time. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { historyAfter, type HistoryEntry } from '../store/history.js';
 import { tableRow } from './printable.js';
@@ -16,7 +16,7 @@ const outcomes: Readonly<Record<HistoryEntry['outcome'], string>> = {
   failed: 'failed',
 };
 
-/** The columns, and their widths. */
+/** The columns and their widths. */
 const columns = { position: 8, at: 24, who: 24, outcome: 9, command: 0 } as const;
 
 const heading = tableRow(columns, {

@@ -1,4 +1,4 @@
-/** `fusegate keys usage`: what keys have used on each of the last days, by key or by tier. */
+/** `fusegate keys usage`: shows the usage of each of the last days, by key or by tier. */
 import { Option, type Command } from 'commander';
 import { keySubject, usageSubject } from '../access/stored.js';
 import { allKeys } from '../store/keys.js';
@@ -12,15 +12,15 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Use on one day by whoever is counted together. */
+/** Usage of one day by one key or tier. */
 interface Row extends Omit<DayUse, 'day'> {
   readonly date: string;
-  /** Id of the key; undefined where all of a tier's are added up. */
+  /** Id of the key; undefined: all keys of a tier are added up. */
   readonly key?: string;
   readonly tier: string;
 }
 
-/** Use by day and key; keys that were replaced count with those that replaced them. */
+/** Usage by day and key; replaced keys count with their successors. */
 async function* usedByKeys({ store, secrets }: CommandContext): AsyncGenerator<Row> {
   for await (const { id, tier, hash, countedAs } of allKeys(store)) {
     if (countedAs !== null) continue;
@@ -31,7 +31,7 @@ async function* usedByKeys({ store, secrets }: CommandContext): AsyncGenerator<R
   }
 }
 
-/** The rows of all days, in the order of days; by tier, those of a day and a tier added up. */
+/** The rows of all days, in the order of days; by tier, all keys of a tier are added up for each day. */
 async function rowsOf(context: CommandContext, by: Options['by']): Promise<readonly Row[]> {
   const rows = new Map<string, Row>();
   for await (const { key, ...row } of usedByKeys(context)) {

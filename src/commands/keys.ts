@@ -1,7 +1,4 @@
-/**
- * `fusegate keys create|list|show|usage|revoke|reissue`: the operator's hand on API keys, also while a server
- * runs.
- */
+/** `fusegate keys create|list|show|usage|revoke|reissue`: manages API keys, also while a server runs. */
 import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../access/issue.js';
@@ -21,7 +18,7 @@ export interface KeysParts extends CommandParts {
   readonly readTiers: (configuration: Configuration) => TiersResult;
 }
 
-/** An option that every one of the commands has. */
+/** An option of every command. */
 interface Json {
   readonly json?: boolean;
 }
@@ -42,7 +39,7 @@ function stateOf(key: KeyRecord, nowMs: number): string {
   return isOver(key, nowMs) ? 'expired' : 'active';
 }
 
-/** A key as it is shown: all but what opens anything. */
+/** A key without its secrets, for display. */
 function shown(key: KeyRecord, nowMs: number): Readonly<Record<string, string | null>> {
   return {
     id: key.id,
@@ -91,7 +88,7 @@ async function create(parts: KeysParts, context: CommandContext, options: Create
   return 0;
 }
 
-/** The columns of the list. */
+/** The columns of the list and their widths. */
 const columns = { id: 24, tier: 10, status: 9, expires_at: 24, hint: 12, origin: 0 } as const;
 
 const heading = tableRow(columns, {

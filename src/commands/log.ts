@@ -1,4 +1,4 @@
-/** `fusegate log …`: the public log of receipts, from outside and for its operator. */
+/** `fusegate log …`: audits the public log of receipts from outside, and manages it for its operator. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { auditLog, type AuditParts } from '../log/audit.js';
@@ -27,7 +27,7 @@ interface AuditOptions extends TrustOptions {
   readonly since?: string;
 }
 
-/** The key of the trusted ones that the log's name is of; the first where none is. */
+/** The trusted key whose name is the log's; the first one if none is. */
 async function keyOf({ keys }: Trust, fetch: AuditParts['fetch']): Promise<VerifierKey | undefined> {
   if (keys.length < 2) return keys[0];
   const [origin] = (await fetch('checkpoint')).toString().split('\n');
@@ -80,7 +80,7 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
   if (options.continue && !signed.restored) {
     return { wrong: 'Nothing is to be said: the store was not restored since its last checkpoint.' };
   }
-  // Without a public key any key may sign next; the root and the size still bind it.
+  // Without a public key any key may sign next; root and size still bind it.
   const publicKey = options.newKey ? new Uint8Array() : signed.publicKey;
   const outcome = await store.commit([writeSigned(record, { ...signed, publicKey, restored: false })]);
   if (outcome.kind !== 'done') return { wrong: 'A checkpoint was signed meanwhile. Run it again.' };

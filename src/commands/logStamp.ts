@@ -11,7 +11,7 @@ import { notCosigned, readTrust, type TrustOptions } from './logTrust.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** Where a wallet is, and what opens it. */
+/** A wallet's address and credentials. */
 export interface WalletPlace {
   readonly url: string;
   readonly certificate: string;
@@ -21,7 +21,7 @@ export interface WalletPlace {
 
 /** Dependencies of the commands besides the store. */
 export interface StampCommandParts extends CommandParts {
-  /** Opens LND's wallet. @throws Error where the certificate is none */
+  /** Opens LND's wallet. @throws Error if the certificate is invalid */
   readonly openWallet: (
     place: WalletPlace,
   ) => Promise<{ readonly wallet: StampWallet; readonly close: () => void }>;
@@ -36,7 +36,7 @@ interface StampOptions {
   readonly mostSat: number;
 }
 
-/** A file's bytes, or the sentence that says why not. */
+/** A file's bytes, or a sentence if it cannot be read. */
 function bytesOf(path: string): Buffer | { readonly wrong: string } {
   try {
     return readFileSync(path);
@@ -45,7 +45,7 @@ function bytesOf(path: string): Buffer | { readonly wrong: string } {
   }
 }
 
-/** The options of `log stamp` as a place. */
+/** The wallet's place from the options of `log stamp`. */
 function placeOf({ lnd, cert, macaroon }: StampOptions): WalletPlace | { readonly wrong: string } {
   const url = URL.canParse(lnd) ? new URL(lnd) : undefined;
   if (url?.protocol !== 'https:' || url.href !== `${url.origin}/`) {
@@ -64,7 +64,7 @@ function receipts(count: number): string {
   return count === 1 ? '1 receipt' : `${count} receipts`;
 }
 
-/** A line about what became of a stamp. */
+/** A line about a stamp's outcome. */
 function lineOf(stamped: Stamped): string {
   const { day } = stamped;
   switch (stamped.kind) {
@@ -108,8 +108,8 @@ async function runStamp(parts: StampCommandParts, { store }: CommandContext, opt
 }
 
 /**
- * Work under which a header is no proof (hashes): every block of Bitcoin since 2023 took more, and a header
- * that takes as much costs its forger about as much as a block earns.
+ * Least work of a header that counts as proof (hashes): every Bitcoin block since 2023 took more. Forging a
+ * header with this much work costs about as much as a block earns.
  */
 const leastWork = 2n ** 77n;
 
@@ -118,7 +118,7 @@ interface VerifyOptions extends TrustOptions {
   readonly testing: boolean;
 }
 
-/** A header's bytes: raw, or in hexadecimal as nodes print it. */
+/** A header from a file: raw bytes, or hex as nodes print it. */
 function headerOf(path: string): BlockHeader | { readonly wrong: string } {
   const bytes = bytesOf(path);
   if ('wrong' in bytes) return bytes;
@@ -163,7 +163,7 @@ async function verify(
   const time = new Date(header.timeS * 1_000).toISOString().replace('.000Z', 'Z');
   await parts.write(
     `${printable(checkpoint.origin)}: ${receipts(checkpoint.size)}, signed before the block of ${time}.\n` +
-      // A header does not have its height: the timestamp may say any.
+      // A header does not contain its height, so the timestamp may claim any.
       `Compare with a node or an explorer: block ${header.hash}, at height ${found.height}.\n`,
   );
   return 0;

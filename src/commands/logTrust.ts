@@ -1,4 +1,4 @@
-/** Whom a command trusts about a log: a verifier key, and a policy of witnesses (`--vkey`, `--policy`). */
+/** The trust of a command in a log: a verifier key, and a policy of witnesses (`--vkey`, `--policy`). */
 import { readFileSync } from 'node:fs';
 import { parseVerifierKey, type VerifierKey } from '../log/note.js';
 import { isCosigned, parsePolicy, type Policy } from '../log/policy.js';
@@ -11,13 +11,13 @@ export interface TrustOptions {
   readonly policy?: string;
 }
 
-/** Keys of which one must have signed, and the policy that its checkpoint must fulfil. */
+/** Keys, one of which must have signed, and the policy that the checkpoint must satisfy. */
 export interface Trust {
   readonly keys: readonly VerifierKey[];
   readonly policy: Policy | undefined;
 }
 
-/** Reads the options; without a key or a policy with a log there are no keys. */
+/** Reads the options; without a key, or a policy that names a log, there are no keys. */
 export function readTrust({ vkey, policy: path }: TrustOptions): Trust | { readonly wrong: string } {
   const key = vkey === undefined ? undefined : parseVerifierKey(vkey);
   if (vkey !== undefined && key === undefined) {
@@ -36,7 +36,7 @@ export function readTrust({ vkey, policy: path }: TrustOptions): Trust | { reado
   return { keys: key === undefined ? (policy?.logs ?? []) : [key], policy };
 }
 
-/** Why a checkpoint is not cosigned as the policy wants, if so: a sentence part. */
+/** Why a checkpoint's cosignatures do not satisfy the policy, if so: a sentence part. */
 export function notCosigned({ policy }: Trust, note: string): string | undefined {
   if (policy === undefined || isCosigned(policy, note)) return undefined;
   return 'is not cosigned by the witnesses that the policy wants';

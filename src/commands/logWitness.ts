@@ -17,9 +17,9 @@ export interface WitnessCommandParts {
   readonly randomness: Randomness;
   readonly write: (text: string) => Promise<void>;
   readonly printError: (line: string) => void;
-  /** Locks a file for as long as this process lives; the text of the one that has it, if there is one. */
+  /** Locks a file for this process' lifetime; returns the text of the current holder, if there is one. */
   readonly lockFile: (path: string, text: string) => string | null;
-  /** Resolves when the process gets a signal to end. */
+  /** Resolves at a stop signal. */
   readonly told: () => Promise<void>;
 }
 
@@ -30,27 +30,27 @@ interface WitnessOptions {
   readonly listen: string;
 }
 
-/** The largest request, the time that it may take to come, and between two looks whether it did (ms). */
+/** Largest request in bytes, time limit for its arrival, and the interval of checking that (ms). */
 const mostBytes = 16_384;
 const requestMs = 5_000;
 const lookMs = 1_000;
 
-/** Connections at once. */
+/** Most connections at once. */
 const mostConnections = 512;
 
-/** The body of a request; undefined where it is too long, or its client has gone. */
+/** The body of a request; undefined if it is too long, or its client has gone. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   try {
-    // Left alone, the connection of a body that is too long still carries the answer.
+    // Not destroyed: the connection of a body that is too long must still carry the answer.
     for await (const piece of request.iterator({ destroyOnReturn: false })) {
       pieces.push(piece as Buffer);
       bytes += (piece as Buffer).byteLength;
       if (bytes > mostBytes) return undefined;
     }
   } catch {
-    // Clients go by the thousand where somebody wants the log of errors full: that is no fault of ours.
+    // Not logged as an error: an attacker could fill the log with aborted requests.
     return undefined;
   }
   return Buffer.concat(pieces).toString();
@@ -87,7 +87,7 @@ function serverOf(parts: WitnessParts, vkey: string, printError: (line: string) 
   return server;
 }
 
-/** Host and port of a text; undefined where it has none. */
+/** Host and port of a text; undefined if it is not of that form. */
 function placeOf(listen: string): { readonly host: string; readonly port: number } | undefined {
   const [, six, four, port] = /^(?:\[([0-9a-f:]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(listen) ?? [];
   const host = six ?? four;

@@ -1,13 +1,13 @@
-/** Findings of `fusegate doctor` about the machine: Node, clock, open files, the data folder's holder. */
+/** Findings of `fusegate doctor` about the machine: Node, clock, open files, holder of the data folder. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { reasonOf } from '../system/reason.js';
 import { finding, type Finding } from './finding.js';
 
-/** Releases of Node that are tested. */
+/** Tested releases of Node. */
 const testedNode = [20, 22, 24];
 
-/** Node, and the HTTP server's native build, which must fit it. `load` throws where none does. */
+/** Node, and the HTTP server's native build for it. `load` throws if none fits. */
 export function nodeFinding(nodeVersion: string, load: () => unknown): Finding {
   try {
     load();
@@ -22,10 +22,10 @@ export function nodeFinding(nodeVersion: string, load: () => unknown): Finding {
   return finding('note', 'node', text);
 }
 
-/** How far a file may be ahead of the clock (ms): clocks of a network's file systems differ a little. */
+/** Time by which a file may be ahead of the clock (ms): clocks of network file systems differ a little. */
 const aheadMs = 60_000;
 
-/** The clock, compared with what the data folder's files say was written last. */
+/** Compares the clock with the latest modification time in the data folder. */
 export function clockFinding(dataFolder: string, nowMs: number): Finding {
   const written = ['', 'lock', 'limits', 'store', 'store/data.mdb'].map((name) => {
     return statSync(join(dataFolder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -39,10 +39,10 @@ export function clockFinding(dataFolder: string, nowMs: number): Finding {
   return finding('problem', 'clock', text);
 }
 
-/** Descriptors that connections leave to files, the store and other parts. */
+/** Descriptors reserved for files, the store and other parts. */
 const otherDescriptors = 256;
 
-/** The process's limit of open files, which bounds connections. */
+/** The process's limit of open files, which limits its connections. */
 export function filesFinding(descriptors: number, maxConnections: number): Finding {
   if (descriptors >= maxConnections + otherDescriptors) {
     const many = descriptors === Infinity ? 'Any number of' : String(descriptors);
@@ -55,8 +55,8 @@ export function filesFinding(descriptors: number, maxConnections: number): Findi
 }
 
 /**
- * The process id of the server that holds a data folder; null: none does; undefined where
- * the system, unlike Linux, does not say. The lock is looked at and not taken: no start fails meanwhile.
+ * The process id of the server that holds a data folder; null: none does; undefined: the system cannot tell
+ * (only Linux can). The lock is only inspected, not taken, so a server can start meanwhile.
  */
 export function holderOf(
   dataFolder: string,

@@ -1,8 +1,8 @@
-/** The manual page `fusegate.1` (man-pages(7)), made of the commands themselves. */
+/** The manual page `fusegate.1` (man-pages(7)), generated from the commands. */
 import type { Command } from 'commander';
 import { commandsUnder, examples } from './guide.js';
 
-/** Text as roff shows it: no control line, no escape, no hyphen that breaks. */
+/** Text escaped for roff: no control line, no escape, no hyphen that breaks. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')
@@ -16,7 +16,7 @@ function options(command: Command): string[] {
     .flatMap(({ flags, description }) => ['.TP', `.B ${roff(flags)}`, roff(description)]);
 }
 
-/** The page, with the version that it is of. */
+/** The page for a version. */
 export function manPage(program: Command, version: string): string {
   const leaves = commandsUnder(program).filter(({ command }) => command.commands.length === 0);
   const sections = leaves.flatMap(({ path, command }) => [

@@ -1,6 +1,6 @@
 /**
- * `fusegate models list|add|verify|remove|evaluate`: the embedding models that are installed. `fusegate tune`
- * and `calibrate`, which rank by them.
+ * `fusegate models list|add|verify|remove|evaluate`: manages the installed embedding models. Also `fusegate
+ * tune` and `calibrate`, which rank by them.
  */
 import { basename, join } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
@@ -25,7 +25,7 @@ export interface ModelsCommandParts extends Pick<
   CommandParts,
   'environment' | 'machine' | 'write' | 'printError' | 'called' | 'operator' | 'openStore'
 > {
-  /** Folder of the models that ship. */
+  /** Folder of the shipped models. */
   readonly shippedFolder: string;
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   readonly fetch: InstallParts['fetch'];
@@ -68,7 +68,7 @@ function megabytes({ bytes }: InstalledModel): string {
   return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** A model as it is listed. */
+/** A model as a line of the list. */
 function row(model: InstalledModel, usual: InstalledModel | undefined): string {
   const { id, kind, dimension, maxTokens, license } = model;
   const mark = model === usual ? '*' : ' ';
@@ -93,12 +93,12 @@ async function list(parts: ModelsCommandParts, configuration: Configuration, { j
   return 0;
 }
 
-/** Settings by the options of `add`. */
+/** Options of `add`. */
 interface AddOptions extends InstallOptions {
   readonly json?: boolean;
 }
 
-/** The hub's address; undefined where HF_ENDPOINT is none. */
+/** The hub's address; undefined if HF_ENDPOINT is invalid. */
 function hubOf({ environment }: ModelsCommandParts): string | undefined {
   const hub = environment['HF_ENDPOINT'] ?? '';
   if (hub === '') return usualHub;
@@ -130,7 +130,7 @@ async function add(
   return 0;
 }
 
-/** A model's folder, wherever it is. */
+/** A model's folder, installed or shipped. */
 async function folderOf(parts: ModelsCommandParts, configuration: Configuration, id: string) {
   for (const parent of [installedModelsFolder(configuration), parts.shippedFolder]) {
     if ((await modelNames(parent)).includes(id)) return join(parent, id);
@@ -138,7 +138,7 @@ async function folderOf(parts: ModelsCommandParts, configuration: Configuration,
   return undefined;
 }
 
-/** Every model's folder that is used, by its name. */
+/** The folder of every usable model, by name. */
 async function allFolders(parts: ModelsCommandParts, configuration: Configuration): Promise<string[]> {
   const folders = new Map<string, string>();
   for (const parent of [installedModelsFolder(configuration), parts.shippedFolder]) {
@@ -147,7 +147,7 @@ async function allFolders(parts: ModelsCommandParts, configuration: Configuratio
   return [...folders.values()];
 }
 
-/** Reads a model's files and tries it out; what is wrong with it, if anything. */
+/** Reads a model's files and tries it; returns what is wrong with it, if anything. */
 async function wrongModel({ tryModel }: ModelsCommandParts, folder: string): Promise<string | undefined> {
   const read = await readModelFolder(folder);
   return 'wrong' in read ? read.wrong : tryModel(read.model);
@@ -181,7 +181,7 @@ async function remove(parts: ModelsCommandParts, configuration: Configuration, i
   return { wrong: ships ? `${id} ships with Fusegate and stays.` : `There is no installed model ${id}.` };
 }
 
-/** Runs a command that ranks a collection by a model, found by its id. */
+/** Runs a command that ranks a collection by a model, found by id. */
 async function rankBy<Options>(
   parts: ModelsCommandParts,
   configuration: Configuration,

@@ -1,4 +1,4 @@
-/** `fusegate normalize`: POST /v1/normalize's work on a file or standard input of any size. */
+/** `fusegate normalize`: POST /v1/normalize for a file or standard input of any size. */
 import { Option, type Command } from 'commander';
 import { normalizeDefaults, normalizeModes } from '../contract/normalize.js';
 import { reasonOf } from '../system/reason.js';
@@ -15,17 +15,19 @@ export interface NormalizeSettings {
 /** Dependencies of the command. */
 export interface NormalizeCommandParts {
   /**
-   * A file's bytes and how many they are, or those of standard input (undefined), of which that is not known.
-   * @throws Error with the reason where the file cannot be read
+   * A file's bytes and their number, or those of standard input (undefined), whose number is unknown.
+   * @throws Error with the reason if the file cannot be read
    */
   readonly open: (path: string | undefined) => Input;
-  /** Where progress is shown; undefined where nobody watches, or the text itself is shown. */
+  /** The stream that shows progress; undefined if there is no terminal, or the text itself goes there. */
   readonly progressTo: NodeJS.WriteStream | undefined;
   readonly write: (text: Uint8Array) => Promise<void>;
   readonly printError: (line: string) => void;
-  /** @throws where the file cannot be read */
+  /**
+   * @throws Error if the file cannot be read
+   */
   readonly readFile: (path: string) => string;
-  /** Makes the function that normalizes a piece by all cores. */
+  /** Makes the function that normalizes a piece on all cores. */
   readonly normalizer: (settings: NormalizeSettings) => (piece: Buffer) => Promise<NormalizedPiece>;
 }
 
@@ -69,7 +71,7 @@ function readGlosses(
   return { wrong: `${path} must hold a JSON object of strings.` };
 }
 
-/** The bytes as they come, with a bar that shows how far they are. */
+/** The input's bytes, with a progress bar. */
 async function* watched({ bytes, size }: Input, stream: NodeJS.WriteStream): AsyncGenerator<Uint8Array> {
   const display = progressOn(stream, 'kB');
   let read = 0;
@@ -81,7 +83,7 @@ async function* watched({ bytes, size }: Input, stream: NodeJS.WriteStream): Asy
   display.end();
 }
 
-/** Opens what is to be normalized; a sentence where that cannot be read. */
+/** Opens the input; a sentence if it cannot be read. */
 function openInput(path: string | undefined, { open, progressTo }: NormalizeCommandParts) {
   try {
     const input = open(path === '-' ? undefined : path);

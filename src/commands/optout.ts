@@ -1,4 +1,7 @@
-/** `fusegate optout link|check EMAIL`: what mail needs to be opted out of, and whether it was. */
+/**
+ * `fusegate optout link|check EMAIL`: makes the opt-out link and headers of a mail, and checks for an
+ * opt-out.
+ */
 import type { Command } from 'commander';
 import { timeText } from '../outreach/leads.js';
 import { optoutLink } from '../outreach/links.js';

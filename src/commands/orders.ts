@@ -1,4 +1,4 @@
-/** `fusegate orders …`: the operator's view of what was ordered and paid. */
+/** `fusegate orders …`: shows orders and payments to the operator. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
 import { heldOf, outputRow, rowOf } from '../store/order.js';
@@ -19,7 +19,7 @@ export interface OrdersParts extends CommandParts {
   readonly progressTo: NodeJS.WriteStream;
 }
 
-/** An option that every one of the commands has. */
+/** An option of every command. */
 interface Json {
   readonly json?: boolean;
 }
@@ -28,7 +28,7 @@ function time(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** An order as it is shown: all but what opens anything. */
+/** An order without its secrets, for display. */
 function shown(order: OrderRecord): Readonly<Record<string, string | number | boolean | null>> {
   const { network, cents, addressIndex, refunded } = rowOf(order);
   return {
@@ -59,12 +59,12 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
   };
 }
 
-/** The columns of the list, and their widths. */
+/** The columns of the list and their widths. */
 const columns = { id: 26, rail: 9, tier: 10, status: 9, sat: 9, created_at: 24, key: 9, email: 0 } as const;
 
 const heading = tableRow(columns, Object.fromEntries(Object.keys(columns).map((name) => [name, name])));
 
-/** Every status that an order of some rail can have. */
+/** Every status of orders on any rail. */
 const statuses: Readonly<Record<BtcStatus | LightningStatus | CardStatus, true>> = {
   pending: true,
   underpaid: true,
@@ -134,7 +134,7 @@ async function show(parts: OrdersParts, context: CommandContext, id: string, { j
   return 0;
 }
 
-/** Card payments that gave no key, and why. */
+/** Card payments that minted no key, and why. */
 async function mismatches(parts: OrdersParts, { store }: CommandContext, { json }: Json): Ended {
   let count = 0;
   for await (const { id, type, about, reason, atMs } of allCardEvents(store)) {
@@ -151,7 +151,7 @@ async function mismatches(parts: OrdersParts, { store }: CommandContext, { json 
   return 0;
 }
 
-/** The rails, which are loaded for commands that ask their nodes. */
+/** The rails; loaded only by commands that ask their nodes. */
 const loadRails = (): Promise<typeof import('../checkout/checkout.js')> => import('../checkout/checkout.js');
 
 async function reconcile(parts: OrdersParts, context: CommandContext): Ended {

@@ -1,4 +1,4 @@
-/** The command line: `fusegate serve`, `--version`, `--help`, and what else is added (commander). */
+/** The command line: `fusegate serve`, `--version`, `--help`, and added commands (commander). */
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { Called } from './changes.js';
 import { completionScript, shells, type Shell } from './completion.js';
@@ -8,40 +8,40 @@ import { manPage } from './manPage.js';
 /** Options of `serve`. */
 export interface ServeOptions {
   readonly port?: string;
-  /** True if a browser is opened once the server listens. */
+  /** True if a browser opens once the server listens. */
   readonly open: boolean;
-  /** True if a server that runs on the same data folder leaves its place to this one. */
+  /** True if a running server on the same data folder hands over to this one. */
   readonly takeOver: boolean;
 }
 
 /** Actions of the commands; each resolves to the exit code. */
 export interface Commands {
   readonly version: string;
-  /** Versions of what the program runs on, a line each. */
+  /** Versions of the runtime and libraries, a line each. */
   readonly versions: () => readonly string[];
   readonly write: (text: string) => Promise<void>;
-  /** Names the file of settings before a command runs; undefined: the usual one, where there is one. */
+  /** Names the file of settings before a command runs; undefined: the default one, if it exists. */
   readonly useSettingsFile: (path: string | undefined) => void;
-  /** Told of each command before it runs. */
+  /** Called before each command runs. */
   readonly onCalled: (called: Called) => void;
   readonly serve: (options: ServeOptions) => Promise<number>;
   /** Copies a store to another. */
   readonly storeCopy: (from: string, to: string) => Promise<number>;
-  /** Runs one worker of a server; only a parent starts it. */
+  /** Runs one worker of a server; only a parent calls this. */
   readonly work: () => void;
-  /** Runs the embedder of a server; only a parent starts it. */
+  /** Runs the embedder of a server; only a parent calls this. */
   readonly embed: () => void;
-  /** Each adds commands of its own. */
+  /** Functions that add further commands. */
   readonly add: readonly ((program: Command) => void)[];
 }
 
-/** The hidden command by which a parent starts its workers. */
+/** The hidden command with which a parent starts its workers. */
 export const workerCommand = 'worker';
 
-/** The hidden command by which a parent starts its embedder. */
+/** The hidden command with which a parent starts its embedder. */
 export const embedderCommand = 'embedder';
 
-/** Exit code of a command line that is wrong, as the shells' own programs have it. */
+/** Exit code of an invalid command line, as in shell builtins. */
 const usageError = 2;
 
 /** A command's path, as in `keys create`. */
@@ -50,7 +50,7 @@ function pathOf(command: Command): string {
   return parent?.parent === null || parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
 }
 
-/** Has every command's errors end with where its own help is. */
+/** Adds the place of its own help to every command's errors. */
 function pointToHelp(command: Command, path: string): void {
   command.showHelpAfterError(`See ${path} --help.`);
   for (const each of command.commands) pointToHelp(each, `${path} ${each.name()}`);
@@ -100,7 +100,7 @@ function addStore(program: Command, commands: Commands): void {
     });
 }
 
-/** The program about itself: versions, completion, manual. */
+/** Commands about the program itself: versions, completion, manual. */
 function addOwn(program: Command, commands: Commands): void {
   program
     .command('version')
@@ -120,7 +120,7 @@ function addOwn(program: Command, commands: Commands): void {
     .action(() => commands.write(manPage(program, commands.version)));
 }
 
-/** `help`, which takes a whole path of commands. */
+/** `help`, which accepts a whole path of commands. */
 function helpCommand(): Command {
   return new Command('help')
     .argument('[command...]', 'the command, as in: keys create')
@@ -129,7 +129,7 @@ function helpCommand(): Command {
     .helpGroup('This program:');
 }
 
-/** The program with all its commands; each sets the exit code of the process. */
+/** The program with all its commands; each sets the process' exit code. */
 export function buildProgram(commands: Commands): Command {
   const program: Command = new Command('fusegate')
     .description('Re-ranks search candidates over HTTP by fusing BM25 with dense similarity.')
@@ -147,7 +147,7 @@ export function buildProgram(commands: Commands): Command {
         '\nSettings are environment variables, or names in a file of settings: see docs/configuration.md.',
     )
     .showSuggestionAfterError()
-    // Commands that are made from here on throw, too.
+    // Commands made after this throw, too.
     .exitOverride();
   addServer(program, commands);
   for (const add of commands.add) add(program);
@@ -158,7 +158,7 @@ export function buildProgram(commands: Commands): Command {
   return program;
 }
 
-/** Runs the command that `args` (what follows `fusegate`) name and sets the exit code. */
+/** Runs the command that `args` (the words after `fusegate`) name and sets the exit code. */
 export async function runProgram(args: readonly string[], commands: Commands): Promise<void> {
   const program = buildProgram(commands);
   try {

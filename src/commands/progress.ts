@@ -9,14 +9,14 @@ export interface ProgressDisplay {
   readonly end: () => void;
 }
 
-/** The widest bar, and the narrowest that shows anything. */
+/** Widest bar, and the narrowest that is useful. */
 const widestBar = 40;
 const narrowestBar = 5;
 
-/** Columns below which the amounts are left out, so that the percentage and the time left stay. */
+/** Columns below which the amounts are omitted, to leave room for the percentage and the time left. */
 const roomForAmounts = 90;
 
-/** A bar that fits a terminal: its template, and how wide the bar itself is. */
+/** A bar that fits a terminal: its template, and the width of the bar itself. */
 export function barFor(columns: number): { readonly format: string; readonly barsize: number } {
   const isWide = columns >= roomForAmounts;
   const amounts = isWide ? ' | {value}/{total} {unit}' : '';
@@ -27,8 +27,8 @@ export function barFor(columns: number): { readonly format: string; readonly bar
 }
 
 /**
- * A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: the unit's name, where none
- * is given.
+ * A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: the default name of the
+ * unit.
  */
 export function progressOn(stream: NodeJS.WriteStream, counted = 'records'): ProgressDisplay {
   let bar: SingleBar | undefined;

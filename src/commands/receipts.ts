@@ -1,4 +1,4 @@
-/** `fusegate receipts import|export|verify`, `fusegate fragments hide|show`: the operator at the door. */
+/** `fusegate receipts import|export|verify`, `fusegate fragments hide|show`: manages the fragment door. */
 import type { Command } from 'commander';
 import { isLegacyId, readLegacy, type LegacyReceipt } from '../door/legacy.js';
 import { isReceiptId } from '../door/receiptId.js';
@@ -15,7 +15,7 @@ import { withStore, type CommandContext, type CommandParts, type Ended } from '.
 
 /** Dependencies of the commands besides the store. */
 export interface ReceiptsParts extends CommandParts {
-  /** The lines of a file, or of standard input for `-`. @throws where it cannot be read */
+  /** The lines of a file, or of standard input for `-`. @throws Error if it cannot be read */
   readonly readLines: (path: string) => AsyncIterable<string>;
   /** The body of an answer with status 200. @throws Error with the reason */
   readonly getPage: (url: string) => Promise<string>;
@@ -33,7 +33,7 @@ function counted(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun : `${noun}s`}`;
 }
 
-/** Most wrong lines that are reported. */
+/** Most invalid lines that are reported. */
 const mostTold = 20;
 
 interface Line {
@@ -41,7 +41,7 @@ interface Line {
   readonly line: string;
 }
 
-/** Reads a file of legacy receipts; all that is wrong with it where something is. */
+/** Reads a file of legacy receipts; returns all errors if there are any. */
 async function readAll(parts: ReceiptsParts, path: string): Promise<Line[] | { readonly wrong: string }> {
   const lines = new Map<string, string>();
   const wrong: string[] = [];
@@ -125,7 +125,7 @@ function report({ receipt, verification, withheld }: VerifiedAnswer): string {
   return `${printable(receipt)}: ${verified ? 'verified' : 'NOT VERIFIED'}\n${rows.join('')}${seal}${why}`;
 }
 
-/** The answers that a place holds: one JSON value, or one a line. */
+/** The answers in a file or at a URL: one JSON value, or one a line. */
 async function* answersOf(parts: ReceiptsParts, place: string): AsyncGenerator<string> {
   if (/^https?:\/\//.test(place)) {
     yield await parts.getPage(place);
@@ -134,7 +134,7 @@ async function* answersOf(parts: ReceiptsParts, place: string): AsyncGenerator<s
   let whole: string | undefined = '';
   for await (const line of parts.readLines(place)) {
     if (line.trim() === '') continue;
-    // A receipt may be written over several lines; one that is whole by itself begins a file of such.
+    // A receipt may span several lines; a first line that is complete by itself means one receipt a line.
     if (whole === undefined || (whole === '' && isJson(line))) {
       whole = undefined;
       yield line;
@@ -187,19 +187,19 @@ async function textOf(parts: ReceiptsParts, path: string): Promise<string> {
   return text;
 }
 
-/** The seal of a receipt that verifies, in a file or at a URL; a sentence part where it does not. */
+/** The seal of a valid receipt, in a file or at a URL; a sentence part if it is invalid. */
 async function sealOf(parts: ReceiptsParts, place: string): Promise<Buffer | { readonly wrong: string }> {
   const text = /^https?:\/\//.test(place) ? await parts.getPage(place) : await textOf(parts, place);
   const outcome = readAnswer(text);
   if ('wrong' in outcome) return outcome;
-  // Of a withheld fragment the envelope is there, and its seal is the leaf.
+  // A withheld fragment's answer still has the envelope, and its seal is the leaf.
   const { verified, envelope } = outcome.verification;
   if (envelope !== true || !(verified || outcome.withheld)) return { wrong: 'does not verify' };
   const seal = (JSON.parse(text) as { readonly stored_envelope_sha256?: unknown }).stored_envelope_sha256;
   return Buffer.from(typeof seal === 'string' ? seal : '', 'hex');
 }
 
-/** Verifies a receipt and the proof that it is in a log, both in files. */
+/** Verifies a receipt, and a proof that it is in a log, both from files. */
 async function verifyOffline(parts: ReceiptsParts, place: string, proof: string, trust: Trust): Ended {
   try {
     const seal = await sealOf(parts, place);
@@ -221,7 +221,7 @@ async function verifyOffline(parts: ReceiptsParts, place: string, proof: string,
   }
 }
 
-/** Reads whom to trust, and verifies offline. */
+/** Reads the trust options, and verifies offline. */
 function verifyWith(parts: ReceiptsParts, place: string, proof: string, options: VerifyOptions): Ended {
   const trust = readTrust(options);
   return 'wrong' in trust ? Promise.resolve(trust) : verifyOffline(parts, place, proof, trust);

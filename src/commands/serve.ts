@@ -9,32 +9,32 @@ import { createLog, type Log } from '../system/log.js';
 import type { Ports } from '../system/ports.js';
 import { exposures } from './exposure.js';
 
-/** The end of serving. */
+/** How serving ended. */
 export type ServeOutcome =
   | { readonly kind: 'stopped' }
-  /** Requests were left when the time to drain was over. */
+  /** Requests were still pending when the drain time was over. */
   | { readonly kind: 'killed' }
   /** It did not start; `reason` is a sentence that says what to do. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Settings that can be served with. */
+/** Settings to serve with. */
 export interface ServedSettings {
   readonly configuration: Configuration;
   readonly tiers: Tiers;
 }
 
-/** The routes to serve, and where to announce them. */
+/** The routes to serve, and the callbacks. */
 export interface ServeOrder extends ServedSettings {
   readonly log: Log;
-  /** Reads the settings again; every error of theirs, a sentence each, where there is one. */
+  /** Reads the settings again; returns every error, a sentence each, if there are any. */
   readonly reread: () => Promise<ServedSettings | { readonly errors: readonly string[] }>;
-  /** Called with the settings that were read again, once they hold. */
+  /** Called with settings that were read again, once they are in force. */
   readonly onRenewed: (configuration: Configuration) => void;
-  /** Called once, when requests are answered, with where. */
+  /** Called once, when requests are answered, with the ports. */
   readonly onListening: (ports: Ports) => void;
 }
 
-/** Reader of the tiers. */
+/** The settings that the tiers depend on. */
 export type TiersConfiguration = Pick<
   Configuration,
   'tiersFile' | 'anonymousRequestsPerMinute' | 'anonymousCharactersPerMonth' | 'access'
@@ -42,22 +42,22 @@ export type TiersConfiguration = Pick<
 
 /** Dependencies of the command. */
 export interface ServeParts {
-  /** Reads the file of tiers that the configuration names. */
+  /** Reads the configured file of tiers. */
   readonly readTiers: (configuration: TiersConfiguration) => TiersResult;
-  /** Further faults of the configuration, a sentence each. */
+  /** Further errors of the configuration, a sentence each. */
   readonly wrongSettings: (partial: Partial<Configuration>) => Promise<readonly string[]>;
   /** Serves until a signal stops it. */
   readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly machine: Machine;
-  /** True if this process may do everything on its machine. */
+  /** True if this process is root. */
   readonly isRoot: boolean;
   readonly version: string;
   /** Prints one line for the operator. */
   readonly print: (line: string) => void;
-  /** Called once it listens, with the address of the home page. */
+  /** Called once it listens, with the home page's address. */
   readonly onReady?: (origin: string) => void;
-  /** Prints one line about what is wrong. */
+  /** Prints one line about an error. */
   readonly printError: (line: string) => void;
 }
 
@@ -90,7 +90,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   return outcome.kind === 'stopped' ? 0 : 1;
 }
 
-/** Reads every setting and the tiers, with all of their errors at once. */
+/** Reads every setting and the tiers, and all of their errors at once. */
 async function readAll(
   parts: ServeParts,
   warn: (warning: string) => void,
@@ -109,7 +109,7 @@ async function readAll(
   return { configuration: read.configuration, tiers: readTiers.tiers };
 }
 
-/** The tiers, where it could be read which they are. */
+/** The tiers, if the settings that name them are valid. */
 function tiersOf({ readTiers }: ServeParts, partial: Partial<Configuration>): TiersResult | undefined {
   const { tiersFile, anonymousRequestsPerMinute = null, anonymousCharactersPerMonth = null } = partial;
   const { access = chooseAccess('metered', []) } = partial;
@@ -117,14 +117,14 @@ function tiersOf({ readTiers }: ServeParts, partial: Partial<Configuration>): Ti
   return readTiers({ tiersFile, anonymousRequestsPerMinute, anonymousCharactersPerMonth, access });
 }
 
-/** Lists what is wrong; gives the exit code. */
+/** Lists the errors; returns the exit code. */
 function refuse(parts: ServeParts, errors: readonly string[]): number {
   parts.printError('Fusegate cannot start with this configuration:');
   for (const error of errors) parts.printError(`  ${error}`);
   return 1;
 }
 
-/** A host that this machine can connect to, for one that names every address. */
+/** A host that this machine can connect to; replaces one that means every address. */
 function reachable(host: string): string {
   return { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
 }

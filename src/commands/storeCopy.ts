@@ -10,15 +10,15 @@ import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
 /** Dependencies of the command. */
 export interface StoreCopyParts extends StoreParts {
-  /** Locks the folder around a store's; the sentence that says why it cannot be had, if so. */
+  /** Locks the parent of a store's folder; returns a sentence if that fails. */
   readonly lockFolder: (folder: string) => string | undefined;
-  /** Where progress goes: a bar on a terminal, lines elsewhere. */
+  /** The stream for progress: a bar on a terminal, lines elsewhere. */
   readonly progressTo: NodeJS.WriteStream;
   readonly print: (line: string) => void;
   readonly printError: (line: string) => void;
 }
 
-/** A store as the command line names it: its URL, or `file:` and the path of a file that holds it. */
+/** A store from the command line: its URL, or `file:` and the path of a file that contains it. */
 function locate(name: 'FROM' | 'TO', text: string): Located {
   const path = /^file:(.+)$/s.exec(text)?.[1];
   try {
@@ -30,7 +30,7 @@ function locate(name: 'FROM' | 'TO', text: string): Located {
   }
 }
 
-/** Copies a store; resolves to the exit code: 0 when the copy is complete and verified. */
+/** Copies a store; resolves to the exit code: 0 if the copy is complete and verified. */
 export async function storeCopy(fromText: string, toText: string, parts: StoreCopyParts): Promise<number> {
   const outcome = await copyBetween(fromText, toText, parts);
   if (outcome.kind !== 'copied') {
@@ -60,7 +60,7 @@ async function copyBetween(fromText: string, toText: string, parts: StoreCopyPar
   return target;
 }
 
-/** A server that runs would change what is copied. */
+/** Locks both stores: a running server would change what is copied. */
 function lockBoth(
   locations: readonly StoreLocation[],
   lockFolder: (folder: string) => string | undefined,

@@ -1,11 +1,11 @@
-/** The terminal that a command runs in: its output, its questions, and whether anybody watches. */
+/** The terminal of a command: output, questions, and whether a person watches. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { CommandParts } from './withStore.js';
 
-/** Writes to standard output at the pace of its reader; one that has gone ends the program quietly. */
+/** Writes to standard output at the reader's pace; if the reader has gone, the program ends quietly. */
 export function writeOutput(text: string | Uint8Array): Promise<void> {
   const { stdout } = process;
   if (stdout.listenerCount('error') === 0) stdout.on('error', () => process.exit(0));
@@ -14,17 +14,17 @@ export function writeOutput(text: string | Uint8Array): Promise<void> {
   });
 }
 
-/** A file's bytes, unpacked where its name ends in `.gz`. */
+/** A file's bytes, decompressed if its name ends in `.gz`. */
 function bytesOf(path: string): AsyncIterable<Uint8Array> {
   const file = createReadStream(path);
-  // An error of either ends the other, and so the loop over its bytes.
+  // An error of either stream ends the other, and so the loop over its bytes.
   return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => undefined) : file;
 }
 
 /**
- * The lines of a file, or of standard input for `-`, as UTF-8 and without the line feeds that end them.
- * (Node's readline would also end lines at U+2028, which JSON leaves as it is.)
- * @throws where it cannot be read
+ * The lines of a file, or of standard input for `-`, as UTF-8 without line feeds. (Node's readline would also
+ * end lines at U+2028, which JSON does not escape.)
+ * @throws Error if it cannot be read
  */
 export async function* readLines(path: string): AsyncGenerator<string> {
   const input: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : bytesOf(path);
@@ -48,7 +48,7 @@ async function ask(question: string): Promise<boolean> {
   }
 }
 
-/** This process's terminal. Progress is shown where standard output goes elsewhere and a person watches. */
+/** This process's terminal. Progress is shown if standard output goes elsewhere and a person watches. */
 export function terminal(): Pick<CommandParts, 'write' | 'printError' | 'showProgress' | 'ask'> {
   const watched = process.stderr.isTTY && !process.stdout.isTTY;
   return {

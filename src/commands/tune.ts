@@ -1,4 +1,4 @@
-/** `fusegate tune`: the settings of requests that rank a judged collection best, and what they gain. */
+/** `fusegate tune`: finds the request settings that rank a judged collection best, and what they gain. */
 import { basename, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { stemmers } from '../contract/analyzer.js';
@@ -11,17 +11,17 @@ import { readCollection } from './collection.js';
 import { count, rankingOptions, withModel, type EvaluateParts, type RankingOptions } from './evaluate.js';
 import type { Ended } from './withStore.js';
 
-/** Settings by the options. */
+/** Options of the command. */
 export interface TuneOptions extends Omit<RankingOptions, 'analyzer'> {
   readonly qrels: string;
   readonly language?: string;
   readonly json?: boolean;
 }
 
-/** Fewest judged queries by which settings can be chosen. */
+/** Fewest judged queries from which settings can be chosen. */
 const leastQueries = 2 * folds;
 
-/** The members of a request that make it have a setting; what is usual is left out. */
+/** The members of a request for a setting; defaults are omitted. */
 function membersOf(setting: Setting): Partial<FuseRequest> {
   const named = Object.entries(setting) as [keyof Setting, unknown][];
   const changed = named.filter(([name, value]) => {
@@ -55,7 +55,7 @@ function render(name: string, about: string, tuned: Tuned): string {
   ].join('\n');
 }
 
-/** Tunes, prints, and gives the exit code, or the sentence that says what is wrong. */
+/** Tunes, prints, and returns the exit code, or a sentence about an error. */
 export async function tune(
   parts: EvaluateParts,
   model: InstalledModel,
@@ -110,7 +110,7 @@ export async function tune(
   return 0;
 }
 
-/** Adds the command to the program. `run`: finds the model by its id, and runs. */
+/** Adds the command to the program. `run`: finds the model by id, and runs. */
 export function addTune(
   program: Command,
   run: (model: string | undefined, folder: string, options: TuneOptions) => Promise<void>,

@@ -1,4 +1,6 @@
-/** `fusegate webhooks add|list|test|remove`: where a server tells of orders, keys and leads, as they come. */
+/**
+ * `fusegate webhooks add|list|test|remove`: manages where a server sends events of orders, keys and leads.
+ */
 import type { Command } from 'commander';
 import { eventTypes } from '../outreach/events.js';
 import { timeText } from '../outreach/leads.js';
@@ -21,7 +23,7 @@ import { withStore, type CommandContext, type CommandParts } from './withStore.j
 
 /** Dependencies of the commands besides the store. */
 export interface WebhooksCommandParts extends CommandParts {
-  /** A sender that reaches these private networks, too. */
+  /** A sender that may reach these private networks, too. */
   readonly senderTo: (networks: readonly string[]) => Send;
 }
 
@@ -35,7 +37,7 @@ interface AddOptions extends Json {
   readonly event?: readonly string[];
 }
 
-/** A webhook as it is shown. */
+/** A webhook for display. */
 function shown({ id, url, types, status, reason, createdAtMs }: Webhook): object {
   const events = types.length === 0 ? eventTypes : types;
   return { id, url, events, status, reason, created_at: timeText(createdAtMs) };
@@ -98,7 +100,7 @@ async function list(parts: WebhooksCommandParts, { store }: CommandContext, { js
   return 0;
 }
 
-/** Sends an event of a type that no server sends, and says what came back. */
+/** Sends an event of a type that servers never send, and reports the answer. */
 async function test(
   parts: WebhooksCommandParts,
   { store, secrets, configuration }: CommandContext,

@@ -1,4 +1,4 @@
-/** Commands on the store: they work beside a running server, and end with a code. */
+/** Commands on the store: they work beside a running server, and return an exit code. */
 import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
@@ -8,7 +8,7 @@ import type { MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
 import { changeOf, type Called, type Operator } from './changes.js';
 
-/** A store and the secrets that fit it. */
+/** A store and its secrets. */
 export interface OpenedStore {
   readonly store: Store;
   readonly secrets: MasterSecrets;
@@ -20,32 +20,32 @@ export interface CommandParts {
   readonly machine: Machine;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** The command that was called. */
+  /** The command as called. */
   readonly called: () => Called | undefined;
   readonly operator: Operator;
-  /** Opens the store that the server uses; it makes none. */
+  /** Opens the server's store; never creates one. */
   readonly openStore: (configuration: Configuration) => Promise<OpenedStore | { readonly refused: string }>;
   /** Writes text to standard output; resolves when there is room for more. */
   readonly write: (text: string) => Promise<void>;
-  /** Prints one line about what is wrong or under way. */
+  /** Prints one line about an error or about progress. */
   readonly printError: (line: string) => void;
-  /** Shows how far a command is; undefined where nobody watches. */
+  /** Shows a command's progress; undefined if no person watches. */
   readonly showProgress: ((text: string) => void) | undefined;
-  /** Asks a yes-or-no question; undefined where nobody can answer. */
+  /** Asks a yes-or-no question; undefined if no person can answer. */
   readonly ask: ((question: string) => Promise<boolean>) | undefined;
 }
 
-/** An opened store and the configuration that named it. */
+/** An opened store and its configuration. */
 export type CommandContext = OpenedStore & {
   readonly configuration: Configuration;
-  /** Names the object that the command changes, where its command line does not. */
+  /** Gives the id of the object that the command changes, if the command line does not. */
   readonly named: (object: string) => void;
 };
 
-/** The exit code of a command, or the sentence that says what went wrong. */
+/** The exit code of a command, or a sentence about its error. */
 export type Ended = Promise<number | { readonly wrong: string }>;
 
-/** Reads the configuration and runs a command with it; prints what goes wrong. Resolves to the exit code. */
+/** Reads the configuration and runs a command with it; prints errors. Resolves to the exit code. */
 export async function withConfiguration(
   { environment, machine, printError }: Pick<CommandParts, 'environment' | 'machine' | 'printError'>,
   command: (configuration: Configuration) => Ended,
@@ -75,12 +75,12 @@ export function withStore(parts: CommandParts, command: (context: CommandContext
   });
 }
 
-/** True if the command that was called leaves no entry in the history. */
+/** True if the called command leaves no entry in the history. */
 export function changesNothing({ called }: Pick<CommandParts, 'called'>): boolean {
   return changeOf(called()) === undefined;
 }
 
-/** Runs a command that needs no store, with an entry in the history of the store, where there is one. */
+/** Runs a command that needs no store, with an entry in the store's history, if there is a store. */
 export async function inHistory(
   parts: Pick<CommandParts, 'called' | 'operator' | 'openStore'> & { readonly clock: Pick<Clock, 'wallMs'> },
   configuration: Configuration,
@@ -118,7 +118,7 @@ async function recorded(
   return ended;
 }
 
-/** The sentence for a store that does not answer. */
+/** The error for a store that does not answer. */
 function storeFailed({ message }: StoreUnavailable): { readonly wrong: string } {
   return { wrong: `The store does not answer (${message}).` };
 }
