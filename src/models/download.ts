@@ -1,6 +1,6 @@
 /**
- * Downloads of large files (RFC 9110, ranges): what was received stays when the connection is cut, and the
- * next attempt, or the next run, goes on from there.
+ * Downloads of large files (RFC 9110, ranges). If the connection is cut, the received part stays, and the
+ * next attempt or the next run continues from there.
  */
 import { createHash } from 'node:crypto';
 import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { fileSha256 } from './modelFolder.js';
 export interface DownloadParts {
   readonly fetch: typeof fetch;
   readonly clock: Pick<Clock, 'after' | 'sleep'>;
-  /** Called with the bytes that are there and how many there will be (0: not known). */
+  /** Called with the bytes received so far and the total (0: unknown). */
   readonly onProgress: (bytes: number, total: number) => void;
 }
 
@@ -20,28 +20,30 @@ export type Downloaded =
   | { readonly kind: 'done'; readonly commit: string | undefined }
   /** There is no such file. */
   | { readonly kind: 'absent' }
-  /** `reason` is a sentence; what was received is kept unless it is wrong. */
+  /** `reason` is a sentence. The received part stays unless it is wrong. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Outcome of an attempt besides: the connection was cut, or the server was busy. */
+/** Outcome of an attempt: also that the connection was cut, or the server was busy. */
 type Attempted = Downloaded | { readonly kind: 'again'; readonly reason: string };
 
 const ATTEMPTS = 5;
 const firstPauseMs = 500;
 
-/** Time that a server may send nothing (ms). */
+/** Longest silence of a server (ms). */
 const silenceMs = 30_000;
 
 const MOST_REDIRECTS = 5;
 
-/** A hub's words about a file before it redirects: its SHA-256 where it is a large one, and its commit. */
+/** Facts about a file from a hub's answer before its redirect: the SHA-256 if it is large, and the commit. */
 interface Told {
   readonly response: Response;
   readonly linkedEtag: string | null;
   readonly commit: string | null;
 }
 
-/** Gets a URL and follows its redirects one by one: what the first answer says is lost otherwise. */
+/**
+ * Fetches a URL and follows its redirects one by one; otherwise the first answer's header fields are lost.
+ */
 async function follow(
   url: string,
   headers: Record<string, string>,
@@ -68,7 +70,7 @@ function reason(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Received part of a file: its length, and the ETag by which the server still knows it. */
+/** The received part of a file: its length, and the ETag that it belongs to. */
 async function received(part: string): Promise<{ readonly bytes: number; readonly etag: string }> {
   try {
     return { bytes: (await stat(part)).size, etag: await readFile(`${part}.etag`, 'utf8') };
@@ -82,7 +84,7 @@ async function discard(part: string): Promise<void> {
   await rm(`${part}.etag`, { force: true });
 }
 
-/** Where a 206 answer begins and how long the whole is; undefined where it does not say. */
+/** Start and total length in a 206 answer; undefined if absent. */
 function rangeOf(response: Response): { readonly start: number; readonly total: number } | undefined {
   const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '') ?? [];
   return start === undefined || total === undefined
@@ -90,7 +92,7 @@ function rangeOf(response: Response): { readonly start: number; readonly total: 
     : { start: Number(start), total: Number(total) };
 }
 
-/** Appends what an answer carries; resolves to the length of the file. */
+/** Appends an answer's body; resolves to the length of the file. */
 async function write(
   response: Response,
   part: string,
@@ -115,7 +117,7 @@ async function write(
   return bytes;
 }
 
-/** True if a status may be another one soon. */
+/** True for a status that may be temporary. */
 function passes(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
@@ -132,7 +134,7 @@ async function attempt(url: string, path: string, parts: DownloadParts): Promise
     timer = parts.clock.after(silenceMs, () => silence.abort(new Error('the server fell silent')));
   };
   try {
-    // Another coding would have lengths and ranges of its own.
+    // A content coding would have lengths and ranges of its own.
     const headers = { 'accept-encoding': 'identity', ...range };
     const told = await follow(url, headers, silence.signal, parts);
     return await take(told, url, path, have.bytes, parts, heard);
@@ -143,7 +145,7 @@ async function attempt(url: string, path: string, parts: DownloadParts): Promise
   }
 }
 
-/** Takes an answer to its end. */
+/** Reads an answer to its end. */
 async function take(
   { response, linkedEtag, commit }: Told,
   url: string,
@@ -167,7 +169,7 @@ async function take(
     return { kind: passes(status) ? 'again' : 'failed', reason: failed };
   }
   const etag = headers.get('etag') ?? '';
-  // A weak ETag does not say that the bytes are the same.
+  // A weak ETag does not guarantee identical bytes.
   if (status === 200) await writeFile(`${part}.etag`, etag.startsWith('W/') ? '' : etag);
   const total = range?.total ?? Number(headers.get('content-length') ?? 0);
   const bytes = await write(response, part, range?.start ?? 0, total, parts, heard);
@@ -188,8 +190,8 @@ async function take(
 }
 
 /**
- * Fault of a file by its hub's ETag, if any: the SHA-256 of a large file (Git LFS), the SHA-1
- * of a Git blob of any other.
+ * A sentence if a file does not match its hub's ETag: the SHA-256 of a large file (Git LFS), the SHA-1 of a
+ * Git blob for others.
  */
 async function wrongDigest(path: string, etag: string | null): Promise<string | undefined> {
   const named = /^"?([0-9a-f]+)"?$/.exec(etag ?? '')?.[1] ?? '';
@@ -203,8 +205,8 @@ async function wrongDigest(path: string, etag: string | null): Promise<string | 
 }
 
 /**
- * Downloads a URL to a path, in several attempts where it must be. Until it is whole it lies beside that
- * path, under a name that ends with `.part`.
+ * Downloads a URL to a path, in several attempts if needed. Until it is complete it has that path plus
+ * `.part`.
  */
 export async function download(url: string, path: string, parts: DownloadParts): Promise<Downloaded> {
   for (let count = 1; ; count += 1) {

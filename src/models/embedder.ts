@@ -1,18 +1,18 @@
 /**
- * Texts to vectors, as the rest of Fusegate sees it: the installed models, and one call. The
- * same text gets the same vector in any company.
+ * Texts to vectors, for the rest of Fusegate: the installed models, and one call. A text's vector does not
+ * depend on the other texts of its call.
  */
 
-/** Pooling: the rule that makes the vectors of a text's tokens one. */
+/** Pooling: the rule that combines the vectors of a text's tokens. */
 export const poolings = ['mean', 'cls'] as const;
 
 /** A kind of model. */
 interface ModelKind {
-  /** Files that every model of the kind has. */
+  /** Files required for every model of the kind. */
   readonly files: readonly string[];
   /**
-   * True if the native module makes its vectors within a request, from the whole text; else the embedder
-   * process does, whose runtime `compose/models.ts` loads.
+   * True if the native module computes vectors within a request, from the whole text; else the embedder
+   * process does, and `compose/models.ts` loads its runtime.
    */
   readonly immediate: boolean;
 }
@@ -20,53 +20,53 @@ interface ModelKind {
 /** The kinds of models. */
 export const modelKinds = {
   onnx: { files: ['model.onnx', 'tokenizer.json'], immediate: false },
-  /** A table of the vectors of words. */
+  /** A table of word vectors. */
   static: { files: [], immediate: true },
 } as const satisfies Readonly<Record<string, ModelKind>>;
 
-/** True if a model's vectors are made within a request, without the embedder process. */
+/** True if a model's vectors are computed within a request, without the embedder process. */
 export function isImmediate({ kind }: Pick<InstalledModel, 'kind'>): boolean {
   return modelKinds[kind].immediate;
 }
 
-/** A model whose files were found whole. */
+/** A model with complete files. */
 export interface InstalledModel {
-  /** Its name in requests and that of its folder. */
+  /** Its name in requests, which is also its folder's name. */
   readonly id: string;
   readonly kind: keyof typeof modelKinds;
   /**
-   * SHA-256 (hex) of its `fusegate.json`, which has the SHA-256 of every other file: two models that could
-   * give a text different vectors have different digests.
+   * SHA-256 (hex) of its `fusegate.json`, which contains the SHA-256 of every other file: two models that
+   * could give a text different vectors have different digests.
    */
   readonly digest: string;
-  /** Numbers of a vector. */
+  /** Length of a vector: its number of components. */
   readonly dimension: number;
   readonly pooling: (typeof poolings)[number];
-  /** Tokens that it reads of a text, special ones included. */
+  /** Most tokens that it reads of a text, including special ones. */
   readonly maxTokens: number;
-  /** Prefix of a query; the caller adds it. */
+  /** Prefix for a query; the caller adds it. */
   readonly queryPrefix: string;
-  /** Prefix of a document; the caller adds it. */
+  /** Prefix for a document; the caller adds it. */
   readonly documentPrefix: string;
-  /** SPDX identifier, or what its makers say. */
+  /** SPDX identifier, or the makers' own words. */
   readonly license: string;
-  /** Where its files came from. */
+  /** Origin of its files. */
   readonly provenance: string;
-  /** The hub's name for it, `owner/name`; null where it did not come from a hub. */
+  /** The hub's name for it, `owner/name`; null if it did not come from a hub. */
   readonly hubName: string | null;
   /** Absolute path of its folder. */
   readonly folder: string;
-  /** Length of its files in all. */
+  /** Total size of its files. */
   readonly bytes: number;
 }
 
 /** Vectors of some of a call's texts. */
 export interface SomeVectors {
-  /** The texts, by their places in the call, ascending. */
+  /** Indexes of the texts in the call, ascending. */
   readonly places: readonly number[];
-  /** One after the other, `dimension` numbers for each place; of the lengths of {@link Embedded}. */
+  /** Concatenated, `dimension` numbers for each index; lengths as in {@link Embedded}. */
   readonly vectors: Float32Array;
-  /** For each place whether the text was longer than the model reads. */
+  /** For each index true if the text was longer than the model reads. */
   readonly truncated: readonly boolean[];
 }
 
@@ -75,37 +75,37 @@ export type Embedded =
   | {
       readonly kind: 'vectors';
       /**
-       * One after the other, `dimension` numbers for each text. A vector's length is 1, 1/2 where the model
-       * does not know most of the text's tokens, and 0 where it knows none.
+       * Concatenated, `dimension` numbers for each text. A vector's length is 1; it is 1/2 if the model does
+       * not know most of the text's tokens, and 0 if it knows none.
        */
       readonly vectors: Float32Array;
-      /** True if a text was longer than the model reads. */
+      /** For each text true if it was longer than the model reads. */
       readonly truncated: readonly boolean[];
     }
-  /** Too many texts wait, or more than can be done by the deadline; nothing was begun. */
+  /** The queue is full, or the call cannot meet its deadline; nothing was started. */
   | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
-  /** The deadline passed before the last text's turn; `some`: what was done until then. */
+  /** The deadline passed before the last text was done; `some`: the texts done by then. */
   | { readonly kind: 'too_late'; readonly some: SomeVectors }
-  /** The model cannot be run, or the embedder ended meanwhile; the log says why. */
+  /** The model cannot be run, or the embedder ended meanwhile; the log has the reason. */
   | { readonly kind: 'failed' }
-  /** The caller's signal came first; `some`: what was done until then. */
+  /** The caller aborted first; `some`: the texts done by then. */
   | { readonly kind: 'cancelled'; readonly some: SomeVectors };
 
-/** A unit vector of another length. Powers of two leave the digits of its numbers as they are. */
+/** A unit vector scaled to another length. Powers of two do not change its numbers' digits. */
 export function scaled({ vector, length }: { vector: Float32Array; length: number }): Float32Array {
   return length === 1 ? vector : vector.map((number) => number * length);
 }
 
-/** No vectors at all. */
+/** No vectors. */
 export const noVectors: SomeVectors = { places: [], vectors: new Float32Array(), truncated: [] };
 
-/** Makes vectors of texts. */
+/** Computes vectors of texts. */
 export interface Embedder {
-  /** The installed models; the ones that ship are among them. */
+  /** The installed models, including the shipped ones. */
   readonly models: readonly InstalledModel[];
   /**
-   * Vectors of texts (UTF-8), in their order, by one of {@link models} that is not immediate. Texts are read
-   * when it is called: their memory may be used again at once. Never rejects.
+   * Vectors of texts (UTF-8), in order, by one of {@link models} that is not immediate. The texts are read
+   * during the call: their memory may be reused at once. Never rejects.
    */
   readonly embed: (
     model: InstalledModel,

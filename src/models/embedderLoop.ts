@@ -1,28 +1,28 @@
 /**
- * Loop of the embedder process: one text after the other, each by itself. Models are loaded when their
- * first text comes, and stay.
+ * Loop of the embedder process: one text after the other, each by itself. Models are loaded with their first
+ * text, and stay loaded.
  */
 import { reasonOf } from '../system/reason.js';
 import { scaled, type InstalledModel } from './embedder.js';
 import type { FromEmbedder, ToEmbedder } from './messages.js';
 import type { SessionResult } from './session.js';
 
-/** Parts of it. */
+/** Dependencies of it. */
 export interface EmbedderLoopParts {
-  /** Loads a model that computes on `threads` threads. */
+  /** Loads a model that runs on `threads` threads. */
   readonly openSession: (model: InstalledModel, threads: number) => Promise<SessionResult>;
   readonly tell: (message: FromEmbedder) => void;
-  /** Milliseconds of a clock that only grows. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonicMs: () => number;
 }
 
-/** Makes the function that takes the parent's messages, which are worked at in their order. */
+/** Makes the function that takes the parent's messages; they are handled in order. */
 export function embedderLoop(parts: EmbedderLoopParts): (order: ToEmbedder) => void {
   const sessions = new Map<string, Promise<SessionResult>>();
   let threads = 1;
   let last: Promise<void> = Promise.resolve();
 
-  /** A model that was refused stays so: its files do not change while this process lives. */
+  /** A model's session. A refusal is final: the files do not change while this process lives. */
   function sessionOf(model: InstalledModel): Promise<SessionResult> {
     const known = sessions.get(model.digest);
     if (known !== undefined) return known;

@@ -4,7 +4,7 @@
  */
 import type { InstalledModel } from './embedder.js';
 
-/** The files that say it, by their paths in the folder. */
+/** The files with these facts, by path in the folder. */
 export const factFiles = [
   'config.json',
   '1_Pooling/config.json',
@@ -13,7 +13,7 @@ export const factFiles = [
   'config_sentence_transformers.json',
 ] as const;
 
-/** The texts of those that are there. */
+/** The texts of the files that exist. */
 export type FactTexts = Partial<Record<(typeof factFiles)[number], string>>;
 
 /** Facts that running a model needs. */
@@ -25,7 +25,7 @@ export interface ModelFacts {
   readonly document_prefix: string;
 }
 
-/** Words of the operator in its place. */
+/** The operator's replacements for them. */
 export interface GivenFacts {
   readonly pooling?: InstalledModel['pooling'] | undefined;
   readonly maxTokens?: number | undefined;
@@ -52,7 +52,7 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The pooling that `1_Pooling/config.json` switches on; undefined: another one, several, or no file. */
+/** The pooling in `1_Pooling/config.json`; undefined: unsupported, several, or no file. */
 function poolingOf(members: Members): InstalledModel['pooling'] | undefined {
   const on = Object.keys(members).filter((name) => /^pooling_mode_/.test(name) && members[name] === true);
   const mode = on.length === 1 ? on[0] : text(members['pooling_mode']);
@@ -60,10 +60,10 @@ function poolingOf(members: Members): InstalledModel['pooling'] | undefined {
   return mode === 'pooling_mode_cls_token' || mode === 'cls' ? 'cls' : undefined;
 }
 
-/** Position tables of these begin with two entries that no token gets. */
+/** Architectures whose position tables begin with two unused entries. */
 const offsetPositions = ['roberta', 'xlm-roberta', 'camembert', 'mpnet'];
 
-/** Tokens that the model reads: as sentence-transformers cuts, never more than it has positions. */
+/** Most tokens that the model reads: as sentence-transformers cuts, but no more than it has positions. */
 function lengthOf(config: Members, sentence: Members): number | undefined {
   const positions = whole(config['max_position_embeddings']);
   const offset = offsetPositions.includes(text(config['model_type']) ?? '') ? 2 : 0;
@@ -73,7 +73,7 @@ function lengthOf(config: Members, sentence: Members): number | undefined {
   return most === undefined ? read : Math.min(read, most);
 }
 
-/** Steps after the pooling that change nothing here: vectors are scaled to length 1 anyway. */
+/** Steps after the pooling without effect here: vectors are scaled to length 1 anyway. */
 const knownModules = /\.(Transformer|Pooling|Normalize)$/;
 
 /** Types of steps in `modules.json` that cannot be run. */
@@ -83,7 +83,7 @@ function unknownModules(listed: unknown): string[] {
   return types.filter((type) => !knownModules.test(type));
 }
 
-/** Models whose makers advise a text before queries, which none of their files says. */
+/** Models whose makers recommend a query prefix that none of their files contains. */
 const advisedQueryPrefixes: readonly (readonly [RegExp, string])[] = [
   [/^bge-(small|base|large)-en(-v1\.5)?$/, 'Represent this sentence for searching relevant passages: '],
 ];
@@ -96,7 +96,7 @@ function prefixes(prompts: Members, id: string, given: GivenFacts) {
   };
 }
 
-/** Reads the facts of a model called `id`, or says in sentences what is missing. */
+/** Reads the facts of a model called `id`, or returns sentences about what is missing. */
 export function readFacts(
   texts: FactTexts,
   id: string,

@@ -1,6 +1,7 @@
 /**
- * Installs models: files are fetched into a hidden folder beside, checked and tried out, and the whole takes
- * its name in one step. A model is there or it is not; what was received before a cut stays for the next run.
+ * Installs models: files are fetched into a hidden folder next to the others, checked and tried out. Then the
+ * folder gets its name in one step, so a model is either installed or absent. Parts received before a cut
+ * stay for the next run.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -13,42 +14,42 @@ import { fileSha256, isModelId, manifestName, parseManifest, readModelFolder } f
 import type { ModelFile, ModelManifest } from './modelFolder.js';
 import { sourceOf, type ModelSource } from './source.js';
 
-/** Shows how far a pass is, in a unit. */
+/** Shows the progress of a pass, in a unit. */
 export type ShowPass = (pass: string, count: number, about: number, unit: string) => void;
 
-/** Settings of the operator for a model. */
+/** The operator's options for a model. */
 export interface InstallOptions extends GivenFacts {
   readonly id?: string | undefined;
   readonly license?: string | undefined;
-  /** SHA-256 (hex) that the ONNX file must have. */
+  /** Required SHA-256 (hex) of the ONNX file. */
   readonly sha256?: string | undefined;
   readonly revision?: string | undefined;
 }
 
 /** Dependencies of installing. */
 export interface InstallParts {
-  /** The folder of installed models; made when it is not there. */
+  /** The folder of installed models; created if missing. */
   readonly folder: string;
-  /** Ids of the models that ship. */
+  /** Ids of the shipped models. */
   readonly shipped: readonly string[];
   readonly hub: string;
   readonly fetch: typeof fetch;
   readonly clock: Pick<Clock, 'after' | 'sleep'>;
-  /** Takes a lock until this process ends; the holder's text where it is held. */
+  /** Takes a lock until this process ends; the holder's text if it is held. */
   readonly lockFile: (path: string, text: string) => string | null;
-  /** Loads a model and tries it out; the sentence that says what is wrong with it. */
+  /** Loads a model and tries it; a sentence if that fails. */
   readonly tryModel: (model: InstalledModel) => Promise<string | undefined>;
   readonly showPass: ShowPass;
 }
 
 interface Wrong {
-  /** Sentences. */
+  /** One or more sentences. */
   readonly wrong: string;
-  /** The next run uses the part received so far. */
+  /** True if the next run continues from the part received so far. */
   readonly resumable?: boolean;
 }
 
-/** Names that a model's ONNX file has in a source, the first that is there. */
+/** Paths of a model's ONNX file in a source; the first that exists is used. */
 const onnxPaths = ['onnx/model.onnx', 'model.onnx'];
 
 const MEGABYTE = 1e6;
@@ -57,17 +58,17 @@ function megabytes(showPass: ShowPass, pass: string): DownloadParts['onProgress'
   return (bytes, total) => showPass(pass, Math.round(bytes / MEGABYTE), Math.round(total / MEGABYTE), 'MB');
 }
 
-/** A model that is being added. */
+/** A model that is being installed. */
 interface Arrival {
   readonly source: ModelSource;
-  /** Where parts of files wait. */
+  /** Folder of unfinished downloads. */
   readonly waiting: string;
-  /** The model's folder to be. */
+  /** The model's future folder. */
   readonly made: string;
   readonly showPass: ShowPass;
 }
 
-/** Fetches a file to the model's folder; false where the source has none. */
+/** Fetches a file to the model's folder; false if the source has none. */
 async function fetchFile({ source, waiting, made, showPass }: Arrival, file: string, name: string) {
   const target = join(made, name);
   if ((await stat(target).catch(() => undefined)) !== undefined) return true;
@@ -78,7 +79,7 @@ async function fetchFile({ source, waiting, made, showPass }: Arrival, file: str
   return outcome.kind === 'done';
 }
 
-/** A small file's text; undefined where the source has none. */
+/** A small file's text; undefined if the source has none. */
 async function fetchText(
   arrival: Arrival,
   file: string,
@@ -89,7 +90,7 @@ async function fetchText(
   return { text: outcome.kind === 'done' ? await readFile(path, 'utf8') : undefined };
 }
 
-/** Keeps what an earlier run fetched only where it is of the same files. */
+/** Discards an earlier run's files unless they are from the same source files. */
 async function keepOnlySame({ source, waiting, made }: Arrival): Promise<void> {
   const path = join(waiting, 'source');
   const earlier = await readFile(path, 'utf8').catch(() => '');
@@ -101,7 +102,7 @@ async function keepOnlySame({ source, waiting, made }: Arrival): Promise<void> {
   await writeFile(path, source.provenance());
 }
 
-/** Fetches the files of a source that says itself what they are. */
+/** Fetches the files of a source with a manifest. */
 async function fetchManifest(arrival: Arrival, text: string, id: string): Promise<ModelManifest | Wrong> {
   const read = parseManifest(text);
   if ('wrong' in read) return { wrong: `The ${manifestName} of ${arrival.source.name} ${read.wrong}.` };
@@ -120,7 +121,7 @@ async function fetchModel(arrival: Arrival): Promise<Wrong | undefined> {
     const fetched = await fetchFile(arrival, file, 'model.onnx');
     if (typeof fetched === 'object') return fetched;
     if (!fetched) continue;
-    // Weights beyond what one protobuf message holds lie in a file of their own.
+    // Weights beyond the size of one protobuf message are in a separate file.
     const data = await fetchFile(arrival, `${file}_data`, 'model.onnx_data');
     if (typeof data === 'object') return data;
     const tokenizer = await fetchFile(arrival, 'tokenizer.json', 'tokenizer.json');
@@ -144,7 +145,7 @@ async function digests(folder: string, showPass: ShowPass): Promise<Record<strin
   return files;
 }
 
-/** Fetches the files of a model in the layout of sentence-transformers and says what they are. */
+/** Fetches a model in the layout of sentence-transformers, and makes its manifest. */
 async function fetchPlain(
   arrival: Arrival,
   id: string,
@@ -171,7 +172,7 @@ async function fetchPlain(
   };
 }
 
-/** Options that say what a manifest says itself. */
+/** Options for facts that a manifest already has. */
 const factOptions = {
   pooling: '--pooling',
   maxTokens: '--max-tokens',
@@ -180,7 +181,7 @@ const factOptions = {
   license: '--license',
 } as const satisfies Partial<Record<keyof InstallOptions, string>>;
 
-/** Why options cannot be taken for a source that has a manifest, if any was given. */
+/** Why the given options contradict a source with a manifest, if so. */
 function contradicted({ name }: ModelSource, options: InstallOptions): Wrong | undefined {
   const facts = Object.keys(factOptions) as (keyof typeof factOptions)[];
   const given = facts.filter((fact) => options[fact] !== undefined).map((fact) => factOptions[fact]);
@@ -191,7 +192,7 @@ function contradicted({ name }: ModelSource, options: InstallOptions): Wrong | u
   return { wrong, resumable: true };
 }
 
-/** Makes the model's folder, checks it and tries the model out. */
+/** Makes the model's folder, checks it and tries the model. */
 async function make(
   arrival: Arrival,
   id: string,
@@ -222,7 +223,7 @@ async function make(
   return { model: read.model, files: Object.keys(manifest.files) };
 }
 
-/** Makes every byte durable and gives the folder its name, which makes the model installed. */
+/** Makes every byte durable and gives the folder its final name, which installs the model. */
 async function settle(made: string, final: string, folder: string, files: readonly string[]): Promise<void> {
   for (const name of [...files, manifestName]) syncPath(join(made, name));
   syncPath(made);
@@ -230,14 +231,14 @@ async function settle(made: string, final: string, folder: string, files: readon
   syncPath(folder);
 }
 
-/** True if a whole file of the model is there, or a part of one. */
+/** True if a file of the model, or a part of one, is there. */
 async function anyReceived({ waiting, made }: Arrival): Promise<boolean> {
   const own = ['lock', 'source', 'facts', basename(made)];
   const parts = (await readdir(waiting)).filter((name) => !own.includes(name));
   return parts.length > 0 || (await readdir(made)).length > 0;
 }
 
-/** The obstacle to installing a model under an id, if there is one. */
+/** Why a model cannot be installed under an id, if so. */
 async function taken(id: string, { folder, shipped }: InstallParts): Promise<string | undefined> {
   if (!isModelId(id)) return `${id} cannot be a model’s id. Name another: --id.`;
   if (shipped.includes(id)) return `${id} ships with Fusegate.`;
@@ -247,7 +248,9 @@ async function taken(id: string, { folder, shipped }: InstallParts): Promise<str
     : `${id} is installed already. Remove it first, or name another --id.`;
 }
 
-/** Installs the model that a text names, or says in sentences why not; then nothing was installed. */
+/**
+ * Installs the model that a text names; or returns sentences about why not, and then nothing was installed.
+ */
 export async function installModel(
   from: string,
   options: InstallOptions,
@@ -273,13 +276,13 @@ export async function installModel(
   return 'wrong' in outcome ? { wrong: outcome.wrong } : { model: { ...outcome.model, folder: final } };
 }
 
-/** Removes an installed model, or what is left of it; false where there is none. */
+/** Removes an installed model, or its remains; false if there is none. */
 export async function removeModel(folder: string, id: string): Promise<boolean> {
   await rm(join(folder, `.adding-${id}`), { recursive: true, force: true });
   const gone = join(folder, `.removing-${id}`);
   await rm(gone, { recursive: true, force: true });
   try {
-    // In one step: half a model is never seen under its name.
+    // In one step: half a model never has a model's name.
     await rename(join(folder, id), gone);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;

@@ -1,11 +1,11 @@
-/** An embedder that runs its models in this process: for commands, which have nothing else to do. */
+/** An embedder that runs models in this process: for commands, which have nothing else to do meanwhile. */
 import { scaled, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbeddingSession, SessionResult } from './session.js';
 
-/** Loads a model that computes on `threads` threads. */
+/** Loads a model that runs on `threads` threads. */
 export type OpenSession = (model: InstalledModel, threads: number) => Promise<SessionResult>;
 
-/** Makes it; a model is loaded with its first text. `onWrong`: gets the reason why a model cannot be run. */
+/** Makes it; a model is loaded with its first text. `onWrong`: gets the reason if a model cannot be run. */
 export function localEmbedder(
   models: readonly InstalledModel[],
   openSession: OpenSession,

@@ -1,6 +1,6 @@
 /**
- * Messages between processes about texts and vectors: workers ask their parent, which keeps the queue,
- * and the parent gives the embedder process one text after the other.
+ * Messages between processes about texts and vectors: workers ask their parent, which holds the queue, and
+ * the parent sends the embedder process one text at a time.
  */
 import type { Metric } from '../system/metrics.js';
 import type { Embedded, InstalledModel } from './embedder.js';
@@ -9,13 +9,13 @@ import type { Embedded, InstalledModel } from './embedder.js';
 export type EmbedQuestion =
   | {
       readonly kind: 'embed';
-      /** Told apart by the worker's own numbers. */
+      /** Id of the request, assigned by the worker. */
       readonly request: number;
       /** Id of an installed model. */
       readonly model: string;
       readonly texts: readonly Uint8Array[];
     }
-  /** Nobody waits for the request's texts any more; its answer tells what was done of them. */
+  /** No caller awaits the request's texts any more; its answer has those done so far. */
   | { readonly kind: 'cancelEmbed'; readonly request: number };
 
 /** From the parent to a worker. */
@@ -48,6 +48,6 @@ export type FromEmbedder =
     }
   /** The model cannot be run; `reason`: sentences for the log. */
   | { readonly kind: 'failed'; readonly job: number; readonly reason: string }
-  /** True if a model that was to be loaded can be run; `reason`: why not. */
+  /** Outcome of loading a model; `reason`: why it cannot be run, if so. */
   | { readonly kind: 'loaded'; readonly model: string; readonly reason: string | undefined }
   | { readonly kind: 'vitals'; readonly metrics: readonly Metric[] };

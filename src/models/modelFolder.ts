@@ -1,6 +1,6 @@
 /**
- * A model's folder: `fusegate.json` says what the model is and has the size and SHA-256 of every file. A
- * folder that is not whole gets an error that says what is wrong and what to do.
+ * A model's folder: `fusegate.json` describes the model, and has the size and SHA-256 of every file. An
+ * incomplete folder gets an error that says what is wrong and what to do.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -9,13 +9,13 @@ import { basename, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { modelKinds, poolings, type InstalledModel } from './embedder.js';
 
-/** Name of the file that says what is in the folder. */
+/** Name of the file that describes the folder. */
 export const manifestName = 'fusegate.json';
 
 /** A file of a model. */
 export interface ModelFile {
   readonly bytes: number;
-  /** Hex. */
+  /** In hex. */
   readonly sha256: string;
 }
 
@@ -30,7 +30,7 @@ export interface ModelManifest {
   readonly document_prefix: string;
   readonly license: string;
   readonly provenance: string;
-  /** By their names. */
+  /** By file name. */
   readonly files: Readonly<Record<string, ModelFile>>;
 }
 
@@ -38,10 +38,10 @@ const MOST_DIMENSIONS = 16_384;
 const MOST_TOKENS = 32_768;
 const MOST_MANIFEST_BYTES = 1 << 20;
 
-/** Names that are file names everywhere and need no escape in a URL. */
+/** Names that are valid file names on every system and need no escape in a URL. */
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
-/** True if a text can be a model's id. The folder of the models that ship also holds `scripts`. */
+/** True if a text can be a model's id. The folder of shipped models also contains `scripts`. */
 export function isModelId(text: string): boolean {
   return namePattern.test(text) && text !== 'scripts';
 }
@@ -64,7 +64,7 @@ function isFile(value: unknown): value is ModelFile {
   );
 }
 
-/** Names of the members of a manifest that are not what they must be. */
+/** Names of a manifest's invalid members. */
 function wrongMembers(manifest: Partial<Record<keyof ModelManifest, unknown>>): string[] {
   const { id, kind, dimension, pooling, max_tokens, files } = manifest;
   const texts = ['query_prefix', 'document_prefix', 'license', 'provenance'] as const;
@@ -85,7 +85,7 @@ function wrongMembers(manifest: Partial<Record<keyof ModelManifest, unknown>>): 
   return Object.keys(fits).filter((name) => fits[name] === false);
 }
 
-/** Reads what a `fusegate.json` says; `wrong` follows its path in a sentence. */
+/** Parses a `fusegate.json`; `wrong` follows its path in a sentence. */
 export function parseManifest(
   text: string,
 ): { readonly manifest: ModelManifest } | { readonly wrong: string } {
@@ -100,7 +100,7 @@ export function parseManifest(
   return { manifest: parsed as ModelManifest };
 }
 
-/** The SHA-256 of a file, hex, read in pieces. `onBytes`: called with how many each was. */
+/** The SHA-256 of a file in hex, read in pieces. `onBytes`: called with the size of each. */
 export async function fileSha256(path: string, onBytes?: (bytes: number) => void): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(
@@ -119,7 +119,7 @@ function reason(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
-/** The fault of a file, if there is one. */
+/** A sentence if a file is missing or damaged. */
 async function wrongFile(path: string, expected: ModelFile, onBytes?: (bytes: number) => void) {
   try {
     const { size } = await stat(path);
@@ -131,10 +131,10 @@ async function wrongFile(path: string, expected: ModelFile, onBytes?: (bytes: nu
   }
 }
 
-/** A model that is whole, or the sentences that say what is wrong and what to do. */
+/** A complete model, or sentences about what is wrong and what to do. */
 export type ModelFolderResult = { readonly model: InstalledModel } | { readonly wrong: string };
 
-/** The hub's name of a model, at the end of the address that its provenance begins with. */
+/** The hub's name of a model, at the end of the URL with which its provenance begins. */
 const hubNamed = /^(?:\S*\/)?([\w.-]+\/[\w.-]+) (?:at \S+$|\()/;
 
 function installed(manifest: ModelManifest, text: string, folder: string): InstalledModel {
@@ -155,7 +155,7 @@ function installed(manifest: ModelManifest, text: string, folder: string): Insta
   };
 }
 
-/** Reads a model's folder and every byte of its files. `onBytes`: called with the bytes read. */
+/** Reads a model's folder and every byte of its files. `onBytes`: called with the number of bytes read. */
 export async function readModelFolder(
   folder: string,
   onBytes?: (bytes: number) => void,
@@ -182,10 +182,10 @@ export async function readModelFolder(
   return { model: installed(manifest, text, folder) };
 }
 
-/** Models by their ids that requests without one get: the first that is installed. */
+/** Default models by id: the first that is installed is used. */
 const usualModels = ['bge-base-en-v1.5', 'all-MiniLM-L6-v2'] as const;
 
-/** The model of requests that name none; undefined where none of its ids is installed. `wanted`: an id. */
+/** The model for requests that name none; undefined if none is installed. `wanted`: the configured id. */
 export function defaultModel(
   models: readonly InstalledModel[],
   wanted: string | null,
@@ -194,11 +194,11 @@ export function defaultModel(
   return ids.map((id) => models.find((model) => model.id === id)).find((model) => model !== undefined);
 }
 
-/** A folder that holds no whole model. */
+/** A folder without a complete model. */
 export interface RefusedModel {
   /** The folder's name. */
   readonly id: string;
-  /** Sentences that say what is wrong and what to do. */
+  /** Sentences about what is wrong and what to do. */
   readonly wrong: string;
 }
 
@@ -208,7 +208,7 @@ export interface FoundModels {
   readonly refused: readonly RefusedModel[];
 }
 
-/** Names of the model folders in a folder, sorted; none where it is not there. Hidden ones are no models. */
+/** Names of the model folders in a folder, sorted; empty if it does not exist. Hidden folders are ignored. */
 export async function modelNames(parent: string): Promise<string[]> {
   try {
     const entries = await readdir(parent, { withFileTypes: true });
@@ -224,9 +224,9 @@ export async function modelNames(parent: string): Promise<string[]> {
 }
 
 /**
- * Reads every model of the folders, all of their bytes. Of two with the same id the one of the earlier folder
- * counts, and the other is refused.
- * @throws Error when a folder that is there cannot be listed
+ * Reads every model of the folders, with all of their bytes. Of two models with the same id, the one in the
+ * earlier folder counts, and the other is refused.
+ * @throws Error if an existing folder cannot be listed
  */
 export async function readModels(parents: readonly string[]): Promise<FoundModels> {
   const models = new Map<string, InstalledModel>();

@@ -1,17 +1,17 @@
-/** Time of a model for a text, as measured on this machine: a mean over the last texts. */
+/** A model's time per text, as measured on this machine: a mean over the latest texts. */
 import type { InstalledModel } from './embedder.js';
 
-/** Texts over which the mean runs: the lengths of a call's texts differ, the machine's load changes. */
+/** Number of texts in the mean: texts differ in length, and the machine's load changes. */
 const TEXTS = 64;
 
-/** A text's time before any was measured (ms). */
+/** Assumed time of a text before the first measurement (ms). */
 const FIRST_GUESS_MS = 20;
 
 /** The pace of each model. */
 export class Pace {
   private readonly means = new Map<string, { texts: number; ms: number }>();
 
-  /** A text of a model took so long. */
+  /** Records the time that a text took. */
   measured({ digest }: InstalledModel, ms: number): void {
     const mean = this.means.get(digest) ?? { texts: 0, ms: 0 };
     this.means.set(digest, mean);
@@ -24,7 +24,7 @@ export class Pace {
     return this.means.has(digest);
   }
 
-  /** Milliseconds that a text of the model takes; a guess before the first was measured. */
+  /** Time per text of the model (ms); a guess before the first measurement. */
   msPerText({ digest }: InstalledModel): number {
     return this.means.get(digest)?.ms ?? FIRST_GUESS_MS;
   }

@@ -1,6 +1,6 @@
 /**
- * Texts that wait for the embedder: bounded in number and in time, with a deadline for each call. It lives in
- * the parent, so that one bound holds for all workers of a machine.
+ * The queue of texts for the embedder: bounded in number and in time, with a deadline for each call. It is in
+ * the parent, so that one limit holds for all workers of a machine.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import { single, type Metric } from '../system/metrics.js';
@@ -8,52 +8,54 @@ import type { Embedded, InstalledModel, SomeVectors } from './embedder.js';
 import { canBeDone, marginOf, nextCall, type WaitingCall } from './queueOrder.js';
 import { Pace } from './pace.js';
 
-/** One text that waits for the embedder. */
+/** One text for the embedder. */
 export interface TextJob {
   readonly job: number;
   readonly model: InstalledModel;
   readonly text: Uint8Array;
 }
 
-/** Parts of a queue. */
+/** Dependencies of a queue. */
 export interface QueueParts {
   readonly clock: Clock;
-  /** Texts that may wait; a call that finds none waiting is taken whatever its size. */
+  /** Most texts in the queue; a call to an empty queue is accepted whatever its size. */
   readonly mostTexts: number;
-  /** Time that after its arrival a call's last text must have been done. */
+  /** Time from its arrival within which a call must be finished. */
   readonly deadlineMs: number;
-  /** Gives a text to the embedder, which says {@link EmbedQueue.done} or {@link EmbedQueue.failed} of it. */
+  /**
+   * Sends a text to the embedder, which answers with {@link EmbedQueue.done} or {@link EmbedQueue.failed}.
+   */
   readonly send: (job: TextJob) => void;
 }
 
-/** Texts with the embedder at once: one that it works at, one that is there when it is done. */
+/** Texts at the embedder at once: one in work, and the next. */
 const AHEAD = 2;
 
-/** Bytes that may wait. */
+/** Most bytes in the queue. */
 const MOST_BYTES = 64 << 20;
 
 const LONGEST_RETRY_SECONDS = 60;
 
-/** A call whose texts wait. */
+/** A call in the queue. */
 interface Call extends WaitingCall {
   readonly model: InstalledModel;
   readonly texts: readonly Uint8Array[];
-  /** Places of the texts not given to the embedder yet; the next one is the last. */
+  /** Indexes of texts not sent to the embedder yet; the last one is sent next. */
   readonly left: number[];
   readonly vectors: Float32Array;
   readonly truncated: boolean[];
-  /** Places of the texts that are done. */
+  /** Indexes of finished texts. */
   readonly done: number[];
   timer: Timer | undefined;
   readonly end: (outcome: Embedded) => void;
 }
 
-/** Ends a call that waits; nothing happens where it has ended. */
+/** Cancels a pending call; no effect if it has ended. */
 export type Cancel = () => void;
 
 /** The queue. */
 export class EmbedQueue {
-  /** Oldest first: its deadline is the next. */
+  /** Oldest first, which is also the order of deadlines. */
   private readonly calls = new Set<Call>();
   private readonly running = new Map<number, { readonly call: Call; readonly at: number }>();
   private lastJob = 0;
@@ -65,20 +67,18 @@ export class EmbedQueue {
 
   constructor(private readonly parts: QueueParts) {}
 
-  /** True if any call waits. */
+  /** True if a call is pending. */
   get busy(): boolean {
     return this.calls.size > 0;
   }
 
-  /** The embedder takes texts from now on. */
+  /** The embedder is ready for texts. */
   ready(): void {
     this.accepting = true;
     this.give();
   }
 
-  /**
-   * Adds a call; `end` is called once with what became of it. Returns undefined where that was at once.
-   */
+  /** Adds a call; `end` is called once with the outcome. Returns undefined if that was immediate. */
   add(
     model: InstalledModel,
     texts: readonly Uint8Array[],
@@ -104,7 +104,7 @@ export class EmbedQueue {
     return () => this.finish(call, { kind: 'cancelled', some: doneOf(call) });
   }
 
-  /** The embedder has done a text. */
+  /** The embedder has finished a text. */
   done(job: number, vector: Float32Array, truncated: boolean, seconds: number): void {
     const found = this.take(job);
     this.counts.texts += 1;
@@ -122,21 +122,21 @@ export class EmbedQueue {
     this.give();
   }
 
-  /** The embedder could not do a text: its call has failed. */
+  /** The embedder failed on a text, and so the call has failed. */
   failed(job: number): void {
     const found = this.take(job);
     if (found !== undefined) this.finish(found.call, { kind: 'failed' });
     this.give();
   }
 
-  /** The embedder has ended: every call that waits has failed. */
+  /** The embedder has ended: every pending call has failed. */
   ended(): void {
     this.accepting = false;
     for (const call of [...this.calls]) this.finish(call, { kind: 'failed' });
     this.running.clear();
   }
 
-  /** Length of the queue, and outcomes of the texts. */
+  /** Length of the queue, and counts by outcome. */
   metrics(): Metric[] {
     const { texts, seconds } = this.counts;
     const outcomes = (['full', 'late', 'failed', 'cancelled'] as const).map((outcome) => ({
@@ -164,7 +164,7 @@ export class EmbedQueue {
     return this.pace.isKnown(model) && !this.canBeDone(texts * this.pace.msPerText(model));
   }
 
-  /** True if a call that takes so long can be done by its deadline, those that wait being done by theirs. */
+  /** True if a call with this amount of work can meet its deadline, and the pending ones theirs. */
   private canBeDone(ms: number): boolean {
     const { clock, deadlineMs } = this.parts;
     return canBeDone(this.calls, ms, (call) => this.msLeft(call), clock.monotonicMs(), deadlineMs);
@@ -174,7 +174,7 @@ export class EmbedQueue {
     return (texts.length - done.length) * this.pace.msPerText(model);
   }
 
-  /** When the queue will be empty: all done, or given up. An empty one takes every call. */
+  /** Time until the queue is empty: all calls finished, or given up. An empty queue accepts any call. */
   private retryAfterSeconds(): number {
     const nowMs = this.parts.clock.monotonicMs();
     let workMs = 0;
@@ -187,7 +187,7 @@ export class EmbedQueue {
     return Math.min(Math.max(seconds, 1), LONGEST_RETRY_SECONDS);
   }
 
-  /** Gives the embedder what it has room for. */
+  /** Sends the embedder as many texts as it has room for. */
   private give(): void {
     const { clock, deadlineMs, send } = this.parts;
     while (this.accepting && this.running.size < AHEAD) {
@@ -226,7 +226,7 @@ export class EmbedQueue {
   }
 }
 
-/** Finished part of a call. */
+/** The finished part of a call. */
 function doneOf({ model, done, vectors, truncated }: Call): SomeVectors {
   const places = [...done].sort((one, other) => one - other);
   const some = new Float32Array(places.length * model.dimension);
@@ -237,7 +237,7 @@ function doneOf({ model, done, vectors, truncated }: Call): SomeVectors {
   return { places, vectors: some, truncated: places.map((at) => truncated[at] ?? false) };
 }
 
-/** A call with nothing done. Texts of like length follow one another: the runtime's memory fits the next. */
+/** A call with nothing finished. Its texts are sorted by length, so that the runtime can reuse its memory. */
 function newCall(
   model: InstalledModel,
   texts: readonly Uint8Array[],

@@ -1,30 +1,29 @@
 /**
- * Order of the queue, and its admission. Shortest remaining time first, as long as
- * nobody's deadline is in danger; earliest deadline first from then on (Liu and Layland, 1973: the order that
- * keeps all deadlines where any order does).
+ * Order and admission of the queue. Shortest remaining time first, as long as no deadline is in danger; then
+ * earliest deadline first (Liu and Layland, 1973: this order meets all deadlines if any order does).
  *
- * Turns, a text of each call, would end calls of like length all together, at the end: with more than can be
- * done in time all of them were late, and none served.
+ * Round robin, one text per call, would finish calls of similar length all at the end: under overload every
+ * call would be late, and none served.
  */
 
-/** A call as far as the order is concerned. */
+/** A call as the order sees it. */
 export interface WaitingCall {
-  /** When its last text must be done, by the monotonic clock. */
+  /** Its deadline on the monotonic clock. */
   readonly deadlineAtMs: number;
-  /** Its texts that are not given to the embedder yet. */
+  /** Its texts that are not sent to the embedder yet. */
   readonly left: readonly unknown[];
 }
 
-/** Time that is left unplanned of a deadline (ms): how long a text takes is an estimate. */
+/** Part of a deadline that is not planned (ms), because the time of a text is an estimate. */
 export function marginOf(deadlineMs: number): number {
   return deadlineMs / 10;
 }
 
 /**
- * The call whose text is next; undefined: no call has one. `calls`: the earliest deadline first; `msLeft`:
- * how long the rest of a call takes. A call with less left goes before an older one while those before it
- * keep their deadlines by more than the margin. One that cannot keep its own goes last: it delays nobody, and
- * has what no other needs of the embedder's time.
+ * The call whose text is next; undefined: there is none. `calls`: the earliest deadline first; `msLeft`:
+ * remaining time of a call. A shorter call goes before an older one while the calls before it still meet
+ * their deadlines by more than the margin. A call that cannot meet its own deadline goes last: it delays no
+ * other, and uses only spare time.
  */
 export function nextCall<Call extends WaitingCall>(
   calls: Iterable<Call>,
@@ -53,8 +52,8 @@ export function nextCall<Call extends WaitingCall>(
 }
 
 /**
- * True if a new call that takes `ms` can be done by its deadline when all that can keep theirs are done
- * before. Where the answer is yes for each, no call is late for another's sake.
+ * True if a new call that takes `ms` meets its deadline after all calls that can meet theirs. If this was
+ * true for each call when it arrived, no call is late because of another.
  */
 export function canBeDone<Call extends WaitingCall>(
   calls: Iterable<Call>,

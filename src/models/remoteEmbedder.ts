@@ -1,19 +1,24 @@
-/** The embedder as a worker sees it: questions to the parent, which keeps the queue, and its answers. */
+/**
+ * The worker's end of the embedder: sends questions to the parent, which holds the queue, and receives its
+ * answers.
+ */
 import { noVectors, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from './messages.js';
 
-/** Parts of it. */
+/** Dependencies of it. */
 export interface RemoteEmbedderParts {
   readonly models: readonly InstalledModel[];
-  /** Sends a message to the parent; its memory may be used again when it returns. False: nobody listens. */
+  /**
+   * Sends a message to the parent; its memory may be reused when this returns. False: the parent has gone.
+   */
   readonly tell: (question: EmbedQuestion) => boolean;
-  /** Bytes of a text that a tokenizer looks at, for each token that its model reads. */
+  /** Bytes of a text that a tokenizer examines, per token that its model reads. */
   readonly readBytesPerToken: number;
 }
 
-/** An embedder whose answers come by {@link RemoteEmbedder.hear}. */
+/** An embedder that gets its answers through {@link RemoteEmbedder.hear}. */
 export interface RemoteEmbedder extends Embedder {
-  /** Takes an answer of the parent's. */
+  /** Handles an answer of the parent. */
   readonly hear: (answer: EmbedAnswer) => void;
 }
 
@@ -28,7 +33,7 @@ export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedd
     signal: AbortSignal,
   ): Promise<Embedded> {
     if (signal.aborted) return Promise.resolve({ kind: 'cancelled', some: noVectors });
-    // One byte more than is looked at, so that the tokenizer sees that there was more.
+    // One byte more than is examined shows the tokenizer that the text is longer.
     const most = model.maxTokens * readBytesPerToken + 1;
     const request = (lastRequest += 1);
     return new Promise((resolve) => {
@@ -37,7 +42,7 @@ export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedd
         signal.removeEventListener('abort', cancel);
         resolve(outcome);
       };
-      // The parent's answer has what was done until then.
+      // The parent then answers with the texts done so far.
       const cancel = (): void => {
         if (!tell({ kind: 'cancelEmbed', request })) settle({ kind: 'cancelled', some: noVectors });
       };

@@ -1,5 +1,5 @@
 /**
- * An ONNX model in this process (ONNX Runtime), tried out before it is used: the only place with
+ * An ONNX model in this process (ONNX Runtime), tried out before it is used: the only file with
  * onnxruntime-node. Import it only where models run: it takes memory in every process.
  */
 import { readFile } from 'node:fs/promises';
@@ -8,23 +8,23 @@ import { env, InferenceSession, Tensor } from 'onnxruntime-node';
 import { reasonOf } from '../system/reason.js';
 import type { InstalledModel } from './embedder.js';
 
-/** A text as its model reads it. */
+/** A text's tokens for its model. */
 export interface TokenIds {
   readonly ids: BigInt64Array;
-  /** The text had more than fits. */
+  /** The text was cut. */
   readonly truncated: boolean;
-  /** Length that the text's vector gets: 1, 0.5 where most of its tokens are unknown, 0 where all are. */
+  /** Length of the text's vector: 1, 0.5 if most of its tokens are unknown, 0 if all are. */
   readonly length: number;
 }
 
 /** The tokenizer of a model. */
 export interface SubwordTokenizer {
   readonly encode: (text: Uint8Array) => TokenIds;
-  /** The largest id that a text can get. */
+  /** The largest id that it can output. */
   readonly largestId: () => number;
 }
 
-/** Reads a model's `tokenizer.json`. @throws Error with what is wrong with it */
+/** Reads a model's `tokenizer.json`. @throws Error with the reason if it cannot be used */
 export type OpenTokenizer = (
   json: Uint8Array,
   model: Pick<InstalledModel, 'maxTokens' | 'queryPrefix' | 'documentPrefix'>,
@@ -32,29 +32,29 @@ export type OpenTokenizer = (
 
 /** One text's vector. */
 export interface TextVector {
-  /** Length 1 (L2). */
+  /** Scaled to length 1 (L2). */
   readonly vector: Float32Array;
   readonly truncated: boolean;
-  /** Length that it gets in an answer of the embedder, which says how much of the text the model knows. */
+  /** Its length in the embedder's answer, which shows how much of the text the model knows. */
   readonly length: number;
 }
 
-/** A model that runs. */
+/** A running model. */
 export interface EmbeddingSession {
-  /** The vector of one text (UTF-8). @throws Error where the model cannot be run */
+  /** The vector of one text (UTF-8). @throws Error if the model cannot be run */
   readonly embed: (text: Uint8Array) => Promise<TextVector>;
   /** Frees its memory. */
   readonly close: () => Promise<void>;
 }
 
-/** The runtime of a model. */
+/** Dependencies of a running model. */
 export interface SessionParts {
-  /** Threads of one text. */
+  /** Threads for one text. */
   readonly threads: number;
   readonly openTokenizer: OpenTokenizer;
 }
 
-/** Inputs that the models of this kind have; the first is needed. */
+/** Inputs that models of this kind may have; the first is required. */
 const knownInputs = ['input_ids', 'attention_mask', 'token_type_ids'] as const;
 
 function message(error: unknown): string {
@@ -62,7 +62,7 @@ function message(error: unknown): string {
   return text.replaceAll(/\s+/g, ' ').slice(0, 300);
 }
 
-/** The fault of a model's inputs, if there is one. */
+/** A sentence part if a model's inputs are unsupported. */
 function wrongInputs({ inputNames, inputMetadata }: InferenceSession): string | undefined {
   const unknown = inputNames.filter((name) => !(knownInputs as readonly string[]).includes(name));
   if (unknown.length > 0) return `wants the input ${unknown.join(', ')}, which texts do not give`;
@@ -71,7 +71,7 @@ function wrongInputs({ inputNames, inputMetadata }: InferenceSession): string | 
   return others.length > 0 ? 'has inputs that are not int64' : undefined;
 }
 
-/** The output that has a vector for each token; undefined where there is none of this dimension. */
+/** The output with a vector for each token; undefined if there is none of this dimension. */
 function tokenOutput({ outputMetadata }: InferenceSession, dimension: number): string | undefined {
   const fitting = outputMetadata.find((output) => {
     if (!output.isTensor || output.type !== 'float32' || output.shape.length !== 3) return false;
@@ -81,8 +81,8 @@ function tokenOutput({ outputMetadata }: InferenceSession, dimension: number): s
 }
 
 /**
- * The sum of the tokens' vectors (mean) or the first one (cls), scaled to length 1. Sums are float64.
- * @throws Error where it has no direction: NaN, infinite, or 0
+ * The sum (`mean`) or the first (`cls`) of the tokens' vectors, scaled to length 1. Sums are float64.
+ * @throws Error if it has no direction: NaN, infinite, or 0
  */
 function pooled(values: Float32Array, { pooling, dimension }: InstalledModel): Float32Array {
   const sums = new Float64Array(dimension);
@@ -124,10 +124,10 @@ function cosine(left: Float32Array, right: Float32Array): number {
   return left.reduce((sum, value, at) => sum + value * (right[at] ?? 0), 0);
 }
 
-/** Two vectors of texts of different meaning are never as near as this. */
+/** Vectors of texts with different meanings never have a cosine above this. */
 const SAME = 0.9999;
 
-/** The fault of a model's output, if there is one. */
+/** A sentence part if a model's output is wrong. */
 async function selfTest(run: Run, tokenizer: SubwordTokenizer, { maxTokens }: InstalledModel) {
   const [first, other] = tried.map((text) => tokenizer.encode(Buffer.from(text)).ids) as [
     BigInt64Array,
@@ -153,7 +153,7 @@ async function selfTest(run: Run, tokenizer: SubwordTokenizer, { maxTokens }: In
   return undefined;
 }
 
-/** A model that runs, or the sentences that say what is wrong with it and what to do. */
+/** A running model, or sentences about what is wrong with it and what to do. */
 export type SessionResult = { readonly session: EmbeddingSession } | { readonly wrong: string };
 
 function refusal({ id }: InstalledModel, what: string): { readonly wrong: string } {
@@ -170,21 +170,21 @@ async function openTokenizer(model: InstalledModel, parts: SessionParts) {
 }
 
 async function load(model: InstalledModel, threads: number): Promise<InferenceSession> {
-  // Callers report errors: the runtime's own lines would come without time and process.
+  // Callers report errors: the runtime's own log lines would lack time and process.
   env.logLevel = 'fatal';
   return InferenceSession.create(join(model.folder, 'model.onnx'), {
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',
     logSeverityLevel: 4,
-    // It would keep a plan of its memory for every length, and every text has another one.
+    // It would store a memory plan for every length, and almost every text has another length.
     enableMemPattern: false,
-    // A thread that waits by turning takes its core from those who answer.
+    // A spinning thread would take its core from threads that answer requests.
     extra: { session: { intra_op: { allow_spinning: '0' } } },
   });
 }
 
-/** Loads a model, whose folder was read, and tries it out. */
+/** Loads a model from its checked folder, and tries it. */
 export async function openSession(model: InstalledModel, parts: SessionParts): Promise<SessionResult> {
   const opened = await openTokenizer(model, parts);
   if ('wrong' in opened) return opened;

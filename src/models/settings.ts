@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Settings, ValuesOf } from '../system/settings.js';
 import { integer, parsePath, parseText, parseYes } from '../system/settingValues.js';
 
-/** The models, and their limits. */
+/** The models and their limits. */
 export const modelSettings = {
   /** Absolute path of the folder of installed models; null: `models` in the data folder. */
   modelsFolder: {
@@ -14,7 +14,7 @@ export const modelSettings = {
     meaning: 'Folder of the models that `fusegate models add` installs ([models.md](models.md)).',
     parse: parsePath,
   },
-  /** Id of the model for requests that name none; null: by what is installed. */
+  /** Id of the model for requests that name none; null: the default among the installed ones. */
   embedModel: {
     name: 'EMBED_MODEL',
     type: 'id of an installed model',
@@ -23,7 +23,7 @@ export const modelSettings = {
     meaning: 'Model for requests that name none.',
     parse: parseText,
   },
-  /** Threads that make one text's vector. */
+  /** Threads that compute one text's vector. */
   embedThreads: {
     name: 'EMBED_THREADS',
     type: 'whole number, 1 to 256',
@@ -33,7 +33,7 @@ export const modelSettings = {
       'than half of the cores slow everything else.',
     parse: integer(1, 256),
   },
-  /** Texts that may wait for the embedder. */
+  /** Most texts in the embedder's queue. */
   embedQueue: {
     name: 'EMBED_QUEUE',
     type: 'whole number, 1 to 100000',
@@ -41,7 +41,7 @@ export const modelSettings = {
     meaning: 'Texts that may wait for their vectors; a request that finds more waiting gets 429.',
     parse: integer(1, 100_000),
   },
-  /** Time that a request's texts may take, waiting included (ms). */
+  /** Time limit for a request's texts, including the time in the queue (ms). */
   embedDeadlineMs: {
     name: 'EMBED_DEADLINE_MS',
     type: 'whole number, 100 to 600000',
@@ -57,7 +57,7 @@ export const modelSettings = {
     meaning: 'Whether the model for requests that name none is loaded at start, not by the first request.',
     parse: parseYes,
   },
-  /** Size of the cache of embeddings (MiB); 0: there is none. */
+  /** Size of the cache of embeddings (MiB); 0: no cache. */
   embedCacheMb: {
     name: 'EMBED_CACHE_MB',
     type: 'whole number, 0 to 1048576',
@@ -67,7 +67,7 @@ export const modelSettings = {
       'model of 384 dimensions. It is taken whole at the first start; 0 keeps none.',
     parse: integer(0, 1_048_576),
   },
-  /** True if the store keeps computed vectors, too. */
+  /** True if the store holds computed vectors, too. */
   embedCacheStore: {
     name: 'EMBED_CACHE_STORE',
     type: 'no, yes',
@@ -79,7 +79,7 @@ export const modelSettings = {
   },
 } as const satisfies Settings;
 
-/** Absolute path of the folder that models are installed into. */
+/** Absolute path of the folder where models are installed. */
 export function installedModelsFolder({
   modelsFolder,
   dataFolder,

@@ -1,21 +1,21 @@
-/** Where a model is installed from: a hub by the model's id, a URL, or a folder. */
+/** The source of a model to install: a hub by the model's id, a URL, or a folder. */
 import { copyFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { download, type Downloaded, type DownloadParts } from './download.js';
 
-/** Source of a model's files. */
+/** A source of a model's files. */
 export interface ModelSource {
-  /** The model's id unless the operator names another. */
+  /** The model's id, unless the operator names another. */
   readonly name: string;
-  /** Writes a file, named by its path in the source, to a path. */
+  /** Writes a file, given by its path in the source, to a path. */
   readonly fetch: (
     file: string,
     path: string,
     onProgress: DownloadParts['onProgress'],
   ) => Promise<Downloaded>;
-  /** Where the files came from, once they are fetched. */
+  /** The origin of the fetched files. */
   readonly provenance: () => string;
-  /** Where the licence can be read. */
+  /** A pointer to the licence. */
   readonly license: string;
 }
 
@@ -23,11 +23,11 @@ export interface ModelSource {
 export interface SourceParts extends Pick<DownloadParts, 'fetch' | 'clock'> {
   /** The hub's address, such as `https://huggingface.co`. */
   readonly hub: string;
-  /** Commit, tag or branch of a hub's model. */
+  /** Commit, tag or branch of a model on the hub. */
   readonly revision: string;
 }
 
-/** `<owner>/<name>`, as hubs name models. A folder in this one is written `./<folder>`. */
+/** `<owner>/<name>`, as hubs name models. A folder of the working directory is written `./<folder>`. */
 const hubPattern = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 
 function hubSource(id: string, { hub, revision, ...parts }: SourceParts): ModelSource {
@@ -38,7 +38,7 @@ function hubSource(id: string, { hub, revision, ...parts }: SourceParts): ModelS
     license: `see ${at}/${id}`,
     provenance: () => `${at}/${id} at ${commit ?? revision}`,
     async fetch(file, path, onProgress) {
-      // All files are of the commit that the first one was of, whatever is pushed meanwhile.
+      // All files come from the first one's commit, even if others are pushed meanwhile.
       const from = encodeURIComponent(commit ?? revision);
       const outcome = await download(`${at}/${id}/resolve/${from}/${file}`, path, { ...parts, onProgress });
       if (outcome.kind === 'done') commit ??= outcome.commit;
@@ -77,7 +77,7 @@ function folderSource(folder: string): ModelSource {
   };
 }
 
-/** The source that a text names, or the sentence that says why it names none. */
+/** The source that a text names, or a sentence if it names none. */
 export async function sourceOf(
   text: string,
   parts: SourceParts,

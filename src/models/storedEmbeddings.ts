@@ -1,7 +1,7 @@
 /**
- * Vectors kept in the store (EMBED_CACHE_STORE), so that the machines that share it compute a text once. Each
- * lies under the period in which it was last asked for: what no one has asked for in a period and more is
- * removed by its key alone.
+ * Vectors in the store (EMBED_CACHE_STORE): machines that share it compute each text once. The key begins
+ * with the period in which a vector was last used, so that vectors unused for more than a period are pruned
+ * by key alone.
  */
 import { createHash } from 'node:crypto';
 import { whenUnavailable, type Operation, type Store } from '../store/store.js';
@@ -10,38 +10,38 @@ import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Embedded, Embedder, InstalledModel, SomeVectors } from './embedder.js';
 
-/** Time that a vector is found after it was last asked for, at least (days); at most twice that. */
+/** Least time for which a vector can be found after its last use (days); the most is twice that. */
 export const keptDays = 30;
 
 const periodMs = keptDays * dayMs;
 
-/** Vectors written in one unit. */
+/** Most vectors written in one unit. */
 const together = 100;
 
-/** Vectors removed in one step. */
+/** Most vectors removed in one step. */
 const prunedTogether = 1_000;
 
-/** Parts of it. */
+/** Dependencies of it. */
 export interface StoredEmbeddingsParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** An embedder whose vectors are kept. */
+/** An embedder whose vectors are stored. */
 export interface StoredEmbedder extends Embedder {
   readonly metrics: () => Metric[];
-  /** Resolves when all that was computed is kept, or cannot be. */
+  /** Resolves when all computed vectors are stored, or cannot be. */
   readonly settled: () => Promise<void>;
 }
 
-/** A text's vector, and whether the model read only the text's beginning. */
+/** A text's vector, and whether the model read only the first part of the text. */
 interface One {
   readonly vector: Float32Array;
   readonly truncated: boolean;
 }
 
-/** A vector as it is kept: whether the text was cut, then float32, little-endian. */
+/** A stored vector's bytes: whether the text was cut, then float32, little-endian. */
 function encode(vector: Float32Array, truncated: boolean): Buffer {
   const value = Buffer.alloc(1 + 4 * vector.length);
   value.writeUInt8(truncated ? 1 : 0);
@@ -49,7 +49,7 @@ function encode(vector: Float32Array, truncated: boolean): Buffer {
   return value;
 }
 
-/** A kept vector; undefined where it has not as many numbers. */
+/** The stored vector; undefined if it has another number of components. */
 function decode(value: Uint8Array, dimension: number): One | undefined {
   if (value.byteLength !== 1 + 4 * dimension) return undefined;
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -57,7 +57,9 @@ function decode(value: Uint8Array, dimension: number): One | undefined {
   return { vector, truncated: bytes.readUInt8() === 1 };
 }
 
-/** After the bytes of a text that is not ASCII alone, whose vectors once had length 1 whatever it said. */
+/**
+ * Hashed after a text with non-ASCII bytes: older versions stored such texts' vectors always with length 1.
+ */
 const seen = Buffer.of(0xff);
 
 function textDigest({ digest }: InstalledModel, text: Uint8Array): Buffer {
@@ -65,7 +67,7 @@ function textDigest({ digest }: InstalledModel, text: Uint8Array): Buffer {
   return (text.some((byte) => byte > 127) ? hash.update(seen) : hash).digest();
 }
 
-/** The period of a time, as keys begin with it. */
+/** The period of a time, as the first bytes of a key. */
 function periodOf(wallMs: number): Buffer {
   const period = Buffer.alloc(4);
   period.writeUInt32BE(Math.floor(wallMs / periodMs));
@@ -90,11 +92,11 @@ class StoringEmbedder implements StoredEmbedder {
     signal: AbortSignal,
   ): Promise<Embedded> => {
     const { dimension } = model;
-    // The texts' memory may be used again once this function has given up control.
+    // The texts' memory may be reused once this function awaits.
     const kept = texts.map((text) => new Uint8Array(text));
     const digests = kept.map((text) => textDigest(model, text));
     const known = await Promise.all(
-      // A store that does not answer has none: they are computed.
+      // If the store does not answer, the vectors are computed.
       digests.map((digest) => whenUnavailable(this.find(digest, dimension), () => undefined)),
     );
     const missing = kept.filter((_, at) => known[at] === undefined);
@@ -143,7 +145,7 @@ class StoringEmbedder implements StoredEmbedder {
     return undefined;
   }
 
-  /** Writes vectors while answers go on without waiting. */
+  /** Writes vectors in the background, without delaying answers. */
   private keep(entries: readonly (readonly [digest: Buffer, value: Buffer])[]): void {
     for (let from = 0; from < entries.length; from += together) {
       const write = this.write(entries.slice(from, from + together));
@@ -167,7 +169,7 @@ class StoringEmbedder implements StoredEmbedder {
 /** Result for no texts. */
 const nothing: Embedded = { kind: 'vectors', vectors: new Float32Array(), truncated: [] };
 
-/** The vectors that were computed, by their texts' places. */
+/** The computed vectors, by index of their texts. */
 function madeOf(
   computed: Extract<Embedded, { kind: 'vectors' | 'too_late' | 'cancelled' }>,
   dimension: number,
@@ -182,7 +184,7 @@ function madeOf(
   return made;
 }
 
-/** Those that are there, one after the other. */
+/** The vectors that exist, concatenated. */
 function someOf(ones: readonly (One | undefined)[], dimension: number): SomeVectors {
   const there = ones.flatMap((one, at) => (one === undefined ? [] : [{ ...one, at }]));
   const vectors = new Float32Array(there.length * dimension);
@@ -194,12 +196,12 @@ function someOf(ones: readonly (One | undefined)[], dimension: number): SomeVect
   };
 }
 
-/** An embedder that looks in the store first, and keeps there what it had to have computed. */
+/** An embedder that looks in the store first, and stores newly computed vectors there. */
 export function storedEmbedder(inner: Embedder, parts: StoredEmbeddingsParts): StoredEmbedder {
   return new StoringEmbedder(inner, parts);
 }
 
-/** Removes the vectors that are found no more. Resolves to how many. */
+/** Removes the vectors that can no longer be found. Resolves to their number. */
 export async function removeEmbeddings(store: Store, nowMs: number): Promise<number> {
   const before = periodOf(nowMs - periodMs);
   for (let removed = 0; ;) {
