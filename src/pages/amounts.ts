@@ -1,20 +1,20 @@
-/** Tiers and amounts as the pages that sell write them. */
+/** Tiers and amounts in the form that pages for buyers use. */
 import type { FiatPrice, Tier } from '../contract/pricing.js';
 import { escapeHtml } from './page.js';
 
-/** Tiers as pages name them. */
+/** Names of the tiers on pages. */
 export const tierTitles: Readonly<Record<Tier, string>> = {
   developer: 'Developer',
   growth: 'Growth',
   enterprise: 'Enterprise',
 };
 
-/** A number with its thousands parted. */
+/** A number with thousands separators. */
 export function grouped(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** An amount in both its units, and in US dollars where there is a price. */
+/** An amount in both units, and in US dollars if there is a price. */
 export function amounts(btc: string, sat: number, fiat: FiatPrice | null): string {
   const dollars = fiat === null ? '' : ` · about ${dollarsOf(fiat.amount_cents)} by card`;
   return `${btc} BTC · ${grouped(sat)} sat${dollars}`;
@@ -25,7 +25,7 @@ export function dollarsOf(cents: number): string {
   return (cents / 100).toLocaleString('en-US', { style: 'currency', currency: 'USD' });
 }
 
-/** A button that copies a text; scripts show it. */
+/** A button that copies a text; hidden without script. */
 export function copyButton(text: string, what: string): string {
   return `<button type="button" class="copy" data-copy="${escapeHtml(text)}" hidden>Copy ${what}</button>`;
 }

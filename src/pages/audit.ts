@@ -1,4 +1,4 @@
-/** The handlers of POST /v1/audit and GET /v1/audit/stacks: nothing of what is audited is kept. */
+/** The handlers of POST /v1/audit and GET /v1/audit/stacks: no audited data is stored. */
 import { jsonAnswer, problemAnswer, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { AuditResponse } from '../contract/audit.js';
@@ -26,7 +26,7 @@ function answerOf(answer: AuditAnswer, wallMs: number): Answer {
   return longTexts === null ? jsonAnswer(200, json) : longAnswer(json, longTexts);
 }
 
-/** What too many audits at once get. */
+/** The answer if too many audits run at once. */
 const auditingTooMuch: Answer = {
   ...problemAnswer(503, 'overloaded', 'Too much is audited at once right now. Try again shortly.'),
   headers: { 'retry-after': '5' },
@@ -34,7 +34,7 @@ const auditingTooMuch: Answer = {
 
 const openEnd = '"texts":null,"text":null}';
 
-/** An answer whose texts, the last members, lie in memory that is sent as it is. */
+/** An answer with long texts as last members; their memory is sent without a copy. */
 function longAnswer(report: AuditResponse, longTexts: Buffer): Answer {
   const json = JSON.stringify(report);
   if (!json.endsWith(openEnd)) throw new Error('the texts are not the last members of a report');
@@ -43,7 +43,7 @@ function longAnswer(report: AuditResponse, longTexts: Buffer): Answer {
   const start = headRoom - head.length;
   head.copy(longTexts, start);
   const bytes = longTexts.subarray(start);
-  // The memory is this answer's own: nothing is done with it later.
+  // No copy exists: the memory belongs to this answer alone.
   return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
 }
 

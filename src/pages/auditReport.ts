@@ -1,6 +1,6 @@
 /**
- * The report of an audit as one self-contained page (HTML Living Standard): no script, nothing from
- * elsewhere, everything that came from records escaped, and a policy that says so (CSP Level 3).
+ * The report of an audit as one self-contained page (HTML Living Standard): no script, no external resources,
+ * all text from records escaped, and a content policy that enforces this (CSP Level 3).
  */
 import type { AuditExample, AuditIssue, AuditResponse, AuditRoiLine, AuditShare } from '../contract/audit.js';
 import { stacks } from '../text/stacks.js';
@@ -10,18 +10,18 @@ import { builtFile, escapeHtml } from './page.js';
 
 const style = builtFile('report.css').toString();
 
-/** Whose report it is and of when. */
+/** The client named on the report, and its time. */
 export interface ReportParts {
-  /** `""`: nobody is named. */
+  /** `""`: no one is named. */
   readonly company: string;
   /** Time of the audit (ms since 1970, UTC). */
   readonly wallMs: number;
 }
 
-/** Examples of an issue on the page; an answer may carry more. */
+/** Most examples of an issue on the page; an answer may have more. */
 const SHOWN = 3;
 
-/** The numbers of a request, in words for those who never see one. */
+/** The numbers of a request in words, for readers who do not see the request. */
 const numbersInWords: readonly (readonly [name: string, words: string])[] = [
   ['corpus_records_total', 'the number of all records'],
   ['monthly_queries', 'the number of queries a month'],
@@ -30,7 +30,7 @@ const numbersInWords: readonly (readonly [name: string, words: string])[] = [
   ['ticket_cost_usd', 'the cost of a ticket'],
 ];
 
-/** A sentence of ours as HTML: numbers by their names, and no number parted from its unit. */
+/** A sentence of ours as HTML: request members become words, and numbers stay with their units. */
 function sentenceHtml(sentence: string): string {
   const words = numbersInWords.reduce((left, [name, said]) => left.replaceAll(name, said), sentence);
   return escapeHtml(words).replaceAll(/(\d) (%|US dollars|records\b|queries\b)/g, '$1&nbsp;$2');
@@ -40,7 +40,7 @@ function sentenceHtml(sentence: string): string {
 const LENGTH = 400;
 const HEIGHT = 18;
 
-/** Ends of the scales that bars are drawn on. */
+/** Possible ends of the bars' scale. */
 const scales = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 
 function scaleOf(shares: readonly AuditShare[]): number {
@@ -48,7 +48,7 @@ function scaleOf(shares: readonly AuditShare[]): number {
   return scales.find((end) => highest <= end) ?? 1;
 }
 
-/** A share with its interval drawn over it, up to the share `end`. */
+/** A share as a bar with its interval, up to the share `end`. */
 function bar({ share, low, high }: AuditShare, end: number): string {
   const at = (value: number): string => ((LENGTH * Math.min(value, end)) / end).toFixed(1);
   const [left, right, middle, foot] = [at(low), at(high), HEIGHT / 2, HEIGHT - 4];
@@ -62,7 +62,9 @@ function bar({ share, low, high }: AuditShare, end: number): string {
   );
 }
 
-/** Characters that show nothing, or that would turn the text around them: their code points are shown. */
+/**
+ * Characters that are invisible, or that would change the direction of the text: their code points are shown.
+ */
 const unseen = new RegExp(
   [
     String.raw`(?<!\p{Extended_Pictographic}\uFE0F?)\u200D`,
@@ -85,7 +87,7 @@ function visible(text: string): string {
   return out + escapeHtml(plain.slice(at));
 }
 
-/** Two texts with what differs between them marked. */
+/** Two texts with their differences marked. */
 function marked({ before, after }: AuditExample): { before: string; after: string } {
   const parts = differences(before, after);
   const shown = (side: 'before' | 'after'): string =>
@@ -98,7 +100,7 @@ function marked({ before, after }: AuditExample): { before: string; after: strin
   return { before: shown('before'), after: shown('after') };
 }
 
-/** Members beside the changed text. */
+/** Labels for the members beside the changed text. */
 const afterLabels: Readonly<Record<string, string>> = {
   unsegmented_cjk: 'by bigrams',
   over_long: 'is read',
@@ -151,7 +153,7 @@ ${examples
   .join('\n')}`;
 }
 
-/** A number of things, whose word is in the plural: `1 record`. */
+/** A number of things: `1 record`. `things` is in the plural. */
 function counted(count: number, things: string): string {
   return `${grouped(count)} ${thingsOf(count, things)}`;
 }

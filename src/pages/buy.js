@@ -1,11 +1,11 @@
-/** Keeps an order's page up to date, copies, counts down, and asks before a key is left unkept. */
+/** Updates an order's page, copies, counts down, and warns before an unsaved key is lost. */
 const watchMs = 2_000;
-/** The page of a card payment asks for 10 minutes, an order's as long as it can be paid and longer. */
+/** The page of a card payment polls for 10 minutes, an order's for longer than it can be paid. */
 const watchedForMs = location.pathname === '/card/success' ? 600_000 : 7_200_000;
 const began = Date.now();
 let kept = true;
 let refreshing = false;
-/** True if the key was asked for: its answer, which comes once, must not be given up for another. */
+/** True once the key was requested: its answer comes only once, so no other may replace it. */
 let asked = false;
 
 function enhance() {
@@ -43,10 +43,10 @@ function countDown() {
   }
 }
 
-/** True if the page must stay as it is: it shows a key, or the state in which the key was asked for. */
+/** True if the page must not change: it shows a key, or the state in which the key was requested. */
 const stays = () => asked || document.getElementById('key') !== null;
 
-/** Takes over what the server shows now; one answer at a time, as each may be the one with the key. */
+/** Shows the server's current page; one request at a time, as each answer may be the one with the key. */
 async function refresh() {
   if (refreshing || stays()) return;
   refreshing = true;
@@ -60,7 +60,7 @@ async function refresh() {
     document.title = next.title;
     enhance();
   } catch {
-    // No answer came: the next one may.
+    // No answer: the next poll may get one.
   } finally {
     refreshing = false;
   }

@@ -1,6 +1,6 @@
 /**
  * The pages that sell keys: `/buy` to choose a tier and a way to pay, and a page for each order with its live
- * status. They work without script. A key is handed out by a button, once, and never by a GET.
+ * status. They work without script. A key is revealed by a button, once, and never by a GET.
  */
 import type { PickUpCard } from '../checkout/cardRoutes.js';
 import type { Buyer, PagedOrders, SentOrders, Shop } from '../checkout/orderRoutes.js';
@@ -21,7 +21,7 @@ import { contactHtml, escapeHtml, pageMaker, type PageMaker } from './page.js';
 
 /** Parts of the pages. */
 export interface BuyParts extends Shop {
-  /** Who sells. */
+  /** The seller. */
   readonly operator: Operator;
   readonly page: PageMaker;
 }
@@ -60,7 +60,7 @@ function pathOf({ payment_paths: paths }: TierPrice, rail: Rail): PaymentPath {
   return paths.find((path) => path.rail === rail) ?? { rail, ready: false, reason: null };
 }
 
-/** Why a rail takes no order of some tiers, or of any. */
+/** Why a rail refuses orders of some tiers, or of all. */
 function refusedNote(tiers: readonly TierPrice[], rail: Rail, note: string): string {
   const refused = tiers.filter((each) => !pathOf(each, rail).ready);
   const reason = (each: TierPrice): string => pathOf(each, rail).reason ?? 'It is not ready.';
@@ -71,8 +71,8 @@ function refusedNote(tiers: readonly TierPrice[], rail: Rail, note: string): str
 }
 
 /**
- * The ways to pay. One that takes only some tiers can be chosen, as the tier may still change: it says which,
- * a script switches it off with the others, and the order is refused where there is none.
+ * The ways to pay. One that accepts only some tiers can still be chosen, because the tier may change. Its
+ * note names those tiers, and a script disables it for the others; without script such an order is refused.
  */
 function railChoice(
   { tiers, rails }: PricingResponse,
@@ -92,7 +92,7 @@ data-tiers="${takes.join(' ')}"${state}>
     .join('\n');
 }
 
-/** Whom a buyer pays. */
+/** The seller, for the buyer. */
 function sellerHtml({ name, contact, terms }: Operator): string {
   if (name === null) {
     return '<p class="state bad">This server does not name its operator: find out whom you pay.</p>';
@@ -105,7 +105,7 @@ function sellerHtml({ name, contact, terms }: Operator): string {
   return `<p>Sold by ${escapeHtml(name)}.${on}${reach}</p>`;
 }
 
-/** The page where nothing can be bought now: what keys would cost, and why not; nothing to fill in. */
+/** The page if nothing can be bought now: prices and reasons, without a form. */
 function closedShop(
   prices: PricingResponse,
   wrong: string | undefined,
@@ -179,7 +179,7 @@ async function shopPage(parts: BuyParts, tier: Tier, wrong?: string): Promise<An
   return shop(await parts.prices(), tier, wrong, parts);
 }
 
-/** A mail address as browsers check one, roughly: the API takes any text. */
+/** A rough form of mail addresses, like the browsers' check: the API accepts any text. */
 const mailAddress = /^[^\s@]+@[^\s@]+$/;
 
 /** Shows the tiers and the ways to pay. */
@@ -196,7 +196,7 @@ function elsewhere(location: string): Answer {
   return { status: 303, body, headers, charge: 0 };
 }
 
-/** Orders what the form says, and leads to where it is paid. */
+/** Makes the order of the form, and leads to its payment. */
 export function buy(parts: BuyParts): Handler {
   return async (request) => {
     const form = new URLSearchParams(Buffer.from(request.body).toString());
@@ -210,7 +210,7 @@ export function buy(parts: BuyParts): Handler {
       return shopPage(parts, tier, wrong);
     }
     const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
-    // A form and an address are all that a browser sends: there are no header fields for the API.
+    // A browser's form has no header fields for the API, so only the client address counts.
     const buyer = { caller: () => request.caller(), header: () => '' };
     const orders = parts.orders[rail];
     const ordering: Promise<Outcome> =
@@ -222,7 +222,7 @@ export function buy(parts: BuyParts): Handler {
   };
 }
 
-/** The answer to an order, or the reason why there is none. */
+/** The answer to an order, or the reason for its refusal. */
 type Outcome =
   { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly detail: string };
 
@@ -241,8 +241,9 @@ async function orderElsewhere(
 }
 
 /**
- * Orders on a rail whose orders have a page here. The first poll that may act binds the order to its claim
- * token, before the buyer, or anyone on the way of a payment, learns of the order; the page changes nothing.
+ * Orders on a rail that has pages here. The first poll with the right to act binds the order to its claim
+ * token, before the buyer or any node on a payment's route learns of it. The order's page itself changes
+ * nothing.
  */
 async function orderHere(
   rail: Rail,
@@ -261,12 +262,12 @@ async function orderHere(
   return { ok: true, answer: elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(claim)}`) };
 }
 
-/** The order is there, and its buyer is not led to it, as it is not bound to them. */
+/** The order exists, but the buyer is not led to it, as it is not bound to their claim token. */
 const unusable = `${storeProblem.detail} Order again; nothing was charged.`;
 
 /**
- * A card order, with the way to the processor: a link, as a policy for forms would have to name its domain,
- * which may be the operator's own.
+ * A card order, with a link to the processor. A form would need the processor's domain in the content policy,
+ * and that domain may be the operator's own.
  */
 function cardOrderPage(order: CardOrderCreated, { page }: BuyParts): Answer {
   const { tier, checkout_url: url, claim_token: claim, expires_at: ends } = order;
@@ -314,7 +315,7 @@ export function buyOrder(parts: BuyParts): Handler {
   return (request) => orderPage(parts, request, false);
 }
 
-/** Shows an order with its key, to the first who asks for it. */
+/** Shows an order with its key, to the first request for it. */
 export function buyReveal(parts: BuyParts): Handler {
   return (request) => orderPage(parts, request, !request.aborted());
 }

@@ -1,6 +1,6 @@
 /**
- * `GET /card/success` (contract, card success page): where a buyer comes back to from the processor. Always
- * 200; the first look after the payment settled hands out the key, once.
+ * `GET /card/success` (contract, card success page): the page to which a buyer returns from the processor.
+ * Always 200; the first poll after the payment settled reveals the key, once.
  */
 import type { PickUpCard } from '../checkout/cardRoutes.js';
 import type { CardPickup } from '../checkout/cardView.js';
@@ -9,7 +9,7 @@ import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { keyShown } from './key.js';
 import { breakable, escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
-/** The page asks again every so often (s). */
+/** Interval of the page's polls (s). */
 const againS = 5;
 
 function sheet(main: string): string {
@@ -55,7 +55,7 @@ function handedOut(atMs: number | null): string {
 paid by a link of the operator’s has no claim token, and gives the number of the payment.</p>`;
 }
 
-/** Names by which the operator finds an order, once there is one. */
+/** The ids by which the operator finds an order, once there is one. */
 function named({ order_id: order, session_id: session }: CardPickup['pickup']): string {
   if (order === null) return '';
   return `
@@ -69,7 +69,7 @@ const claimed = `<h1>Thank you</h1>
 
 interface Shown {
   readonly main: string;
-  /** True if the page asks again. */
+  /** True if the page polls again. */
   readonly again: boolean;
 }
 
@@ -89,7 +89,7 @@ function shown({ pickup, revealedAtMs }: CardPickup): Shown {
   return { main: waiting, again: true };
 }
 
-/** Shows what became of a session, and its key to the first who comes after it was paid. */
+/** Shows the state of a session, and its key to the first request after the payment. */
 export function cardSuccess(pickUp: PickUpCard, page: PageMaker = unnamedPage): Handler {
   return async (request: RouteRequest): Promise<Answer> => {
     const session = request.query['session_id'] ?? cardSuccessDefaults.session_id;

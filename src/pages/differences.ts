@@ -1,15 +1,15 @@
-/** Where two texts differ, word by word: by the longest common subsequence of their words. */
+/** Word differences of two texts, by the longest common subsequence of their words. */
 
-/** A part of both texts: the same on both sides, or what one side has in the other's place. */
+/** A part of both texts: equal, or what replaces what. */
 export interface Difference {
   readonly before: string;
   readonly after: string;
 }
 
-/** Words up to which the table is made: its cost is their product. */
+/** Most words for which the table is built: its cost is the product of both numbers. */
 const mostWords = 200;
 
-/** Lengths of the longest common subsequences of what is left of both from each place on. */
+/** Lengths of the longest common subsequences of both rests, from each pair of indexes. */
 function table(left: readonly string[], right: readonly string[]): Uint16Array {
   const width = right.length + 1;
   const lengths = new Uint16Array((left.length + 1) * width);
@@ -25,7 +25,7 @@ function table(left: readonly string[], right: readonly string[]): Uint16Array {
   return lengths;
 }
 
-/** The parts of two lists of words, in order; neighbours of a kind are one. */
+/** The parts of two lists of words, in order; adjacent parts of a kind are merged. */
 function aligned(left: readonly string[], right: readonly string[]): Difference[] {
   if (left.length > mostWords || right.length > mostWords) {
     return [{ before: left.join(''), after: right.join('') }];
@@ -59,7 +59,7 @@ function aligned(left: readonly string[], right: readonly string[]): Difference[
   return parts;
 }
 
-/** A difference without what both sides begin and end with, which becomes parts of its own. */
+/** A difference without its common prefix and suffix, which become parts of their own. */
 function trimmed({ before, after }: Difference): Difference[] {
   const [left, right] = [Array.from(before), Array.from(after)];
   const shorter = Math.min(left.length, right.length);
@@ -78,7 +78,7 @@ function trimmed({ before, after }: Difference): Difference[] {
   ].filter((part) => part.before !== '' || part.after !== '');
 }
 
-/** The parts of two texts; joined, each side is its text again. */
+/** The parts of two texts; joined, each side gives its text. */
 export function differences(before: string, after: string): Difference[] {
   const words = (text: string): string[] => text.match(/\s+|[^\s]+/gu) ?? [];
   return aligned(words(before), words(after)).flatMap(trimmed);

@@ -1,7 +1,7 @@
-/** The forms of the reference: they send a request as it stands, and show what comes back. */
+/** The forms of the reference: they send a request as shown, and show the answer. */
 const section = document.getElementById('try');
 
-/** Where a key waits while its tab is open, so that it need not be typed on each page. */
+/** Name under which a key is stored while its tab is open, so that it need not be typed on each page. */
 const keyPlace = 'fusegate-api-key';
 
 /** The request that a form describes. */
@@ -22,7 +22,7 @@ function requestOf(form) {
   return { url, method: form.dataset.method, headers, ...(body === null ? {} : { body: body.value }) };
 }
 
-/** An answer's text, JSON with a line a member. */
+/** An answer's text; JSON has one member a line. */
 function readable(text, type) {
   if (!type.includes('json')) return text;
   try {

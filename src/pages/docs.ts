@@ -1,6 +1,6 @@
 /**
  * `GET /docs` and the pages under it: both OpenAPI documents, a page for each operation, and the guides. They
- * read well without script, the search included; script adds the forms that send requests.
+ * work without script, including the search; a script adds the forms that send requests.
  */
 import { prefers } from '../contract/accept.js';
 import { notFound } from '../contract/answer.js';
@@ -20,7 +20,7 @@ interface Guide {
   readonly html: string;
 }
 
-/** Guides under their headings, by name; those that are not named come last. */
+/** Guides under their headings, by name; unlisted guides come last. */
 const shelves: readonly (readonly [heading: string, names: readonly string[]])[] = [
   ['Guides', ['readme', 'fuse', 'normalize', 'audit', 'rerank', 'mcp', 'models', 'http', 'errors']],
   ['Rerank from', ['elasticsearch', 'opensearch', 'open-webui', 'dify', 'ragflow']],
@@ -42,7 +42,7 @@ const shelves: readonly (readonly [heading: string, names: readonly string[]])[]
   ['Fragments', ['door', 'receipt', 'log', 'exploration']],
 ];
 
-/** Titles of guides whose own headings name a route or the product. */
+/** Titles of guides whose own heading is only a route or the product. */
 const otherTitles: Readonly<Record<string, string>> = {
   readme: 'Install and first request',
   fuse: 'How fuse ranks',
@@ -57,13 +57,13 @@ const otherTitles: Readonly<Record<string, string>> = {
   ragflow: 'RAGFlow',
 };
 
-/** A place that the search finds. */
+/** A page that the search can find. */
 interface Entry {
   readonly title: string;
   readonly kind: string;
   readonly href: string;
   readonly words: string;
-  /** The title and the kind, and the words, in lower case: the search compares these. */
+  /** Title and kind, and words, in lower case: the search compares these. */
   readonly lower: { readonly head: string; readonly body: string };
 }
 
@@ -72,13 +72,13 @@ function entry(title: string, kind: string, href: string, words: string): Entry 
   return { title, kind, href, words, lower };
 }
 
-/** Everything that the pages show, and what makes them. */
+/** The contents of all pages, and their makers. */
 interface Library {
   readonly page: PageMaker;
   readonly references: readonly Reference[];
   readonly guides: ReadonlyMap<string, Guide>;
   readonly entries: readonly Entry[];
-  /** The page that lists and searches everything; undefined where this address has guides alone. */
+  /** The page that lists and searches everything; undefined if this address has only guides. */
   readonly overview: '/docs' | undefined;
 }
 
@@ -118,7 +118,7 @@ const searchForm = (text: string): string => `<form role="search" action="/docs"
 autocomplete="off">
 <button>Search</button></div></form>`;
 
-/** Links to everything, with the open page marked. */
+/** Links to all pages, with the open one marked. */
 function contents({ references, guides }: Library, open = ''): string {
   const link = (href: string, words: string): string => {
     const here = href === open ? ' aria-current="page"' : '';
@@ -145,7 +145,7 @@ function contents({ references, guides }: Library, open = ''): string {
   return `<div class="guides">${shelf.join('\n')}</div>\n<div>${groups.join('\n')}</div>`;
 }
 
-/** Longest text that is looked for (code points), and words of it. */
+/** Longest search text (code points), and most words in it. */
 const longestSearch = 100;
 const mostWords = 8;
 const mostFound = 30;
@@ -158,14 +158,14 @@ function occurrences(text: string, word: string): number {
   return count;
 }
 
-/** The words around a place of a text. */
+/** The words around a position in a text. */
 function excerpt(words: string, at: number): string {
   const from = Math.max(0, at - 60);
   const cut = Array.from(words.slice(from, at + 120)).join('');
   return `${from === 0 ? '' : '… '}${cut} …`;
 }
 
-/** Entries that hold every word, those with it in the title or path first. */
+/** Entries that contain every word; those with it in the title or path come first. */
 function find(entries: readonly Entry[], text: string): readonly (Entry & { readonly shown: string })[] {
   const cut = Array.from(text).slice(0, longestSearch).join('').toLowerCase();
   const wanted = cut
@@ -243,7 +243,7 @@ ${text === '' ? '' : foundHtml(library.entries, text)}
 export interface DocsParts {
   readonly gateway: OpenApiDocument;
   readonly door: OpenApiDocument;
-  /** Where the door is, if it has an address of its own. */
+  /** Address of the door, if it has its own. */
   readonly doorAddress: string | null;
   readonly page?: PageMaker;
 }
@@ -255,7 +255,7 @@ export interface DocsHandlers {
   readonly docsGuide: (request: RouteRequest) => Answer;
 }
 
-/** The answer to an address of no page. */
+/** The answer to a path without a page. */
 function missingIn({ page, references, overview: home }: Library): (request: RouteRequest) => Answer {
   const paths = references.flatMap(({ operations }) => operations.map(({ path }) => path));
   const missing = notFoundPage(page, new Set(home === undefined ? paths : [home, ...paths]));
@@ -272,7 +272,7 @@ function guideOf(library: Library): (request: RouteRequest) => Answer {
   };
 }
 
-/** The guides of a door with an address of its own, to which its problems lead; it has no reference. */
+/** The guides of a door with its own address, to which its problems link; it has no reference. */
 export function guidesAlone(page: PageMaker): Pick<DocsHandlers, 'docsGuide'> {
   const library = { page, references: [], guides: guidesOf(), entries: [], overview: undefined };
   return { docsGuide: guideOf(library) };

@@ -1,4 +1,7 @@
-/** Draws the graph of fragments (sigma, graphology). Without this script, or WebGL, the lists have it all. */
+/**
+ * Draws the graph of fragments (sigma, graphology). Without this script, or without WebGL, the lists show
+ * everything.
+ */
 const picture = document.getElementById('picture');
 const canvas = document.getElementById('canvas');
 const progress = document.getElementById('progress');
@@ -6,10 +9,10 @@ const detail = document.getElementById('detail');
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
-/** Most nodes that are drawn: the newest. */
+/** Most nodes drawn: the newest. */
 const most = 10_000;
 
-/** Nodes from which on edges and labels are left out while the view moves. */
+/** Number of nodes from which edges and labels are hidden while the view moves. */
 const many = 2_000;
 
 const kinds = [
@@ -26,13 +29,13 @@ const kinds = [
 let colors = {};
 let chosen;
 let near = new Set();
-/** Receipts that a search found; they stand out until one is chosen. */
+/** Receipts found by a search; they are emphasized until one is chosen. */
 const matches = new Set();
-/** Those of them that are labelled: the nearest. */
+/** The labelled ones: the nearest. */
 let named = new Set();
 let renderer;
 
-/** Reads the colours of the style sheet, which knows light from dark. */
+/** Reads the colours of the style sheet, which depend on light or dark mode. */
 function readColors() {
   const style = getComputedStyle(document.documentElement);
   const value = (name) => style.getPropertyValue(name).trim();
@@ -46,7 +49,7 @@ function shortened(text) {
   return characters.length > 42 ? `${characters.slice(0, 41).join('')}…` : text;
 }
 
-/** A node's label on a ground of the sheet's colour, for the node under the pointer or chosen. */
+/** A node's label on a background, for the node under the pointer or the chosen one. */
 function drawHover(context, { x, y, size, label }, { labelSize, labelFont, labelWeight }) {
   context.font = `${labelWeight} ${labelSize}px ${labelFont}`;
   const width = label ? context.measureText(label).width + 12 : 0;
@@ -64,10 +67,10 @@ function drawHover(context, { x, y, size, label }, { labelSize, labelFont, label
   context.fillText(label, x + size + 10, y + labelSize / 3);
 }
 
-/** Width of the line around a label in the colour of what is behind it. */
+/** Width of the line around a label, in the background's colour. */
 const outline = 4;
 
-/** In the frame that is being drawn: where the dots are, and what labels cover. */
+/** For the current frame: positions of the dots, and areas covered by labels. */
 let dots;
 let covered = [];
 
@@ -78,7 +81,7 @@ function findDots() {
   });
 }
 
-/** True if a label in this box would hide neither a dot nor another label. */
+/** True if a label in this box would hide no dot and no other label. */
 function isFree({ left, top, right, bottom }) {
   const hidden = ({ x, y, size }) => {
     const [aside, above] = [Math.max(left - x, x - right, 0), Math.max(top - y, y - bottom, 0)];
@@ -88,7 +91,7 @@ function isFree({ left, top, right, bottom }) {
   return !dots.some(hidden) && !covered.some(crossed);
 }
 
-/** A node's label, readable over the lines behind it; beside the node where there is room, or nowhere. */
+/** A node's label, readable over lines; beside the node if there is room, otherwise omitted. */
 function drawLabel(context, { x, y, size, label }, { labelSize, labelFont, labelWeight }) {
   if (!label || renderer === undefined) return;
   dots ??= findDots();
@@ -110,14 +113,14 @@ function drawLabel(context, { x, y, size, label }, { labelSize, labelFont, label
   context.fillText(label, box.left, y + labelSize / 3);
 }
 
-/** After a search its matches stand out; the first three of them are labelled. */
+/** After a search its matches are emphasized; the first three of them are labelled. */
 function matchLook(node, data) {
   if (matches.size === 0) return data;
   if (!matches.has(node)) return { ...data, color: colors.faint, label: null };
   return { ...data, size: data.size + 3, zIndex: 1, forceLabel: [...matches].indexOf(node) < 3 };
 }
 
-/** With a fragment chosen, it and what is near stand out. */
+/** With a chosen fragment, it and its neighbours are emphasized. */
 function nodeLook(node, { kind, ...data }) {
   const color = colors[kind] ?? colors.muted;
   if (chosen === undefined) return matchLook(node, { ...data, color });
@@ -140,7 +143,7 @@ async function readPage(cursor) {
   return response.json();
 }
 
-/** A number as the page writes all of them. */
+/** A number in the format of the page. */
 const counted = (number) => number.toLocaleString('en');
 
 /** Reads the newest nodes with their edges, page by page. */
@@ -165,7 +168,7 @@ async function readGraph(asOf, total) {
   return graph;
 }
 
-/** Has the nodes placed; `moved` is called with places as they come. Resolves when they rest. */
+/** Lays out the nodes; `moved` is called with intermediate positions. Resolves when they rest. */
 function layOut(graph, moved) {
   const numbers = new Map(graph.nodes().map((node, index) => [node, index]));
   const links = graph.mapEdges((_, { weight }, source, target) => {
@@ -226,10 +229,10 @@ function moveTo(graph, node) {
 
 let opener;
 
-/** The part of an address after # that opens a fragment. */
+/** The prefix of a URL fragment that opens a fragment. */
 const opening = '#fragment=';
 
-/** Puts the open fragment into the address, so that a link to this page opens it again. */
+/** Puts the open fragment into the URL, so that a link to this page opens it again. */
 function remember(receipt) {
   const { pathname, search } = location;
   const hash = receipt === undefined ? '' : `${opening}${encodeURIComponent(receipt)}`;
@@ -245,7 +248,7 @@ function close() {
   if (opener?.isConnected) opener.focus();
 }
 
-/** Shows a fragment beside the graph and in it. */
+/** Shows a fragment in the panel and in the graph. */
 async function choose(graph, receipt) {
   if (detail.hidden) opener = document.activeElement;
   remember(receipt);
@@ -370,7 +373,7 @@ async function start() {
       graph = read;
       renderer = draw(graph);
       listen(graph);
-      // The first frame, drawn while it was made, has no labels yet.
+      // The first frame, drawn on construction, has no labels yet.
       renderer.refresh();
       progress.textContent = 'Placing the fragments …';
     });

@@ -1,6 +1,6 @@
 /**
  * `GET /graph` for a browser (contract, Exploration): the fragments as a list that works without script, and
- * as a drawing with it. What strangers wrote is shown as text, never as markup or links.
+ * as a drawing with it. Text from the public is shown as text, never as markup or links.
  */
 import { prefers } from '../contract/accept.js';
 import { storeUnavailable, unprocessable } from '../contract/answer.js';
@@ -14,16 +14,16 @@ import { searchVisible, shown } from '../door/near.js';
 import { whenUnavailable } from '../store/store.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
-/** Fragments in the list. */
+/** Most fragments in the list. */
 const listed = 50;
 
 /**
- * The least similarity that counts as near here. Texts that have nothing to do with each other, and words
- * that the model does not know, come to 0.1 to 0.25.
+ * The least similarity that counts as near here. Unrelated texts, and words unknown to the model, reach 0.1
+ * to 0.25.
  */
 const leastSimilarity = 0.3;
 
-/** Code points of a text to look for. */
+/** Longest search text (code points). */
 const longestText = 2000;
 
 /** A kind as words. */
@@ -55,7 +55,7 @@ function table(caption: string, rows: readonly string[], hasNear: boolean): stri
 <tbody>${rows.join('\n')}</tbody></table></div>`;
 }
 
-/** Finished HTML. */
+/** Escaped HTML. */
 interface Html {
   readonly html: string;
 }
@@ -64,7 +64,7 @@ interface Html {
 interface Shown {
   readonly total: number;
   readonly asOf: number;
-  /** The text that was looked for; empty: none. */
+  /** The search text; empty: none. */
   readonly text: string;
   readonly list: string;
 }
@@ -107,7 +107,7 @@ const noFragments = `<p class="state">No fragment has been left here yet.</p>
 <a href="/docs/api/dream">a form that sends it</a>, and <a href="/docs/guides/door">the guide</a> says what a
 fragment is.</p>`;
 
-/** The newest fragments before a place, newest first, with the way to older ones. */
+/** The newest fragments before an index, newest first, with a link to older ones. */
 async function listOf({ store, vectors }: ExploreParts, { asOf, from: to }: PageStart): Promise<Html> {
   const from = Math.max(0, to - listed);
   const receipts = vectors.receipts(from, to);
@@ -121,7 +121,7 @@ async function listOf({ store, vectors }: ExploreParts, { asOf, from: to }: Page
   return { html: `${table('Fragments, the newest first', rows, false)}${older}` };
 }
 
-/** The answer to a text that no fragment is near to; `nearest`: the highest similarity, if there is one. */
+/** The text if no fragment is near; `nearest`: the highest similarity, if there is one. */
 function nothingNear(nearest: number | undefined): string {
   const highest =
     nearest === undefined
@@ -174,7 +174,7 @@ async function answerPage(parts: ExploreParts, request: RouteRequest, page: Page
   return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
 }
 
-/** Answers browsers with the page and everybody else with `data`, the route's JSON. */
+/** Answers browsers with the page and other clients with `data`, the route's JSON. */
 export function graphForAll(
   parts: ExploreParts,
   data: Handler<undefined>,

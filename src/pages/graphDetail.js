@@ -1,6 +1,6 @@
-/** A fragment beside the graph: its text, its receipt, what came of verifying it, and what is near. */
+/** The panel of a fragment beside the graph: text, receipt, verification, and near fragments. */
 
-/** An element with a text, which is never read as markup. */
+/** An element with a text, which is never parsed as markup. */
 function element(name, text = '', className = '') {
   const made = document.createElement(name);
   made.textContent = text;
@@ -44,7 +44,7 @@ function facts(receipt) {
   return list;
 }
 
-/** The verdict in words, then every digest with its own. */
+/** The verdict in words, then each digest with its verdict. */
 function verification({ verified, fields, envelope, implementation }) {
   const words = { true: 'matches', false: 'does not match', null: 'cannot be recomputed' };
   const verdict = verified
@@ -83,7 +83,7 @@ async function ask(path) {
   return body;
 }
 
-/** Fills the panel with a fragment; resolves to the receipts near it, undefined where it failed. */
+/** Fills the panel with a fragment; resolves to the receipts near it, undefined if that failed. */
 async function showDetail(panel, receipt, { choose, close }) {
   const top = element('div', '', 'top');
   const title = element('h2', 'Reading the receipt …');

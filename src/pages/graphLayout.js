@@ -1,17 +1,17 @@
-/** Places the graph's nodes off the page's thread: forces (d3-force) from a beginning beside their links. */
+/** Lays out the graph's nodes in a worker: forces (d3-force), starting beside linked nodes. */
 importScripts('/pages/d3-dispatch.min.js', '/pages/d3-quadtree.min.js', '/pages/d3-timer.min.js');
 importScripts('/pages/d3-force.min.js');
 
-/** Turn of the sunflower spiral, by which no two directions are the same. */
+/** Angle of the sunflower spiral, on which no two directions are equal. */
 const goldenAngle = Math.PI * (3 - Math.sqrt(5));
 
-/** Rounds until the forces rest: fewer where each one takes long. */
+/** Rounds until the forces rest: fewer if each one is slow. */
 const roundsFor = (count) => (count > 4_000 ? 110 : 240);
 
-/** Milliseconds between two states that are sent. */
+/** Milliseconds between two updates. */
 const every = 400;
 
-/** Each node begins beside the earlier one it is linked with; without one, on a spiral. */
+/** Places each node beside the earlier one it is linked with; without one, on a spiral. */
 function begin(count, links) {
   const parents = new Int32Array(count).fill(-1);
   for (const { source, target } of links) if (parents[source] < 0) parents[source] = target;

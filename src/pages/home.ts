@@ -1,5 +1,5 @@
 /**
- * `GET /` for a browser: what Fusegate is, and a playground that ranks. Everything else gets the JSON banner
+ * `GET /` for a browser: an introduction, and a playground that ranks. Other clients get the JSON banner
  * (contract, service banner).
  */
 import { prefers } from '../contract/accept.js';
@@ -9,10 +9,10 @@ import { fuseDefaults, fuseMethods, tokenizers } from '../contract/fuse.js';
 import { servedParts, type ServedPart } from '../contract/served.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
-/** An embedding model as the playground offers it. */
+/** An embedding model in the playground's list. */
 export interface OfferedModel {
   readonly id: string;
-  /** True if it answers in the same call, without a queue. */
+  /** True if it answers within the call, without a queue. */
   readonly immediate: boolean;
 }
 
@@ -20,7 +20,7 @@ const install = '<a class="button" href="/docs/guides/readme">Install and first 
 
 const tryIt = '<a class="button primary" href="#playground">Try it below</a>\n';
 
-/** The head of the page; a button leads to the playground where there is one. */
+/** The introduction; a button leads to the playground if there is one. */
 const introOf = (ranks: boolean): string => `<section class="intro">
 <h1>Put search results into a better order</h1>
 <p class="lead">Fusegate takes a query and the candidates that your search found. It scores them by BM25 and
@@ -64,7 +64,7 @@ function options(values: readonly string[], chosen: string, words: Readonly<Reco
     .join('\n');
 }
 
-/** The first model that answers at once is chosen, so that the first ranking comes without a wait. */
+/** Preselects the first model that answers without a queue, so that the first ranking is immediate. */
 function modelChoice(models: readonly OfferedModel[]): string {
   const chosen = models.find(({ immediate }) => immediate) ?? models[0];
   return options(
@@ -141,7 +141,7 @@ send to a server. It holds no API key.</p>
 <p id="copied" role="status" class="note"></p>
 </div>`;
 
-/** Works in a terminal when the script of the page does not run. */
+/** Shown if the page's script does not run; works in a terminal. */
 const curl = `curl -s ADDRESS/v1/fuse -H 'Content-Type: application/json' -d '{
   "query": "electric bicycle battery",
   "docs": [
@@ -167,7 +167,7 @@ ${outcome}
 </section>`;
 }
 
-/** Stands where the playground would, on a server that does not rank. */
+/** Replaces the playground on a server that does not rank. */
 const withoutRanking = `<section class="sheet" aria-labelledby="playground-title">
 <h2 id="playground-title">Ranking is off on this server</h2>
 <p>Its operator serves other parts of Fusegate. <a href="/docs">The reference</a> lists them.</p>
@@ -175,7 +175,7 @@ const withoutRanking = `<section class="sheet" aria-labelledby="playground-title
 parts; <code>fuse</code> brings the playground.</p>
 </section>`;
 
-/** Links to the parts that are served besides. */
+/** Links to the other parts that are served. */
 function others(serve: readonly ServedPart[]): string {
   const normalize =
     '<a href="/docs/guides/normalize">Normalize</a> repairs text that plain words do not find';
@@ -211,7 +211,10 @@ ${others(serve)}<li><a href="/openapi.json">OpenAPI document</a>, for programs.<
   return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache', vary: 'Accept' } };
 }
 
-/** Answers browsers with the page and everybody else with `banner`, the route's JSON. `serve`: the parts. */
+/**
+ * Answers browsers with the page and other clients with `banner`, the route's JSON. `serve`: the served
+ * parts.
+ */
 export function homeForAll(
   models: readonly OfferedModel[],
   banner: () => Answer,

@@ -6,7 +6,7 @@ function endOf(expiresAt: string | null): string {
   return `It works until <time datetime="${expiresAt}">${new Date(expiresAt).toUTCString()}</time>.`;
 }
 
-/** The key with what to do with it, as HTML. `expiresAt`: its end; null: it has none. */
+/** The key with instructions, as HTML. `expiresAt`: its expiry; null: never. */
 export function keyShown(key: string, tier: string, expiresAt: string | null): string {
   return `<div id="key" tabindex="-1">
 <h2>Your key</h2>

@@ -1,4 +1,4 @@
-/** `/log`: the log of receipts for people: its size, its last checkpoint, its witnesses, how to check it. */
+/** `/log`: the log of receipts for people: its size, last checkpoint and witnesses, and how to verify it. */
 import type { Answer, Handler } from '../contract/exchange.js';
 import { cosignaturesOf } from '../log/cosignature.js';
 import { verifierText, type VerifierKey } from '../log/note.js';
@@ -19,7 +19,7 @@ ${lead}
 start.</p>
 </section>`;
 
-/** Who of the witnesses cosigned a checkpoint, and when. */
+/** The witnesses that cosigned a checkpoint, and when. */
 function witnessesHtml({ note }: SignedCheckpoint, witnesses: readonly VerifierKey[]): string {
   const rows = cosignaturesOf(note, witnesses).map(({ name, timeS }) => {
     return `<li>${escapeHtml(name)}, ${timeHtml(new Date(timeS * 1_000).toISOString())}</li>`;
@@ -34,7 +34,7 @@ had verified that the log only grew since what it saw before.</p>
 <ul>${rows.join('\n')}</ul>`;
 }
 
-/** Days before the last checkpoint whose stamps are shown, and stamps at most. */
+/** Days before the last checkpoint whose stamps are shown, and the most stamps. */
 const shownDays = 30;
 const mostStamps = 40;
 
@@ -44,7 +44,7 @@ async function shownStamps(store: Store, { atMs }: SignedCheckpoint): Promise<re
   return (await stampsFrom(store, from, mostStamps)).reverse();
 }
 
-/** The last stamps in Bitcoin; nothing where the operator makes none. */
+/** The last stamps in Bitcoin; empty if the operator makes none. */
 function stampsHtml(stamps: readonly StoredStamp[]): string {
   if (stamps.length === 0) return '';
   const rows = stamps.map(({ day, stamp: { size, height } }) => {
@@ -93,7 +93,7 @@ fusegate log audit ADDRESS --vkey '${escapeHtml(vkey)}' --since checkpoint.txt`)
 </article>`;
 }
 
-/** Shows the log. `witnesses`: the keys of those whose cosignatures count here. */
+/** Shows the log. `witnesses`: the keys whose cosignatures are shown. */
 export function logPage(
   { store }: { readonly store: Store },
   witnesses: readonly VerifierKey[],
@@ -101,7 +101,7 @@ export function logPage(
 ): Handler<undefined> {
   return async (): Promise<Answer> => {
     const signed = (await findSigned(store))?.signed;
-    // Without a key it waits for the operator's new one.
+    // Without a key the log waits for the operator's new one.
     const isSigned = signed !== undefined && signed.publicKey.byteLength > 0;
     const shown = isSigned ? main(signed, witnesses, await shownStamps(store, signed)) : empty;
     const files = { styles: ['receipt.css'], modules: ['receipt.js'] };

@@ -1,10 +1,10 @@
-/** The page that a browser gets where there is nothing (RFC 9110, 404). */
+/** The page that a browser gets for an unknown path (RFC 9110, 404). */
 import type { Answer } from '../contract/exchange.js';
 import type { PageMaker } from './page.js';
 
 const reference = '<a href="/docs">reference and guides</a>';
 
-/** A sentence that leads to those of the site's pages that this address serves. */
+/** A sentence with links to the pages that this address serves. */
 function waysOn(paths: ReadonlySet<string>): string {
   if (!paths.has('/docs')) return '';
   const ways = paths.has('/buy')
@@ -13,7 +13,7 @@ function waysOn(paths: ReadonlySet<string>): string {
   return `\n<p>Go to the <a href="/">home page</a>${ways}.</p>`;
 }
 
-/** Says so, and leads back. `paths`: those that this address serves. */
+/** The page, with links to `paths`, the pages that this address serves. */
 export function notFoundPage(page: PageMaker, paths: ReadonlySet<string>): Answer {
   const fault = 'Check the address for a typing error. Nothing was changed or charged.';
   const main = `<section class="sheet"><h1>There is no page at this address</h1>

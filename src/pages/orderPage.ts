@@ -1,4 +1,4 @@
-/** The page of an order: its live status, how to pay it, and the button that hands out its key, once. */
+/** The page of an order: its live status, how to pay it, and the button that reveals its key, once. */
 import { btcText } from '../checkout/money.js';
 import type { HowToPay, OrderView, Shop } from '../checkout/orderRoutes.js';
 import { storeProblem } from '../contract/answer.js';
@@ -9,7 +9,7 @@ import { amounts, copyButton, grouped, tierTitles } from './amounts.js';
 import { keyShown } from './key.js';
 import { breakable, escapeHtml, type PageMaker } from './page.js';
 
-/** The event that an order waits for, in words. */
+/** What the order awaits, in words. */
 function stateOf(order: OrderView): { readonly words: string; readonly look: string } {
   switch (order.status) {
     case 'pending':
@@ -37,12 +37,12 @@ function stateOf(order: OrderView): { readonly words: string; readonly look: str
   }
 }
 
-/** True if an order still asks for money: one that is paid in part can be completed after its end, too. */
+/** True if an order still accepts a payment: a partly paid one can be completed even after its expiry. */
 function isPayable({ status, received_sat: received }: OrderView): boolean {
   return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
 }
 
-/** Payment of the missing part. */
+/** How to pay the missing part. */
 function payment(order: OrderView, { target, uri, noun }: HowToPay): string {
   const btc = btcText(BigInt(order.missing_sat));
   const ends = new Date(order.expires_at);
@@ -51,7 +51,7 @@ function payment(order: OrderView, { target, uri, noun }: HowToPay): string {
       ? ''
       : `<p class="note">It can be paid until <time datetime="${order.expires_at}"
 >${ends.toUTCString()}</time><span class="left" data-until="${order.expires_at}"></span>.</p>`;
-  // The query makes a browser that has drawn the code of another amount ask for this one.
+  // With the amount in the query, a browser does not show a cached code of another amount.
   return `<p><img class="code" src="${order.qr_url}?sat=${order.missing_sat}" alt="QR code of the ${noun}"
 width="264" height="264"></p>
 <p><strong>${amounts(btc, order.missing_sat, null)}</strong></p>
@@ -66,7 +66,7 @@ address does not belong to this order.</p>
 <p>Open the address that you were led to when you ordered. If it is this one, the operator has ended the
 key.</p>`;
 
-/** `action`: where the button leads; undefined after it was pressed. */
+/** `action`: the button's target; undefined after it was pressed. */
 function orderMain(order: OrderView, pay: HowToPay, action: string | undefined): string {
   const { words, look } = stateOf(order);
   const state = `<p class="state ${look}" role="status" id="state">${escapeHtml(words)}</p>`;
@@ -92,10 +92,13 @@ the key: it proves that the order is yours.</p>
 </section>`;
 }
 
-/** No order's claim token: a poll with it looks at the payment, hands out no key and binds nothing. */
+/**
+ * A value that is no order's claim token: a poll with it looks up the payment, reveals no key and binds
+ * nothing.
+ */
 const noClaim = 'none';
 
-/** The page of a rail's orders. */
+/** Dependencies of an order's page. */
 interface PageParts {
   readonly orders: Shop['orders'];
   readonly page: PageMaker;
@@ -113,10 +116,10 @@ function laterPage({ page }: PageParts): Answer {
   return page({ ...live, title: 'Your order', main, refreshSeconds: 5 });
 }
 
-/** Members of pages that follow an order by script. */
+/** Members of pages that a script keeps up to date. */
 const live = { headed: true, scripts: ['buy.js'], styles: ['buy.css'] } as const;
 
-/** Shows an order. `asks`: for its key. */
+/** Shows an order. `asks`: true if its key is requested. */
 export async function orderPage(parts: PageParts, request: RouteRequest, asks: boolean): Promise<Answer> {
   const { page, orders } = parts;
   const rail = request.path['rail'] ?? '';
@@ -134,7 +137,7 @@ export async function orderPage(parts: PageParts, request: RouteRequest, asks: b
   const title = `Your order: ${stateOf(order).words}`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
   if (asks && paid && (order.key_status === 'none' || order.key_status === 'claim_required')) {
-    // It stays as it is: a page that asked again would show the button in place of the reason.
+    // Not refreshed: a new page would show the button instead of the reason.
     return page({ title, main: orderMain(order, pay, undefined), headed: true, styles: ['buy.css'] });
   }
   const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;

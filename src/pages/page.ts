@@ -1,4 +1,4 @@
-/** The frame of every page, its policy (CSP Level 3), and the files it loads. */
+/** The frame of every page, its content policy (CSP Level 3), and the files it loads. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { notFound } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { noOperator, type Operator } from '../outreach/operator.js';
 
-/** Where `build.mjs` puts everything that a server sends or shows, beside the compiled program. */
+/** Where `build.mjs` puts all files that a server sends or shows, beside the compiled program. */
 const folder = fileURLToPath(new URL('../../pages', import.meta.url));
 
 /** Reads a file of that folder. */
@@ -14,7 +14,9 @@ export function builtFile(name: string): Buffer {
   return readFileSync(join(folder, name));
 }
 
-/** The files under `/pages/`, by their endings; `report.css` goes into reports, the guides into `/docs`. */
+/**
+ * The files under `/pages/`, by extension; `report.css` is embedded in reports, the guides are under `/docs`.
+ */
 const served: Readonly<Record<string, readonly string[]>> = {
   'text/css; charset=utf-8': ['site.css', 'buy.css', 'docs.css', 'graph.css', 'home.css', 'receipt.css'],
   'text/javascript; charset=utf-8': [
@@ -27,7 +29,7 @@ const served: Readonly<Record<string, readonly string[]>> = {
   'image/svg+xml': ['icon.svg'],
 };
 
-/** Text as HTML shows it, in elements and in quoted attributes. */
+/** Text escaped for HTML, in elements and in quoted attributes. */
 export function escapeHtml(text: string): string {
   const entities: Readonly<Record<string, string>> = {
     '&': '&amp;',
@@ -39,7 +41,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
 }
 
-/** An address or key as HTML that may break a line after its marks; what is copied has no breaks. */
+/** An address or key as HTML that may break lines after punctuation; copied text has no breaks. */
 export function breakable(text: string): string {
   return text
     .split(/(?<=[.@_+/:-])/)
@@ -47,7 +49,7 @@ export function breakable(text: string): string {
     .join('<wbr>');
 }
 
-/** Nothing from elsewhere, nothing inline; forms and requests go to this site alone. */
+/** Nothing external, nothing inline; forms and requests go to this site alone. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -64,21 +66,21 @@ export interface PageParts {
   readonly title: string;
   /** Content of `main`, as HTML. */
   readonly main: string;
-  /** Scripts of `/pages/` that the page can do without, in their order. */
+  /** Optional scripts of `/pages/`, in order. */
   readonly scripts?: readonly string[];
   /** The same, as modules. */
   readonly modules?: readonly string[];
-  /** True if the page is as wide as the window, with room for columns. */
+  /** True if the page is as wide as the window, for several columns. */
   readonly wide?: boolean;
-  /** True if the head of the site with its links stands above. */
+  /** True if the site's header with its links is shown. */
   readonly headed?: boolean;
-  /** Style sheets of `/pages/` besides the one of every page. */
+  /** Further style sheets of `/pages/`. */
   readonly styles?: readonly string[];
-  /** Without script the page is loaded again after this time (s). */
+  /** Without script the page reloads after this time (s). */
   readonly refreshSeconds?: number;
 }
 
-/** A place that the head of the site leads to. */
+/** A link in the site's header. */
 export interface SiteLink {
   readonly href: string;
   readonly words: string;
@@ -96,10 +98,10 @@ export function gatewayLinks(serves: { explores: boolean; sells: boolean }): rea
   ];
 }
 
-/** Where the pages of a door with a port of its own lead. */
+/** Links on the pages of a door with its own port. */
 export const doorLinks: readonly SiteLink[] = [fragmentsLink];
 
-/** The head of the site: where else one can go from here. */
+/** The site's header with its links. */
 function headOf(links: readonly SiteLink[]): string {
   const anchors = links.map(({ href, words }, index) => {
     return `<a${index === 0 ? ' class="name"' : ''} href="${href}">${words}</a>`;
@@ -118,14 +120,14 @@ function loading({ scripts = [], modules = [], styles = [] }: PageParts): string
   ].join('');
 }
 
-/** The operator's contact, as a link where it is an address. */
+/** The operator's contact, as a link if it is an address. */
 export function contactHtml(contact: string): string {
   const words = escapeHtml(contact);
   if (/^https?:\/\/\S+$/.test(contact)) return `<a href="${words}" rel="noreferrer">${words}</a>`;
   return /^[^\s@]+@[^\s@]+$/.test(contact) ? `<a href="mailto:${words}">${words}</a>` : words;
 }
 
-/** The foot of every page: who runs the server; nothing where nobody is named. */
+/** The footer of every page: the operator; empty if none is named. */
 function footOf({ name, contact, terms, privacy }: Operator): string {
   const link = (href: string, words: string): string =>
     `<a href="${escapeHtml(href)}" rel="noreferrer">${words}</a>`;
@@ -162,10 +164,10 @@ ${foot}</body>
 `;
 }
 
-/** Makes a page that is kept by no cache and tells no other site where its reader came from. */
+/** Makes a page that no cache stores and that sends no Referer to other sites. */
 export type PageMaker = (parts: PageParts) => Answer;
 
-/** A maker of pages with links at their head and the operator's name at their foot. */
+/** A maker of pages with links in the header and the operator's name in the footer. */
 export function pageMaker(
   operator: Operator,
   links: readonly SiteLink[] = gatewayLinks({ explores: true, sells: true }),
@@ -184,10 +186,10 @@ export function pageMaker(
   });
 }
 
-/** Pages of a server whose operator is not named. */
+/** Makes pages for a server without a named operator. */
 export const unnamedPage: PageMaker = pageMaker(noOperator);
 
-/** Serves the pages' files, read into memory once. */
+/** Serves the pages' files, which are read into memory once. */
 export function pageFile(): (request: RouteRequest) => Answer {
   const answers = new Map<string, Answer>(
     Object.entries(served).flatMap(([type, names]) =>

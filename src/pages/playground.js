@@ -1,4 +1,4 @@
-/** The playground of the home page: ranks what was pasted through /v1/fuse and shows why. */
+/** The home page's playground: ranks pasted candidates through /v1/fuse and explains the result. */
 import { bar, rangeOf } from './playgroundBars.js';
 import { programOf } from './playgroundCode.js';
 import { readDocs } from './playgroundDocs.js';
@@ -6,15 +6,15 @@ import { fromFragment, toFragment } from './playgroundLink.js';
 
 const byId = (id) => document.getElementById(id);
 
-/** Controls whose values a link holds, by their ids; the key is not among them. */
+/** Ids of the controls whose values a link contains; the key is not among them. */
 const stored = [
   ...['query', 'docs', 'field', 'dense', 'model', 'tokenizer', 'analyzer', 'method', 'bm25', 'dense-weight'],
 ];
 
-/** Results that are drawn on each side; the answer may hold more. */
+/** Most results shown on each side; the answer may have more. */
 const mostShown = 200;
 
-/** Number of the request that was sent last: an answer to an earlier one is dropped. */
+/** Number of the latest request: answers to earlier ones are dropped. */
 let sent = 0;
 
 function element(tag, properties = {}, ...children) {
@@ -23,7 +23,7 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** Reads the candidates, and shows what they were read as. */
+/** Parses the candidates, and shows how they were parsed. */
 function readCandidates() {
   const select = byId('field');
   const read = readDocs(byId('docs').value, select.value);
@@ -38,7 +38,7 @@ function readCandidates() {
   return { ...read, scored };
 }
 
-/** The body of the request; a sentence where there can be none. */
+/** The body of the request; a sentence if there is none. */
 function requestBody() {
   const { problem, docs, scored } = readCandidates();
   if (problem !== undefined) return problem;
@@ -52,7 +52,7 @@ function requestBody() {
     docs: given ? docs : docs.map(({ id, text }) => ({ id, text })),
     method: byId('method').value,
     tokenizer: byId('tokenizer').value,
-    // Stems are of words: the server refuses them where texts are cut into bigrams.
+    // Stems need words: the server refuses them for texts cut into bigrams.
     ...(byId('analyzer').disabled ? {} : { analyzer: byId('analyzer').value }),
     ...(given || byId('model').value === '' ? {} : { embed_model: byId('model').value }),
     weights,
@@ -79,7 +79,7 @@ function words(text) {
   return element('p', { className: 'text', dir: 'auto', textContent: text === '' ? '(no text)' : text });
 }
 
-/** The place of each result among the candidates; equal ones are taken in their order. */
+/** The place of each result among the candidates; equal candidates are matched in order. */
 function placesOf(docs, results) {
   const places = new Map();
   const keyOf = ({ id, text }) => JSON.stringify([id, text]);
@@ -128,7 +128,7 @@ function show(body, { results, warnings = [], dense_source: source }, timing) {
   byId('orders').hidden = false;
 }
 
-/** The duration of the request: here, and of that in the server. */
+/** The duration of the request: in total, and in the server. */
 function timingOf(response, began) {
   const whole = `${(performance.now() - began).toFixed(1)} ms`;
   const server = /dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1];
@@ -141,7 +141,7 @@ function fail(sentence) {
   byId('orders').hidden = true;
 }
 
-/** Sends the request as it stands, and shows its answer. */
+/** Sends the request, and shows its answer. */
 async function rank() {
   const own = (sent += 1);
   const body = requestBody();
@@ -194,7 +194,10 @@ async function copyLink() {
   await copy(location.href, 'The link was');
 }
 
-/** Sets the controls to a link's state; what it does not name, or this server does not have, stays. */
+/**
+ * Sets the controls to a link's state; controls that it does not name, or values unknown to this server,
+ * stay.
+ */
 function restore(state) {
   for (const id of stored) {
     const control = byId(id);
@@ -207,7 +210,7 @@ function restore(state) {
   }
 }
 
-/** Pasted candidates may bring their query, and scores of their own. */
+/** Handles a paste, which may contain a query, and scores. */
 function pasted() {
   const { query, scored = 0, docs = [] } = readCandidates();
   if (query !== undefined) byId('query').value = query;

@@ -8,7 +8,7 @@ function svg(tag, attributes) {
   return element;
 }
 
-/** Where the scores of all results lie: parts under zero reach to its left. */
+/** The range of all results' scores: negative parts extend to the left of zero. */
 export function rangeOf(results) {
   const parts = results.map(({ explain: { bm25_part, dense_part } }) => [bm25_part, dense_part]);
   const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -17,7 +17,7 @@ export function rangeOf(results) {
   return { low, high: high > low ? high : low + 1 };
 }
 
-/** One result's bar on the scale of all; its numbers stand beside it, so that it is hidden from readers. */
+/** One result's bar on the common scale. Screen readers skip it, as its numbers stand beside it. */
 export function bar({ explain: { bm25_part: bm25, dense_part: dense } }, { low, high }) {
   const x = (value) => ((value - low) / (high - low)) * 100;
   const drawing = svg('svg', { class: 'bar', viewBox: '0 0 100 8', preserveAspectRatio: 'none' });

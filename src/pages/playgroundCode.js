@@ -1,4 +1,4 @@
-/** A request as a program that sends it: curl, Python, TypeScript. The key comes from the environment. */
+/** A program that sends a request: curl, Python, TypeScript. The key comes from the environment. */
 
 /** A JSON value as a Python literal. */
 function python(value, indent = '') {
@@ -58,7 +58,7 @@ for (const { rank, id, fused_score } of results) console.log(rank, id, fused_sco
 
 const programs = { curl, python: pythonProgram, typescript };
 
-/** The program in a language: `url` and `body` of the request, `keyed`: whether it sends an API key. */
+/** The program in a language: `url` and `body` of the request, `keyed`: true if it sends an API key. */
 export function programOf(language, request) {
   return programs[language](request);
 }

@@ -1,12 +1,12 @@
-/** Candidates out of what a person pastes: lines, JSON, or a response of Elasticsearch or OpenSearch. */
+/** Candidates from pasted text: lines, JSON, or a response of Elasticsearch or OpenSearch. */
 
-/** Text members by the names that candidates most often have them under, the likeliest first. */
+/** Usual names of the text member, the most likely first. */
 const usualFields = ['text', 'content', 'body', 'passage', 'description', 'title', 'name'];
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isNumber = (value) => typeof value === 'number' && Number.isFinite(value);
 
-/** Members of an object that are text, inner ones as `a.b`; an array of texts is one text. */
+/** Text members of an object, nested ones as `a.b`; an array of texts is one text. */
 function textsOf(value, prefix = '', depth = 0) {
   if (!isObject(value) || depth > 4) return [];
   return Object.entries(value).flatMap(([name, member]) => {
@@ -17,7 +17,7 @@ function textsOf(value, prefix = '', depth = 0) {
   });
 }
 
-/** The names of all text members, and the one that most likely is the text. */
+/** The names of all text members, and the most likely one. */
 function fieldsOf(texts) {
   const lengths = new Map();
   for (const each of texts)
@@ -28,7 +28,7 @@ function fieldsOf(texts) {
   return { names, likely: usual ?? longest };
 }
 
-/** Docs out of objects: `idOf`, `scoreOf` and `sourceOf` say where a candidate has what. */
+/** Docs from objects: `idOf`, `scoreOf` and `sourceOf` read the parts of a candidate. */
 function fromObjects(items, kind, field, { idOf, scoreOf, sourceOf }) {
   const texts = items.map((item) => textsOf(sourceOf(item)));
   const { names, likely } = fieldsOf(texts);
@@ -81,7 +81,7 @@ function tryJson(text) {
   }
 }
 
-/** Lines, with a score behind a tab where each line has one. */
+/** Docs from lines, with a score after a tab if each line has one. */
 function fromLines(lines) {
   const scored = lines.map((line) => /^(.*)\t\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*$/.exec(line));
   const hasScores = scored.every((match) => match !== null);
@@ -94,8 +94,8 @@ function fromLines(lines) {
 }
 
 /**
- * Reads what was pasted: `{docs, kind, fields, field?, query?}`, or `{problem}`, a sentence. `field`: the text
- * member to take, where there is such a one.
+ * Parses pasted text: `{docs, kind, fields, field?, query?}`, or `{problem}`, a sentence. `field`: the text
+ * member to use, if it exists.
  */
 export function readDocs(pasted, field = '') {
   const text = pasted.trim();

@@ -1,4 +1,4 @@
-/** The playground's state in the fragment of an address (RFC 3986, 3.5), which no browser sends to a server. */
+/** The playground's state in a URL's fragment (RFC 3986, 3.5), which browsers never send to a server. */
 
 const name = '#playground=';
 
@@ -15,7 +15,7 @@ export async function toFragment(state) {
   return name + btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
-/** The state of a fragment; undefined where it holds none that can be read. */
+/** The state from a fragment; undefined if it cannot be decoded. */
 export async function fromFragment(fragment) {
   if (!fragment.startsWith(name)) return undefined;
   try {

@@ -1,10 +1,13 @@
-/** Plots as SVG 1.1 files of their own: for light and dark ground, no script, no font but the reader's. */
+/**
+ * Plots as standalone SVG 1.1 files: for light and dark backgrounds, without script, in the reader's own
+ * font.
+ */
 import { escapeHtml } from './page.js';
 
-/** Width of a plot, and the room around its drawing. */
+/** Width of a plot, and its margins. */
 export const plotFrame = { width: 900, left: 210, right: 150, top: 86 } as const;
 
-/** Colours that are distinct on either ground. */
+/** Colours that are distinct on either background. */
 export const plotColours = ['#2f6feb', '#d9622b', '#3a9d5d', '#8a5cc2', '#b08800'] as const;
 
 const style = `
@@ -16,18 +19,18 @@ const style = `
     .ground { fill: #0d1117; } .grid { stroke: #3d444d; } .axis { stroke: #9198a1; }
   }`;
 
-/** A text at a place. */
+/** A text at a point. */
 export function plotText(x: number, y: number, content: string, attributes = ''): string {
   return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${attributes}>${escapeHtml(content)}</text>`;
 }
 
-/** A line between two places. */
+/** A line between two points. */
 export function plotLine(x1: number, y1: number, x2: number, y2: number, attributes: string): string {
   const [a, b, c, d] = [x1, y1, x2, y2].map((value) => value.toFixed(1));
   return `<line x1="${a ?? ''}" y1="${b ?? ''}" x2="${c ?? ''}" y2="${d ?? ''}" ${attributes}/>`;
 }
 
-/** The whole file. */
+/** The complete file. */
 export function plotPage(title: string, subtitle: string, height: number, parts: readonly string[]): string {
   const size = `width="${plotFrame.width}" height="${height}"`;
   const label = `role="img" aria-label="${escapeHtml(title)}"`;
@@ -42,7 +45,7 @@ export function plotPage(title: string, subtitle: string, height: number, parts:
   ].join('\n');
 }
 
-/** The names of series beside their colours. */
+/** The names of series next to their colours. */
 export function plotLegend(series: readonly string[]): string[] {
   let x = plotFrame.left;
   return series.flatMap((name, at) => {
@@ -54,7 +57,7 @@ export function plotLegend(series: readonly string[]): string[] {
   });
 }
 
-/** A value and the interval around it, drawn as a dot on a line. */
+/** A value as a dot, with its interval as a line. */
 export function plotSpread(
   xs: readonly [low: number, middle: number, high: number],
   y: number,

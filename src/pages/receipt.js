@@ -1,14 +1,14 @@
 /**
- * Verifies a receipt in the browser (docs/receipt.md, docs/log.md): recomputes its digests and its seal, walks
- * its proof from the leaf to the signed root, and checks the signature. Of what the server answers it believes
- * the verifier key alone, and not even that where the reader pastes the one that he kept.
+ * Verifies a receipt in the browser (docs/receipt.md, docs/log.md): recomputes its digests and its seal,
+ * walks its proof from the leaf to the signed root, and checks the signature. It trusts only one part of the
+ * server's answers, the verifier key, and not even that if the reader pastes a key of their own.
  */
 const check = document.getElementById('check');
 const field = document.getElementById('vkey');
 const verdict = document.getElementById('verdict');
 const steps = document.getElementById('steps');
 
-/** The sentence that says what does not fit. */
+/** A verification failure; the message is a sentence. */
 class Wrong extends Error {}
 
 function holds(truth, words) {
@@ -36,7 +36,7 @@ function canonical(members) {
   return JSON.stringify(Object.fromEntries(sorted));
 }
 
-/** Adds a line to the walk, with the hash that it comes to. */
+/** Adds a line to the walk, with its hash. */
 function step(words, hash) {
   const item = document.createElement('li');
   const line = document.createElement('p');
@@ -51,7 +51,7 @@ function step(words, hash) {
   steps.append(item);
 }
 
-/** Compares the texts on the page with those that are verified: the two came in different answers. */
+/** Compares the page's texts with the verified ones: they came in different answers. */
 function verifyShown({ fragment, envelope, stored_envelope_sha256: seal }) {
   for (const place of document.querySelectorAll('[data-field]')) {
     const shown = fragment?.[place.dataset.field] === place.textContent;
@@ -64,7 +64,7 @@ function verifyShown({ fragment, envelope, stored_envelope_sha256: seal }) {
   }
 }
 
-/** Recomputes the digests of the text; the one of the dedupe key needs the Unicode tables. */
+/** Recomputes the digests of the text; the dedupe key's needs the Unicode tables. */
 async function verifyDigests({ fragment, envelope }) {
   const payload = canonical(fragment);
   const token = hex(await sha256(utf8(`fragment-confirm-v2\0${payload}`)));
@@ -87,7 +87,7 @@ async function verifyDigests({ fragment, envelope }) {
   step('The text has the digests that the envelope names: six are recomputed.');
 }
 
-/** The seal of the envelope. */
+/** Verifies the seal of the envelope. */
 async function verifySeal({ receipt, envelope, stored_envelope_sha256: stored }) {
   const seal = await sha256(utf8(canonical(envelope)));
   holds(
@@ -101,7 +101,7 @@ async function verifySeal({ receipt, envelope, stored_envelope_sha256: stored })
   return seal;
 }
 
-/** A proof in its parts. */
+/** Parses a proof. */
 function readProof(text) {
   const [path, body, signatures] = text.split('\n\n');
   const [head, ...rest] = path.split('\n').filter((line) => !line.startsWith('extra '));
@@ -124,7 +124,7 @@ async function walk(seal, { index, path, checkpoint }) {
   step(`The leaf, entry ${index.toLocaleString('en')}, is SHA-256 of a zero byte and the seal:`, node);
   let [at, last] = [BigInt(index), BigInt(size) - 1n];
   for (const neighbour of path) {
-    // A node without a neighbour at the right edge rises as it is.
+    // A node without a sibling at the right edge moves up unchanged.
     while (last > 0n && at === last && at % 2n === 0n) [at, last] = [at / 2n, last / 2n];
     holds(last > 0n, 'The path is too long.');
     const isRight = at % 2n === 1n;
@@ -137,7 +137,7 @@ async function walk(seal, { index, path, checkpoint }) {
   step(`That is the root of the checkpoint of ${size.toLocaleString('en')} receipts.`);
 }
 
-/** A verifier key in its parts. */
+/** Parses a verifier key. */
 async function readKey(text) {
   const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/.exec(text.trim()) ?? [];
   holds(name !== undefined, 'This is no verifier key.');

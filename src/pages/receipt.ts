@@ -1,6 +1,7 @@
 /**
  * `GET /receipt/{id}` for a browser (docs/log.md): the text, each digest with its scope, and the place in the
- * log. `receipt.js` recomputes all of it in the browser; without script the page says how to do so elsewhere.
+ * log. `receipt.js` recomputes everything in the browser; without script the page explains how to do so
+ * elsewhere.
  */
 import { prefers } from '../contract/accept.js';
 import { storeUnavailable } from '../contract/answer.js';
@@ -11,7 +12,7 @@ import { receiptBody } from '../door/receipt.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
-/** A time for people, its zone named. */
+/** A time for people, with its zone. */
 export function timeHtml(time: string): string {
   const words = time.slice(0, 19).replace('T', ' ');
   return `<time datetime="${escapeHtml(time)}">${escapeHtml(words)} UTC</time>`;
@@ -24,18 +25,18 @@ export function factsHtml(rows: readonly (readonly [name: string, html: string])
   return `<dl class="facts">${lines.join('\n')}</dl>`;
 }
 
-/** Commands, as HTML; a script puts this server's address in. */
+/** Commands, as HTML; a script inserts this server's address. */
 export function commandsHtml(html: string): string {
   const words = html.replaceAll('ADDRESS', '<span class="origin">ADDRESS</span>');
   return `<pre tabindex="0" role="region" aria-label="Commands"><code>${words}</code></pre>`;
 }
 
-/** A field of a stranger; the script compares what it shows with what it verifies. */
+/** A field from the public; the script compares what is shown with what it verifies. */
 function fieldHtml(name: keyof Fragment, text: string): string {
   return text === '' ? '' : `<bdi data-field="${name}">${escapeHtml(text)}</bdi>`;
 }
 
-/** A text of a stranger, its lines kept. */
+/** A text from the public, with its lines. */
 function said(heading: string, name: keyof Fragment, text: string): string {
   if (text === '') return '';
   return `${heading === '' ? '' : `<h2>${heading}</h2>\n`}<p class="said">${fieldHtml(name, text)}</p>`;
@@ -71,7 +72,7 @@ function factsOf({ receipt, fragment, envelope, status }: ReceiptResponse): stri
 
 const verdicts = { true: 'matches', false: 'does not match', null: 'cannot be recomputed' } as const;
 
-/** One digest: its name, what it is of, its value, and what came of recomputing it. */
+/** One digest: name, scope, value, and verdict. */
 function digestHtml(name: string, scope: string, value: string, verdict: boolean | null): string {
   return `<div><dt><code>${name}</code></dt>
 <dd>${escapeHtml(scope)}</dd>
@@ -155,7 +156,7 @@ async function answerPage(store: Store, id: string, page: PageMaker): Promise<An
   return page({ title, headed: true, main: main(body), styles, modules: ['receipt.js'] });
 }
 
-/** Answers browsers with the page and everybody else with `data`, the route's JSON. */
+/** Answers browsers with the page and other clients with `data`, the route's JSON. */
 export function receiptForAll(
   { store }: { readonly store: Store },
   data: Handler<undefined>,

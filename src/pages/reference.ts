@@ -28,7 +28,7 @@ interface DescribedOperation {
   >;
 }
 
-/** The part of a document that is shown, as `documentOf` made it. */
+/** The rendered parts of a document from `documentOf`. */
 interface Described {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];
@@ -43,13 +43,13 @@ export interface Operation {
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
-  /** Everything that is said of it, for the search. */
+  /** All of its texts, for the search. */
   readonly words: string;
-  /** Renders the content of its page. */
+  /** Renders the page's content. */
   readonly html: () => string;
 }
 
-/** A document's operations under its heading. */
+/** A document's operations under one heading. */
 export interface Reference {
   readonly title: string;
   readonly version: string;
@@ -58,9 +58,9 @@ export interface Reference {
   readonly operations: readonly Operation[];
 }
 
-/** The way in which an operation's form is sent from its page, if it is. */
+/** How an operation's form is sent, if it can be. */
 export interface Sending {
-  /** Where the operations are served, if not by this server: another origin, which no form can reach. */
+  /** The address that serves the operations, if not this one: another origin, which no form can reach. */
   readonly elsewhere: string | null;
 }
 
@@ -75,7 +75,7 @@ function example(value: unknown, label: string): string {
   return block(shownText(value), label);
 }
 
-/** An example as it is read, and sent. */
+/** An example as shown and as sent. */
 function shownText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
@@ -91,7 +91,7 @@ function parametersHtml(parameters: readonly Parameter[], schemas: Schemas): str
   return `<h2 id="parameters">Parameters</h2>\n<dl class="fields">${fields.join('\n')}</dl>`;
 }
 
-/** `inForm`: the form shows the example, where script runs. */
+/** `inForm`: with script, the form shows the example. */
 function bodyHtml({ requestBody }: DescribedOperation, schemas: Schemas, inForm: boolean): string {
   if (requestBody === undefined) return '';
   const [type, media] = Object.entries(requestBody.content)[0] ?? ['*/*', {}];
@@ -127,7 +127,7 @@ ${example(media.example, `Example of the answer ${status}`)}${fields}`;
   return `<h2 id="answers">Answers</h2>\n${shown.join('\n')}${rows.length === 0 ? '' : table}`;
 }
 
-/** The form that sends an operation; its script shows it. */
+/** The form that sends an operation; hidden without script. */
 function formHtml(method: string, path: string, described: DescribedOperation): string {
   const { parameters = [], requestBody } = described;
   const inputs = parameters.map(({ name, in: place, required, schema }) => {
@@ -180,7 +180,7 @@ ${elsewhere === null ? formHtml(method, path, described) : ''}
 ${answersHtml(described, schemas)}`;
 }
 
-/** Names and descriptions inside a value, so that a search finds them. */
+/** Names and descriptions inside a schema, for the search. */
 function wordsOf(value: unknown, schemas: Schemas, seen = new Set<string>()): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]: [string, unknown]) => {

@@ -1,15 +1,15 @@
-/** A refusal of the API (RFC 6585 429) as the page that a person in a browser gets for it. */
+/** A refusal of the API (RFC 6585 429) as a page, for browsers. */
 import type { Answer } from '../contract/exchange.js';
 import type { Problem } from '../contract/problem.js';
 import { escapeHtml, type PageMaker } from './page.js';
 
-/** The sentence of an answer that is a problem. */
+/** The sentence of a problem answer. */
 export function sentenceOf({ body }: Answer): string {
   const problem: unknown = 'json' in body ? body.json : JSON.parse(Buffer.from(body.bytes).toString());
   return (problem as Problem).detail;
 }
 
-/** Says what a refusal's problem says, under its status and with its header fields (`Retry-After`). */
+/** The page of a refusal, with its status and header fields (`Retry-After`). */
 export function refusalPage(refusal: Answer, page: PageMaker): Answer {
   const { status, headers } = refusal;
   const title = 'Not now';

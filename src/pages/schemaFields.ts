@@ -1,11 +1,11 @@
-/** The fields of a JSON Schema (draft 2020-12, as OpenAPI 3.1 documents hold it) as HTML lists. */
+/** The fields of a JSON Schema (draft 2020-12, as in OpenAPI 3.1) as HTML lists. */
 import type { JsonSchema } from '../contract/schema/jsonSchema.js';
 import { escapeHtml } from './page.js';
 
-/** Members that hold schemas. */
+/** Members that contain schemas. */
 type Inner = Pick<JsonSchema, 'items' | 'properties' | 'additionalProperties' | 'oneOf'>;
 
-/** A schema, as far as our own documents go. */
+/** The subset of JSON Schema that our documents use. */
 export interface Schema extends Omit<JsonSchema, 'type' | keyof Inner> {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -20,10 +20,10 @@ export interface Schema extends Omit<JsonSchema, 'type' | keyof Inner> {
   readonly allOf?: readonly Schema[];
 }
 
-/** The schemas that others refer to, by name. */
+/** The referenced schemas, by name. */
 export type Schemas = Readonly<Record<string, Schema>>;
 
-/** A description's words: what stands between backticks is code. */
+/** A description as HTML: text between backticks is code. */
 export function inlineHtml(text: string): string {
   return text
     .split('`')
@@ -35,7 +35,7 @@ function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** A schema with what its reference says; a description beside the reference wins. */
+/** A schema with its reference resolved; a description beside the reference takes precedence. */
 function resolved(schema: Schema, schemas: Schemas): Schema {
   if (schema.$ref === undefined) return schema;
   return { ...schemas[nameOf(schema.$ref)], ...schema };
@@ -45,7 +45,7 @@ function valueHtml(value: unknown): string {
   return `<code>${escapeHtml(JSON.stringify(value))}</code>`;
 }
 
-/** The schemas of which a value must fit one. */
+/** The alternatives of a schema, one of which a value must match. */
 function choices(schema: Schema): readonly Schema[] {
   return schema.anyOf ?? schema.oneOf ?? [];
 }
@@ -73,7 +73,7 @@ function bounds(least: number | undefined, most: number | undefined, unit: strin
   return most === undefined ? [] : [`at most ${grouped(most)}${unit}`];
 }
 
-/** Bounds of a value besides its type. */
+/** Limits of a value besides its type. */
 function limitsHtml(schema: Schema): string {
   const { default: usual = schema['x-default'] } = schema;
   const words = [
@@ -86,16 +86,16 @@ function limitsHtml(schema: Schema): string {
   return words.length === 0 ? '' : ` <span class="limits">${words.join(', ')}</span>`;
 }
 
-/** Where a field stands. */
+/** The context of a field. */
 export interface FieldPlace {
   readonly schemas: Schemas;
-  /** True if it is said that a field is required: of requests alone. */
+  /** True to mark required fields: only in requests. */
   readonly sent: boolean;
-  /** Names of the schemas around it, none of which is shown again. */
+  /** Names of the enclosing schemas, which are not expanded again. */
   readonly path?: readonly string[];
 }
 
-/** One field with what it may hold. */
+/** One field and its permitted values. */
 export function fieldHtml(name: string, given: Schema, required: boolean, place: FieldPlace): string {
   const { schemas, sent } = place;
   const schema = resolved(given, schemas);
@@ -106,7 +106,7 @@ export function fieldHtml(name: string, given: Schema, required: boolean, place:
 <dd>${words}${fieldsHtml(given, place)}</dd>`;
 }
 
-/** The fields of an object, of an array's items, or of each choice; empty where there are none. */
+/** The fields of an object, of an array's items, or of each alternative; empty if there are none. */
 export function fieldsHtml(given: Schema, place: FieldPlace): string {
   const { schemas, path = [] } = place;
   const name = given.$ref === undefined ? undefined : nameOf(given.$ref);

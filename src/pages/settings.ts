@@ -2,9 +2,9 @@
 import type { Settings } from '../system/settings.js';
 import { perMinute } from '../system/settingValues.js';
 
-/** Pages that an address may read. */
+/** Limits on pages per address. */
 export const pageSettings = {
-  /** Quotes, prices and pages a minute, by address; 0: no limit. */
+  /** Quotes, prices and pages a minute per address; 0: no limit. */
   pagesPerMinute: perMinute(
     'PAGES_PER_MINUTE',
     600,

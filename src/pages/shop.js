@@ -1,4 +1,4 @@
-/** Offers only the ways to pay that take the chosen tier. */
+/** Enables only the ways to pay that accept the chosen tier. */
 const rails = [...document.querySelectorAll('input[name="rail"]')];
 
 function offer() {
@@ -14,6 +14,6 @@ function offer() {
 addEventListener('change', ({ target }) => {
   if (target.name === 'tier') offer();
 });
-// A browser that goes back to the page restores the choice of before.
+// A browser restores the earlier choice when it goes back to the page.
 addEventListener('pageshow', offer);
 offer();

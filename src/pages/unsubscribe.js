@@ -1,4 +1,4 @@
-/** Opts out from within the page. Without this script the form does the same and the answer is a page. */
+/** Opts out within the page. Without this script the form does the same, and the answer is a page. */
 const form = document.querySelector('form');
 const failed = document.getElementById('failed');
 const done = document.getElementById('done');
@@ -18,7 +18,7 @@ form?.addEventListener('submit', async (event) => {
     });
     unsubscribed = response.ok && (await response.json()).unsubscribed === true;
   } catch {
-    // No answer came: told below like any other failure.
+    // No answer: reported below like any other failure.
   }
   if (unsubscribed) {
     document.getElementById('question').hidden = true;

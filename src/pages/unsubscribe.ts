@@ -1,4 +1,4 @@
-/** `/unsubscribe` for people (contract, opt-out page): a button, which showing it does not press. */
+/** `/unsubscribe` for people (contract, opt-out page): a button; showing the page does not opt out. */
 import { prefers } from '../contract/accept.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { OptoutState } from '../outreach/optout.js';
@@ -32,7 +32,7 @@ ${doneText(email)}
 </section>`;
 }
 
-/** The page where the store did not take the opt-out; the form's address is the page's own. */
+/** The page if the opt-out was not stored; its form posts to the page's own address. */
 const failed = `<section class="sheet">
 <h1>That did not work</h1>
 <p class="state bad">This address is not unsubscribed yet.</p>
@@ -49,13 +49,13 @@ const badLink = `<section class="sheet">
 list.</p>
 </section>`;
 
-/** The page of a link that is not good, or of one whose address is off the list. */
+/** The page of an invalid link, or of an address that has opted out. */
 function settled(state: Exclude<OptoutState, { kind: 'subscribed' }>, page: PageMaker): Answer {
   if (state.kind === 'bad_link') return page({ title: 'This link does not work', main: badLink });
   return page({ title: done, main: `<section class="sheet">\n${doneText(state.email)}\n</section>` });
 }
 
-/** Opts out. A browser without scripts sends the form and gets a page, a program that of `forPrograms`. */
+/** Opts out. A browser's form gets a page, a program gets the answer of `forPrograms`. */
 export function unsubscribeForAll(
   optOut: (request: RouteRequest) => Promise<OptoutState>,
   forPrograms: (request: RouteRequest) => Promise<Answer>,
@@ -71,7 +71,7 @@ export function unsubscribeForAll(
   };
 }
 
-/** Shows what an opt-out link stands for; `stateOf` looks it up. */
+/** Shows the state of an opt-out link; `stateOf` looks it up. */
 export function unsubscribePage(
   stateOf: (request: RouteRequest) => Promise<OptoutState>,
   page: PageMaker = unnamedPage,

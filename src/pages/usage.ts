@@ -1,6 +1,6 @@
 /**
- * `/usage`: the usage of a key, for its holder in a browser. The key comes in the body of a form, never in an
- * address, and the page does not repeat it.
+ * `/usage`: a key's usage for its holder, in a browser. The key is in the body of a form, never in a URL, and
+ * the page does not repeat it.
  */
 import type { ReadUsage } from '../access/keyUsage.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
@@ -54,13 +54,13 @@ function usageOf(usage: UsageResponse): string {
 <a href="/docs/guides/keys">How limits and characters are counted</a></p>\n`;
 }
 
-/** The page with something above its form, or nothing. */
+/** The page with a part above its form, or nothing. */
 function shown(page: PageMaker, above: string): Answer {
   const main = `<section class="sheet"><h1>${title}</h1>\n${above}${form}</section>`;
   return page({ title, headed: true, main, styles: ['buy.css'] });
 }
 
-/** The page before and after its form is sent. */
+/** The page before and after the form is sent. */
 export interface UsagePages {
   readonly usagePage: Handler;
   readonly usageShown: (request: RouteRequest) => Promise<Answer>;
@@ -73,7 +73,7 @@ export function usagePages(read: ReadUsage, page: PageMaker): UsagePages {
     usagePage: () => empty,
     async usageShown(request) {
       const key = new URLSearchParams(Buffer.from(request.body).toString()).get('key')?.trim() ?? '';
-      // A form has no header fields for the API: its field stands for that of the key.
+      // A form has no header fields for the API: its field replaces the key's header field.
       const header = (name: string): string => (name === 'x-api-key' ? key : '');
       const outcome = await read({ header, caller: () => request.caller(), head: request.head });
       if (outcome.ok) return shown(page, usageOf(outcome.usage));
