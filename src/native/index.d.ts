@@ -2,101 +2,101 @@
 /* eslint-disable */
 
 /**
- * Keys and limits of one process; the limits are shared by all that open the same file.
+ * Keys and limits of one process; all processes that open the same file share the limits.
  *
- * The three `admit` functions set the `facts` of a decision for which limits were looked at: the request
- * passes, or a limit refuses it. `facts` has room for [`ADMIT_FACTS`], at the places of [`AdmitFact`].
+ * The three `admit` functions set the `facts` of a decision that a limit took part in: it admits the
+ * request, or refuses it. `facts` has room for [`ADMIT_FACTS`] numbers, at the indexes of [`AdmitFact`].
  */
 export declare class Access {
   /**
-   * Opens the file that `createLimits` made. `tiers`: what keys may do, by the tier's index. Throws when
-   * the file cannot be opened.
+   * Opens the file that `createLimits` made. `tiers`: limits of keys, by tier index. Throws if the file
+   * cannot be opened.
    */
   constructor(path: string, tiers: Array<TierLimit>)
   /** Decides about a request with a key and counts it. */
   admitKey(key: string, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
   /**
-   * Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: it
-   * asks for the head of an answer alone, and counts a tenth. `loaded`: this was asked before, the answer
-   * was `Unloaded`, and the usage was loaded since.
+   * Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: a HEAD
+   * request, which counts a tenth. `loaded`: an earlier call returned `Unloaded`, and the usage was loaded
+   * since.
    */
   admitAddress(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, loaded: boolean, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
-  /** Counts `count` more for an address that `admitAddress` let pass; its buckets may owe afterwards. */
+  /** Counts `count` more for an address that `admitAddress` admitted; its buckets may go into debt. */
   spend(kind: number, address: Uint8Array, requestsPerMinute: number, count: number, micros: number): void
-  /** Undoes one `admitAddress`: the request turned out not to count. */
+  /** Undoes one `admitAddress` for a request that turned out not to count. */
   giveBack(kind: number, address: Uint8Array, requestsPerMinute: number): void
-  /** True once in `everyMs` for a subject of the kind, over every process of the machine. */
+  /** True once per `everyMs` for a subject of the kind, across all processes of the machine. */
   firstIn(kind: number, subject: Uint8Array, everyMs: number, micros: number): boolean
   /**
-   * Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
-   * most. Throws on a tier that is not there.
+   * Adds a key's record. `countedAs`: hash of the key whose limits and usage it shares, for most keys its
+   * own. Throws on an unknown tier.
    */
   knowKey(hash: Uint8Array, countedAs: Uint8Array, tier: number, issuedAtMs: number, expiresAtMs: number | undefined | null, status: KeyStatus): void
   /** Forgets a key: its record is looked up again. */
   forgetKey(hash: Uint8Array): void
   /** Forgets every key. */
   forgetKeys(): void
-  /** The subject of a key's usage; null where the process does not know the key. */
+  /** The subject of a key's usage; null if the process does not know the key. */
   usageSubject(key: string): Buffer | null
-  /** Tells the usage that the store holds: `characters` in the month that began at `monthStartMs`. */
+  /** Loads the usage from the store: `characters` in the month that began at `monthStartMs`. */
   loadUsage(subject: Uint8Array, monthStartMs: number, characters: number, micros: number): void
   /**
-   * Charges the holder of a key; false where the process does not know the key (any more): then nothing is
+   * Charges a key's holder; false if the process does not know the key (any more): then nothing is
    * charged.
    */
   chargeKey(key: string, monthStartMs: number, characters: number, micros: number, nowMs: number): boolean
   /** Charges an address under the limit `kind`. */
   chargeAddress(kind: number, address: Uint8Array, monthStartMs: number, count: number, micros: number): void
-  /** Takes the charges of this process since the last call, for the store. */
+  /** Takes the charges of this process since the last call, to be stored. */
   takeCharged(): Array<UsageDelta>
-  /** Takes back what the store did not keep; it comes again with the next `takeCharged`. */
+  /** Takes back a charge that was not stored; the next `takeCharged` returns it again. */
   owe(delta: UsageDelta): void
-  /** Tells the total that the store now holds for a month, which other machines may have added to. */
+  /** Raises a month's total to that of the store, which other machines may have added to. */
   raiseUsage(subject: Uint8Array, monthStartMs: number, total: number, micros: number): void
 }
 
-/** Checks bodies of one shape without making their values. */
+/** Validates bodies of one shape without building their values. */
 export declare class BodyReader {
-  /** A reader of a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault. */
+  /** A reader for a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault. */
   constructor(shape: Array<string>, closed: boolean)
-  /** Reads a body. `brief`: cuts strings, lists and maps that are longer than what a fault repeats. */
+  /** Reads a body. `brief`: truncates strings, lists and maps to the length that a fault repeats. */
   read(body: Uint8Array, brief: boolean): BodyReading
-  /** Does what `read` does in the thread pool. `body` must not change until the promise settles. */
+  /** The same as `read`, in the thread pool. `body` must not change until the promise settles. */
   readAsync(body: Buffer, brief: boolean): Promise<BodyReading>
 }
 
 /** The named collections that this process knows. */
 export declare class Corpora {
-  /** None yet. `key`: that of the hashes of terms, 16 bytes. */
+  /** An empty table. `key`: that of the hashes of terms, 16 bytes. */
   constructor(key: Uint8Array)
   /**
-   * Takes a version that is newer than those that are there; false where the bytes are damaged. They must
-   * not change until the promise settles. `learnt`: true if requests may go on adding to its name.
+   * Adds a version newer than the existing ones; false if the bytes are damaged. They must not change
+   * until the promise settles. `learnt`: true if requests may go on adding to its name.
    */
   add(name: string, version: number, statistics: Buffer, learnt?: boolean | undefined | null): Promise<boolean>
-  /** Names of which something was learnt that is not stored, in order. */
+  /** Names with learned texts that are not stored yet, in order. */
   unsaved(): Array<string>
   /**
-   * Counts the texts that were learnt of a name, and joins them with the stored sample. Resolves to what
-   * is to be stored in its place, or to null where it holds all. Rejects where the sample is damaged, of a
+   * Counts the texts learned for a name, and merges them with the stored sample. Resolves to the new
+   * sample to store, or to null if the stored one holds everything. Rejects if the sample is damaged, of a
    * later version or under another key. `id`: eight random bytes, for a name without a sample. `sample`
    * must not change until the promise settles.
    */
   learn(name: string, sample: Buffer | undefined | null, id: Uint8Array): Promise<LearntStep | null>
-  /** Takes it that what `learn` resolved to last was stored. */
+  /** Confirms that the last result of `learn` was stored. */
   saved(name: string): void
   /**
-   * Ends the learning of a name. `isFull`: it has all its versions; else requests that would add to it are
-   * refused until `retry`.
+   * Ends the learning of a name. `isFull`: it has all its versions. Otherwise requests that would add to
+   * it are refused until `retry`.
    */
   endLearning(name: string, isFull: boolean): void
-  /** Lets names be tried again that could not be stored. */
+  /** Allows another try for names that could not be stored. */
   retry(): void
   /** Forgets a name. */
   remove(name: string): void
-  /** Versions of a name that are there, in order. */
+  /** Versions of a name in the table, in order. */
   versions(name: string): Array<number>
-  /** Every name, in order; after its owner and `/` where it has one. */
+  /** Every name, in order; names of an owner as owner, `/` and name. */
   names(): Array<string>
   /** True if a name has, or had, an owner. */
   hasOwners(): boolean
@@ -105,45 +105,45 @@ export declare class Corpora {
 /** Counts the terms of texts. */
 export declare class CorpusCounter {
   /**
-   * `analyzer`: the JSON of a request's `analyzer`; `tokenizer`: a tokenizer's name. Throws where one is
-   * invalid, or they do not go together.
+   * `analyzer`: the JSON of a request's `analyzer`; `tokenizer`: a tokenizer's name. Throws if one is
+   * invalid, or if they do not go together.
    */
   constructor(key: Uint8Array, analyzer: string, tokenizer: string)
   /**
    * Counts whole lines, each a JSON string or an object with a `text`; blank ones are skipped. Resolves to
-   * why it cannot. One call at a time; `lines` must not change until the promise settles, which rejects
-   * after `finish`.
+   * the reason if it cannot. Calls must not overlap. `lines` must not change until the promise settles.
+   * Rejects after `finish`.
    */
   add(lines: Buffer): Promise<CorpusRefusal | null>
-  /** The statistics of what was counted. Rejects when it is called again. */
+  /** The statistics of the counted lines. Rejects if called again. */
   finish(): Promise<CorpusStatistics>
 }
 
-/** The installed models as fusion needs them. */
+/** The installed models for fusion. */
 export declare class DenseModels {
   /**
-   * Of models with different ids. `fallback`: the id of the one for requests that name none; `cache`: the
-   * file that `prepareEmbeddings` made. Throws when one cannot be opened.
+   * Opens models with different ids. `fallback`: id of the model for requests that name none; `cache`: the
+   * file that `prepareEmbeddings` made. Throws if one cannot be opened.
    */
   constructor(models: Array<DenseModel>, fallback?: string | undefined | null, cache?: string | undefined | null)
   /** Hits and misses of the cache. */
   lookups(): Lookups
-  /** True if a request may name a model so: by its id or its hub's name, letters in any case. */
+  /** True if a request may use this name for a model: its id or its hub's name, in any letter case. */
   knows(name: string): boolean
   /**
-   * The vector of a text by a static model: int8 numbers, all 0 where it has no words. Throws where no
-   * such model is installed.
+   * The vector of a text by a static model: int8 numbers, all 0 if it has no words. Throws if no such
+   * model is installed.
    */
   embedStatic(model: string, text: string): Buffer
 }
 
 /** An audit of a file of any size, in bounded memory. */
 export declare class FileAudit {
-  /** A file of which nothing was read. A `format` that is none of the audit's is found by the file itself. */
+  /** Opens nothing yet. If `format` is unknown, the format is detected. */
   constructor(path: string, format: string, stack: string)
   /**
-   * Looks at the next part of the file on `threads` threads, while the following part is read. One step at
-   * a time.
+   * Audits the next part of the file on `threads` threads, while the following part is read. Only one step
+   * may run at a time.
    */
   step(threads: number): Promise<FileAuditStep>
   /** The findings so far; null before the first step. */
@@ -204,30 +204,33 @@ export declare class Fuser {
   fuseAsync(body: Buffer, out: Buffer, mostDocs: number, owner?: string | undefined | null): Promise<FuseAttempt>
 }
 
-/** One process's place at the gate. No call waits: what cannot be had now is false, and may be tried again. */
+/**
+ * One process's place at the gate. No call blocks: false means that it is not possible now, and may be tried
+ * again.
+ */
 export declare class Gate {
   /**
-   * A place at the gate of an existing folder; its two files are made where they are missing. Throws when
-   * they cannot be opened.
+   * A place at the gate of an existing folder; its two files are created if missing. Throws if they cannot
+   * be opened.
    */
   constructor(folder: string)
-  /** Comes in beside others; false while someone is alone inside, or waits to be. */
+  /** Enters together with others; false while a process is alone inside, or waits to be. */
   tryEnter(): boolean
-  /** Keeps everyone else from coming in from now on; false while another does so. */
+  /** Keeps all others from entering from now on; false while another process does so. */
   tryClose(): boolean
-  /** After `tryClose`: whether all who were in have left, so that this process is alone. */
+  /** After `tryClose`: true once all others have left, and this process is alone. */
   tryBeAlone(): boolean
-  /** Leaves, and opens the gate where this process had closed it. */
+  /** Leaves, and reopens the gate if this process had closed it. */
   leave(): void
-  /** Gives the place up and closes its files; every later call throws. */
+  /** Gives up the place and closes its files; every later call throws. */
   close(): void
 }
 
-/** A Unix socket at which descriptors come in. */
+/** A Unix socket that receives descriptors. */
 export declare class Inbox {
-  /** Listens at `path`; what lies there is removed. Throws where it cannot. */
+  /** Listens at `path`; an existing file there is removed. Throws if it cannot. */
   constructor(path: string)
-  /** Waits in the thread pool for the next delivery; null where none came in time. */
+  /** Waits in the thread pool for the next delivery; null if none arrives in time. */
   receive(waitMs: number): Promise<Delivery | null>
 }
 
@@ -263,126 +266,126 @@ export declare class PendingFuse {
   answerAsync(out: Buffer): Promise<FuseAttempt>
 }
 
-/** Previews, shared by all processes that open the same file; the oldest go when the file is full. */
+/** Previews, shared by all processes that open the same file; the oldest are evicted when the file is full. */
 export declare class Previews {
-  /** Opens the file that `createPreviews` made. Throws when it cannot be opened. */
+  /** Opens the file that `createPreviews` made. Throws if it cannot be opened. */
   constructor(path: string)
-  /** Keeps a text under a token of 32 bytes. False where it cannot be kept. */
+  /** Stores a text under a token of 32 bytes. False if it does not fit. */
   put(token: Uint8Array, payload: string, expiresAtMs: number): boolean
-  /** The text last kept under a token; null when there is none, or it has expired at `nowMs`. */
+  /** The text last stored under a token; null if there is none, or if it has expired at `nowMs`. */
   get(token: Uint8Array, nowMs: number): Preview | null
 }
 
 /** The tokenizer of an embedding model (`tokenizer.json` of Hugging Face's tokenizers). */
 export declare class SubwordTokenizer {
   /**
-   * Reads the file's bytes for a model that reads `maxTokens` tokens; `prefixes`: what callers put before
-   * a text. Throws with what is wrong with it.
+   * Parses the file's bytes for a model that reads `maxTokens` tokens; `prefixes`: what callers put before
+   * a text. Throws with the reason if it cannot be used.
    */
   constructor(json: Uint8Array, maxTokens: number, prefixes: Array<string>)
-  /** The largest id that a text can get. */
+  /** The largest id that it can output. */
   largestId(): number
-  /** Token ids of a text (UTF-8), cut to what the model reads. Throws where the tokenizer fails. */
+  /** Token ids of a text (UTF-8), cut to what the model reads. Throws if the tokenizer fails. */
   encode(text: Uint8Array): Subwords
 }
 
 /** Normalizes text piece by piece, outside the event loop. */
 export declare class TextNormalizer {
-  /** `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on a mode that is none. */
+  /** `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on an unknown mode. */
   constructor(mode: string, contextual: boolean, glosses: Array<GlossPair>)
   /**
-   * Normalizes a piece of UTF-8 on `threads` threads. Pieces are cut after line feeds, since lines are
-   * repaired whole. `text` must not change until the promise settles.
+   * Normalizes a piece of UTF-8 on `threads` threads. Pieces must be cut after line feeds, since whole
+   * lines are repaired. `text` must not change until the promise settles.
    */
   normalize(text: Buffer, threads: number): Promise<NormalizedText>
 }
 
 /**
  * The vectors of this machine and their index, shared by all processes that open the same files. Positions
- * are those of the log of fragments: what is asked of one is answered by the fragments up to it, the same
- * whenever it is asked. Calls throw, and promises reject, when a file cannot be read.
+ * are those of the log of fragments: a question about a position is answered from the fragments up to it,
+ * always with the same result. Calls throw, and promises reject, if a file cannot be read.
  */
 export declare class Vectors {
   /**
-   * Opens the file that `prepareVectors` made for `method`, and the index beside it, which answers from so
-   * many fragments on. Throws when they cannot be opened.
+   * Opens the file that `prepareVectors` made for `method`, and the index beside it, which answers from
+   * `indexedFrom` fragments on. Throws if they cannot be opened.
    */
   constructor(path: string, method: string, indexedFrom: number)
   /** Its position in the log. */
   state(): VectorsState
   /** Fragments in the index. */
   indexed(): number
-  /** Adds a fragment; false where its receipt's id is too long. Only one process at a time may write. */
+  /** Adds a fragment; false if its receipt's id is too long. Only one process at a time may write. */
   append(fragment: ExploredFragment): boolean
-  /** Notes that the log was looked at up to a position, whose receipt this is. For the writer. */
+  /** Records that the log was read up to a position, with the receipt there. Only for the writer. */
   see(position: number, receipt: string): void
   /**
-   * Cuts off what a power cut left wrong, and gives up an index of other fragments; resolves to how many
-   * fragments were cut off. For the writer, before it begins.
+   * Cuts off what a power cut damaged, and drops an index of other fragments; resolves to the number of
+   * fragments cut off. Only for the writer, before it begins.
    */
   begin(): Promise<number>
   /**
-   * Brings index and counts up by a number of fragments; resolves to true when they have all. For the
+   * Adds up to `most` fragments to the index and counts; resolves to true once they have all. Only for the
    * writer.
    */
   grow(most: number): Promise<boolean>
-  /** Puts the index on disk for the next writer. For the writer, at its end. */
+  /** Writes the index to disk for the next writer. Only for the writer, at its end. */
   close(): Promise<void>
-  /** Gives the files up for new ones, which every process has from its next call on. For the writer. */
+  /** Replaces the files by new ones, which every process uses from its next call on. Only for the writer. */
   reset(): void
-  /** Fragments up to a position. */
+  /** Number of fragments up to a position. */
   count(position: number): number
-  /** A fragment's vector by its place; empty where there is none. */
+  /** A fragment's vector by index; empty if there is none. */
   vector(index: number): Buffer
-  /** A fragment's receipt by its place; `""` where there is none. */
+  /** A fragment's receipt by index; `""` if there is none. */
   receipt(index: number): string
-  /** The receipts of the fragments from a place to another; fewer where there are fewer. */
+  /** The receipts of the fragments from one index to another; fewer if there are fewer. */
   receipts(from: number, to: number): Array<string>
-  /** Fragments that fit: their count, and those from a place on, at most `limit`. */
+  /** Fragments that match: their total, and those from an index on, at most `most`. */
   select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
   /**
-   * The nearest to a vector: the most similar first, of equals the earlier. `thorough`: the index looks at
-   * more, which is for answers of one search.
+   * The nearest to a vector: the most similar first, ties in log order. `thorough`: the index examines
+   * more candidates, for answers of a single search.
    */
   nearest(position: number, vector: Uint8Array, most: number, thorough: boolean): Promise<FoundNeighbours>
-  /** For each fragment from a place to another the nearest among those before it, at most three. */
+  /** For each fragment from one index to another the nearest among the earlier ones, at most three. */
   links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
-  /** The counts of the present; null while the writer brings them up. */
+  /** The current counts; null while the writer updates them. */
   board(): FragmentBoard | null
-  /** Standings of the visitors with most fragments, at most a hundred. */
+  /** Ranking of the visitors with most fragments, at most a hundred. */
   standings(position: number): Promise<Array<VisitorStanding>>
-  /** Fragments by the numbers of their kinds. */
+  /** Number of fragments by kind number. */
   kinds(position: number): Promise<Array<number>>
-  /** The regions of the fragments, those with fewest first. */
+  /** The regions of the fragments, the smallest first. */
   regions(position: number): Promise<Array<FragmentRegion>>
 }
 
 /** Number of the facts. */
 export declare const ADMIT_FACTS: number
 
-/** Places of the facts that a decision sets. */
+/** Indexes of the facts that a decision sets. */
 export declare enum AdmitFact {
   /** Requests left. */
   Remaining = 0,
   /** Seconds until the bucket is full. */
   FullInSeconds = 1,
-  /** Seconds until a refused request passes. */
+  /** Seconds until a refused request would be admitted. */
   RetrySeconds = 2,
   /** The tier's index. */
   Tier = 3,
-  /** When the month began (ms since 1970); 0 where none is counted. */
+  /** When the month began (ms since 1970); 0 if no month is counted. */
   MonthStartMs = 4,
 }
 
 /** Decision about a request. */
 export declare enum AdmitOutcome {
-  /** It passes. */
+  /** Admitted. */
   Admitted = 0,
-  /** It passes uncounted, as no slot is free. */
+  /** Admitted, but not counted, as no slot is free. */
   Uncounted = 1,
-  /** The minute's requests are used up. */
+  /** Over the minute's requests. */
   OverMinute = 2,
-  /** The month's characters are used up. */
+  /** Over the month's characters. */
   OverMonth = 3,
   /** Load the subject's usage, then ask again. */
   Unloaded = 4,
@@ -390,70 +393,70 @@ export declare enum AdmitOutcome {
   Unknown = 5,
   /** No key, or a mistyped one. */
   Malformed = 6,
-  /** The key's term is over. */
+  /** The key has expired. */
   Expired = 7,
   /** The key was revoked. */
   Revoked = 8,
   /** The key is suspended. */
   Suspended = 9,
-  /** It passes, counted in the bucket of all addresses that found no slot. */
+  /** Admitted; counted in the bucket shared by all addresses without a slot. */
   Crowded = 10,
-  /** The minute's requests of the address's network are used up. */
+  /** Over the minute's requests of the address's network. */
   OverNetwork = 11,
-  /** The minute's requests of all addresses that found no slot are used up. */
+  /** Over the minute's requests shared by all addresses without a slot. */
   OverCrowd = 12,
 }
 
 /**
- * Audits a body that fits its shape in the thread pool, on `threads` threads. `room`: bytes before the
- * normalized texts, where they are asked for; those that are not long come as their JSON. `body` must not
- * change until the promise settles.
+ * Audits a schema-valid body in the thread pool, on `threads` threads. `room`: bytes left free before the
+ * normalized texts, if they are requested and long; short ones are returned as JSON. `body` must not change
+ * until the promise settles.
  */
 export declare function auditBody(body: Buffer, format: string, stack: string, room: number | undefined | null, threads: number): Promise<BodyAudit>
 
-/** A record's part before and after, personal data masked. */
+/** Part of a record before and after normalization, with personal data masked. */
 export interface AuditExample {
-  /** As it is. */
+  /** The part before. */
   before: string
-  /** As it becomes. */
+  /** The part after. */
   after: string
 }
 
 /** The findings of an audit. */
 export interface AuditFindings {
-  /** Records looked at. */
+  /** Number of records examined. */
   records: number
   /** Their code points. */
   characters: number
-  /** Records of which a word, asked as people type it, is found only after normalization. */
+  /** Records with a word that, as people type it, is found only after normalization. */
   gains: number
-  /** Those of them of which one is that is no name of an emoji or symbol. */
+  /** Those records for which such a word is not just the name of an emoji or symbol. */
   gainsOwn: number
-  /** Records among which duplicates were counted. */
+  /** Size of the sample in which duplicates were counted. */
   sampled: number
-  /** Every issue in the order of reports. */
+  /** Every issue, in the order of reports. */
   issues: Array<AuditIssueCount>
-  /** The way in which the text was cut; null for a list of records. */
+  /** The format by which the text was cut into records; null for a list of records. */
   format?: string
-  /** The separator of a row's fields; null where there are none. */
+  /** The separator of a row's fields; null if there is none. */
   separator?: string
 }
 
 /** Number of records that show an issue. */
 export interface AuditIssueCount {
-  /** The issue's name on the wire. */
+  /** The issue's name in answers. */
   issue: string
-  /** Records that show it; of duplicates, those in the sample. */
+  /** Records that show it; duplicates are counted in the sample. */
   count: number
   /** Up to 5 of them. */
   examples: Array<AuditExample>
 }
 
-/** The findings of an audit, or the reason why there are none. */
+/** The findings of an audit, or the reason for their absence. */
 export interface AuditOutcome {
-  /** Null where there is a fault. */
+  /** Null if there is a fault. */
   findings?: AuditFindings
-  /** The records normalized; null where not asked for. */
+  /** The normalized records; null if not requested. */
   texts?: Array<string>
   /** The same, one a line. */
   text?: string
@@ -462,45 +465,42 @@ export interface AuditOutcome {
 }
 
 /**
- * Audits a list of records on `threads` threads, judged by the default analyzer of a stack; one that is not
- * known counts as `custom`.
+ * Audits a list of records on `threads` threads, by the default analyzer of a stack; an unknown one counts
+ * as `custom`.
  */
 export declare function auditRecords(records: Array<string>, stack: string, includeText: boolean, threads: number): AuditOutcome
 
-/**
- * Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by
- * the text itself.
- */
+/** Audits the records of a text as [`audit_records`] does. If `format` is unknown, the format is detected. */
 export declare function auditText(text: string, format: string, stack: string, includeText: boolean, threads: number): AuditOutcome
 
 /** Outcome of [`audit_body`]. */
 export interface BodyAudit {
-  /** Null where there is a fault. */
+  /** Null if there is a fault. */
   findings?: AuditFindings
   /**
-   * JSON of the records normalized, then the member `text` with the same, one a line; null where not asked
-   * for, or long.
+   * JSON of the normalized records, then the member `text` with the same, one a line; null if not
+   * requested, or if long.
    */
   texts?: string
-  /** Where they are long: the room that was asked for, then that JSON and a brace. */
+  /** If they are long: the requested room, then that JSON and a brace. */
   longTexts?: Buffer
   /** Why the text cannot be cut into records. */
   fault?: string
 }
 
-/** Outcome of a body: the reason why it is no JSON, or its faults, or its value. */
+/** Outcome of a body: why it is not JSON, or its faults, or its value. */
 export interface BodyReading {
-  /** Why and where it is no JSON; null where it is. */
+  /** Why and where it is not JSON; null if it is. */
   refusal?: JsonRefusal
-  /** A JSON array of `{type, loc, actual, input}`; null where there is no fault. */
+  /** A JSON array of `{type, loc, actual, input}`; null if there is no fault. */
   faults?: string
-  /** The members that its shape knows, as JSON; null where there is something wrong. */
+  /** The members known to its shape, as JSON; null if something is wrong. */
   value?: string
-  /** Its lists of objects, in a brief reading. */
+  /** Its lists of objects, if `brief`. */
   lists: Array<ListFacts>
 }
 
-/** Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes. */
+/** Checks strict JSON (RFC 8259, UTF-8 only); null if `body` passes. */
 export declare function checkJson(body: Uint8Array): JsonRefusal | null
 
 /** Version of the CLDR names that emoji and symbols are glossed with, such as `48.2.0`. */
@@ -508,15 +508,15 @@ export declare function cldrVersion(): string
 
 /** Why texts or statistics are refused. */
 export interface CorpusRefusal {
-  /** `invalid`, `line` (no doc), `terms` (too many), `docs` (too many) or `empty`. */
+  /** `invalid`, `line` (not a doc), `terms` (too many), `docs` (too many) or `empty`. */
   reason: string
-  /** The line among those that were given, from 1; 0 where it is none. */
+  /** Number of the line among the given ones, from 1; 0: not about a line. */
   line: number
 }
 
-/** Statistics of a collection as they are stored, or why there are none. */
+/** A collection's statistics in stored form, or why there are none. */
 export interface CorpusStatistics {
-  /** Absent where there are some. */
+  /** Absent if there are statistics. */
   refused?: CorpusRefusal
   /** The stored form. */
   bytes: Buffer
@@ -524,24 +524,24 @@ export interface CorpusStatistics {
   docs: number
   /** Their mean length in tokens. */
   averageLength: number
-  /** Number of different terms. */
+  /** Number of distinct terms. */
   terms: number
 }
 
 /**
- * Makes the file of the limits at `path` again: every bucket full, no usage known. `seed` is 16 secret
- * random bytes. Throws when the file cannot be written.
+ * Creates the file of the limits at `path` again: every bucket full, no usage known. `seed` is 16 secret
+ * random bytes. Throws if the file cannot be written.
  */
 export declare function createLimits(path: string, seed: Uint8Array): void
 
-/** Makes the file of the previews at `path` again, empty. Throws when it cannot be written. */
+/** Creates the file of the previews at `path` again, empty. Throws if it cannot be written. */
 export declare function createPreviews(path: string): void
 
-/** Use of a key on one day (UTC). */
+/** Usage of a key on one day (UTC). */
 export interface DayUse {
   /** Days since 1970. */
   day: number
-  /** Requests that were let pass. */
+  /** Requests that were admitted. */
   requests: number
   /** Characters charged for them. */
   characters: number
@@ -549,25 +549,25 @@ export interface DayUse {
   refused: number
 }
 
-/** Descriptors that came, which are the receiver's to close. */
+/** Received descriptors; the receiver must close them. */
 export interface Delivery {
   /** The text that describes them. */
   text: string
-  /** In the order in which they were sent. */
+  /** In the order sent. */
   descriptors: Array<number>
 }
 
-/** A model that is installed. */
+/** An installed model. */
 export interface DenseModel {
   /** Its id: ASCII letters, digits, `.`, `_`, `-` and `/`. */
   id: string
-  /** The hub's name for it, `owner/name`; absent where it did not come from a hub. */
+  /** The hub's name for it, `owner/name`; absent if it did not come from a hub. */
   hubName?: string
   /** SHA-256 of its files. */
   digest: Buffer
-  /** Numbers of a vector. */
+  /** Length of a vector: its number of components. */
   dimension: number
-  /** Folder of a static model, whose vectors are made here; absent for others. */
+  /** Folder of a static model, whose vectors are computed here; absent for others. */
   staticFolder?: string
   /** Prefixes of a computed model, for a query and for a doc's text. */
   queryPrefix?: string
@@ -578,7 +578,7 @@ export interface DenseModel {
 /** The sentence that says why an outcome's `entity_map` cannot be applied; null for other outcomes. */
 export declare function entitiesRefusal(outcome: FuseOutcome): string | null
 
-/** A fragment to be explored. */
+/** A fragment for exploration. */
 export interface ExploredFragment {
   /** Its position in the log of fragments. */
   position: number
@@ -588,7 +588,7 @@ export interface ExploredFragment {
   receivedAtMs: number
   /** A number for its kind. */
   kind: number
-  /** Its visitor; empty: none. */
+  /** Its visitor; empty if absent. */
   visitor: string
   /** Digest of its content. */
   content: string
@@ -596,32 +596,32 @@ export interface ExploredFragment {
   vector: Buffer
 }
 
-/** Where an audit of a file stands. */
+/** Progress of an audit of a file. */
 export interface FileAuditStep {
   /** Bytes of the file that have become records. */
   bytes: number
-  /** True if there is more of it to look at. */
+  /** True if the file has more to audit. */
   more: boolean
   /** Why the file cannot be cut into records; the audit ends with it. */
   fault?: string
 }
 
-/** Every shard marker of a text, in its order. Lone surrogates are U+FFFD. */
+/** Every shard marker of a text, in order. Lone surrogates become U+FFFD. */
 export declare function findShards(text: string): Array<ShardMarker>
 
 /** Neighbours, and how they were found. */
 export interface FoundNeighbours {
-  /** True if the index named what was compared; false if every vector was. */
+  /** True if only the index's candidates were compared; false if every vector was. */
   indexed: boolean
-  /** The most similar first, of equals the earlier. */
+  /** The most similar first; ties in log order. */
   neighbours: Array<Neighbour>
 }
 
-/** The counts of the present. */
+/** The current counts. */
 export interface FragmentBoard {
-  /** The position of the log that they are of. */
+  /** The log position that they are for. */
   position: number
-  /** Fragments by the numbers of their kinds. */
+  /** Number of fragments by kind number. */
   kinds: Array<number>
   /** The visitors with most fragments, at most a hundred. */
   standings: Array<VisitorStanding>
@@ -629,15 +629,15 @@ export interface FragmentBoard {
 
 /** Filter of fragments. */
 export interface FragmentFilter {
-  /** Only those of this kind. */
+  /** Only fragments of this kind. */
   kind?: number
-  /** Only those of this visitor, by `visitorId`. */
+  /** Only fragments of this visitor, by `visitorId`. */
   visitor?: string
-  /** Only those received at this time or later (ms since 1970). */
+  /** Only fragments received at this time or later (ms since 1970). */
   sinceMs?: number
 }
 
-/** The digests of a fragment, each 64 lower-case hexadecimal digits. */
+/** The digests of a fragment, each as 64 lower-case hex digits. */
 export interface FragmentHashes {
   /** Of the accepted content. */
   content: string
@@ -645,7 +645,7 @@ export interface FragmentHashes {
   submission: string
   /** Of the canonical JSON. */
   canonical: string
-  /** By which duplicates are found. */
+  /** The digest that identifies duplicates. */
   dedupe: string
   /** The confirmation's binding: the token itself. */
   binding: string
@@ -653,9 +653,9 @@ export interface FragmentHashes {
   token: string
 }
 
-/** A fragment's place. */
+/** A fragment's index and receipt. */
 export interface FragmentPlace {
-  /** In the log's order. */
+  /** Its index in log order. */
   index: number
   /** Its receipt's id. */
   receipt: string
@@ -665,21 +665,21 @@ export interface FragmentPlace {
 export interface FragmentRegion {
   /** Receipt of the fragment nearest to its centre. */
   receipt: string
-  /** Its fragments. */
+  /** Number of its fragments. */
   fragments: number
 }
 
-/** Fragments that fit a filter. */
+/** Fragments that match a filter. */
 export interface FragmentSelection {
-  /** Their number in all. */
+  /** Their total number. */
   matching: number
-  /** Some of them, in the log's order. */
+  /** Some of them, in log order. */
   places: Array<FragmentPlace>
 }
 
 /**
- * Makes the stored form of statistics that are a JSON text, as a request's `corpus` has them. `key`: that of
- * the hashes of terms, 16 bytes. `body` must not change until the promise settles.
+ * Makes the stored form of statistics that are JSON, as in a request's `corpus`. `key`: that of the hashes
+ * of terms, 16 bytes. `body` must not change until the promise settles.
  */
 export declare function freezeCorpus(body: Buffer, key: Uint8Array): Promise<CorpusStatistics>
 
@@ -705,29 +705,29 @@ export declare enum FuseOutcome {
 
 /** A surface form and its gloss. */
 export interface GlossPair {
-  /** The form that is searched for. */
+  /** The form to replace. */
   surface: string
   /** Its gloss. */
   gloss: string
 }
 
-/** SHA-256 of an API key's characters; null when it has not the form of a key or its checksum is wrong. */
+/** SHA-256 of an API key's characters; null if it is not of the form of a key or its checksum is wrong. */
 export declare function hashKey(key: string): Buffer | null
 
 /** Why and where a body is refused as JSON. */
 export interface JsonRefusal {
-  /** Byte offset of what is refused. */
+  /** Byte offset of the refused part. */
   offset: number
   /**
-   * One of the closed list: syntax, invalid UTF-8, BOM, lone surrogate, number beyond binary64, NaN,
-   * Infinity, nesting over 128.
+   * A reason from the closed list: syntax, invalid UTF-8, BOM, lone surrogate, number beyond binary64,
+   * NaN, Infinity, nesting over 128.
    */
   reason: string
 }
 
 /** State of a key. */
 export declare enum KeyStatus {
-  /** In use. */
+  /** Active. */
   Active = 0,
   /** Refused until it is resumed. */
   Suspended = 1,
@@ -735,15 +735,15 @@ export declare enum KeyStatus {
   Revoked = 2,
 }
 
-/** Count of the changes of a kind. */
+/** Number of changes of a kind. */
 export interface KindCount {
-  /** The kind's name on the wire. */
+  /** The kind's name in answers. */
   kind: string
-  /** Changes of it. */
+  /** Number of its changes. */
   count: number
 }
 
-/** A step of learning a name, to be stored. */
+/** A step of learning a name; to be stored. */
 export interface LearntStep {
   /** The sample. */
   sample: Buffer
@@ -751,13 +751,13 @@ export interface LearntStep {
   docs: number
   /** Tokenizer and analyzer of its terms, by name. */
   terming: string
-  /** The version that is due. */
+  /** The version that is due, if any. */
   frozen?: CorpusStatistics
 }
 
 /**
- * Descriptors of this process that listen on a TCP port, in ascending order. Throws where the system, unlike
- * Linux, does not say.
+ * Descriptors of this process that listen on a TCP port, in ascending order. Throws if the system, unlike
+ * Linux, cannot tell.
  */
 export declare function listeningOn(port: number): Array<number>
 
@@ -765,53 +765,53 @@ export declare function listeningOn(port: number): Array<number>
 export interface ListFacts {
   /** The list's name. */
   name: string
-  /** Its items. */
+  /** Number of its items. */
   length: number
   /** Its items' members. */
   members: Array<MemberFacts>
 }
 
 /**
- * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
- * until this process ends, however it ends. Returns null when it was taken, else the text of the present
- * holder. Throws when the file cannot be opened, locked or written.
+ * Takes an exclusive lock on the file at `path`, creating it if absent, and writes `text` into it. The lock
+ * lasts until this process ends for any reason. Returns null if it was taken, else the text of the current
+ * holder. Throws if the file cannot be opened, locked or written.
  */
 export declare function lockFile(path: string, text: string): string | null
 
 /**
- * Adds leaves to a log of `size` leaves: entries of 32 bytes, one after the other. `edge`: the last tile of
- * each level, from the leaves up, empty where it is full. Returns every tile that changed, as it is now.
- * @throws where the edge does not fit the size
+ * Adds leaves to a log of `size` leaves: entries of 32 bytes, concatenated. `edge`: the last tile of each
+ * level, from the leaves up, empty if it is full. Returns every tile that changed, in its new state.
+ * @throws if the edge does not fit the size
  */
 export declare function logGrow(size: number, edge: Array<Buffer>, entries: Uint8Array): Array<LogTile>
 
 /**
- * The hashes of a proof, one after the other, out of the tiles that {@link logProofTiles} names, in that
- * order. Null where there is no such proof, or a tile is missing or too short.
+ * The hashes of a proof, concatenated, from the tiles that {@link logProofTiles} names, in that order. Null
+ * if there is no such proof, or a tile is missing or too short.
  */
 export declare function logProof(kind: string, at: number, size: number, tiles: Array<Buffer>): Buffer | null
 
 /**
- * The tiles that a proof is made of. `kind`: `root` of `size` leaves; `inclusion` of leaf `at`;
- * `consistency` of the first `at` leaves. Null where there is no such proof.
+ * The tiles that a proof needs. `kind`: `root` of `size` leaves; `inclusion` of leaf `at`; `consistency` of
+ * the first `at` leaves. Null if there is no such proof.
  */
 export declare function logProofTiles(kind: string, at: number, size: number): Array<LogTilePlace> | null
 
-/** Place of a tile of the log, and its first hashes. */
+/** Level and index of a tile of the log, and its first hashes. */
 export interface LogTile {
   level: number
   index: number
-  /** One hash after the other. */
+  /** The hashes, concatenated. */
   hashes: Buffer
 }
 
-/** Place of a tile of the log. */
+/** Level and index of a tile of the log. */
 export interface LogTilePlace {
   level: number
   index: number
 }
 
-/** Texts that were looked up in the cache of embeddings by this process. */
+/** Number of texts that this process looked up in the cache of embeddings. */
 export interface Lookups {
   /** Found. */
   hits: number
@@ -819,23 +819,23 @@ export interface Lookups {
   misses: number
 }
 
-/** Facts of a member of a list's items. One with the value null is not there. */
+/** Facts of a member of a list's items. A null value counts as absent. */
 export interface MemberFacts {
   /** The member. */
   name: string
-  /** Items that have it. */
+  /** Number of items with it. */
   items: number
   /** Index of the first item without it. */
   firstWithout?: number
-  /** Of a number: the least one. */
+  /** Of a number: its least value. */
   least?: number
-  /** Index of the first item that has the least. */
+  /** Index of the first item with the least value. */
   leastAt?: number
 }
 
-/** A fragment's place and how near it is. */
+/** A fragment's index and similarity. */
 export interface Neighbour {
-  /** Its place in the log's order. */
+  /** Its index in log order. */
   index: number
   /** Its receipt's id. */
   receipt: string
@@ -846,25 +846,25 @@ export interface Neighbour {
 /**
  * Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the
  * answer's length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean
- * here that the glosses take longer than the event loop should wait.
+ * here that the glosses would take too long on the event loop.
  */
 export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): NormalizeOutcome
 
 /**
- * Does what [`normalize`] does in the thread pool, for what would hold up the event loop. `body` must
- * not change and `out` must not be read until the promise settles; they must not overlap.
+ * The same as [`normalize`], in the thread pool, for bodies that would block the event loop. `body` must not
+ * change and `out` must not be read until the promise settles; they must not overlap.
  */
 export declare function normalizeAsync(body: Buffer, out: Buffer): Promise<NormalizeResult>
 
-/** A piece of text, normalized. */
+/** A normalized piece of text. */
 export interface NormalizedText {
-  /** The text; empty where the piece is not normalized. */
+  /** The text; empty if the piece could not be normalized. */
   text: Buffer
-  /** Changes by kind, those that were made. */
+  /** Number of changes by kind, for kinds that occur. */
   counts: Array<KindCount>
-  /** Offset of the first byte that is not UTF-8; null where all are. */
+  /** Offset of the first byte that is not UTF-8; null if all are. */
   invalidAt?: number
-  /** True if the glosses make the piece longer than a piece may become. */
+  /** True if the glosses make the piece longer than its limit. */
   tooLong: boolean
 }
 
@@ -874,7 +874,7 @@ export declare enum NormalizeOutcome {
   Written = 0,
   /** It needs more room. */
   NeedsRoom = 1,
-  /** They are no valid request. */
+  /** The bytes are not a valid request. */
   Invalid = 2,
   /** The glosses make the text too long. */
   LongText = 3,
@@ -890,40 +890,41 @@ export interface NormalizeResult {
   length: number
   /** Characters it counts for. */
   characters: number
-  /** The answer, where `out` had no room for it. */
+  /** The answer, if `out` had no room for it. */
   beside?: Buffer
 }
 
 /**
- * Keeps the cache of embeddings at `path` where it has this size, or makes it again. `bytes`: most that the
- * file has; `dimension`: most numbers of a vector. Throws when it cannot be made.
+ * Leaves the cache of embeddings at `path` if it has this size, else creates it again. `bytes`: most bytes
+ * of the file; `dimension`: largest dimension of a vector. Throws if it cannot be created.
  */
 export declare function prepareEmbeddings(path: string, bytes: number, dimension: number): void
 
-/** Makes the index beside the file of vectors at `path` anew where it cannot be used. Throws when it cannot. */
+/** Rebuilds the index beside the file of vectors at `path` if it cannot be used. Throws if it cannot. */
 export declare function prepareIndex(path: string, method: string): void
 
 /**
- * Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it again. False
- * where another one lay there. Throws when it cannot.
+ * Leaves the file of vectors at `path` if `method` made its vectors, else creates it again. False if it
+ * replaced another file. Throws if it cannot.
  */
 export declare function prepareVectors(path: string, method: string): boolean
 
-/** A preview that is there. */
+/** A stored preview. */
 export interface Preview {
-  /** The preview as it was put in. */
+  /** The preview as stored. */
   payload: string
   /** When it expires (ms since 1970). */
   expiresAtMs: number
 }
 
 /**
- * Puts a listening socket in the place of this process's only one that listens on `port`, which is closed.
- * Whoever has that one under its descriptor has the other from then on. `descriptor` itself is closed.
+ * Replaces this process's only socket that listens on `port` with another listening socket, under the same
+ * descriptor; the replaced socket is closed. Users of that descriptor use the new socket from then on.
+ * `descriptor` itself is closed.
  */
 export declare function putInPlace(descriptor: number, port: number): void
 
-/** Bytes of a text that a tokenizer looks at, for each token that its model reads. */
+/** Bytes of a text that a tokenizer examines, per token that its model reads. */
 export declare function readBytesPerToken(): number
 
 /** The path that a rerank request came by. */
@@ -956,46 +957,46 @@ export interface SealedFragment {
   canonical: string
   /** Its digests. */
   digests: FragmentHashes
-  /** True if the kind was one of the eight, or none. */
+  /** True if the kind is one of the eight, or absent. */
   knownKind: boolean
   /** True if the visitor's fragments are probes. */
   probe: boolean
-  /** The receipt's envelope as canonical JSON, `""` without a receipt. */
+  /** The receipt's envelope as canonical JSON; `""` without a receipt. */
   envelope: string
-  /** SHA-256 of the envelope as 64 lower-case hexadecimal digits, `""` without a receipt. */
+  /** SHA-256 of the envelope as 64 lower-case hex digits; `""` without a receipt. */
   seal: string
 }
 
 /**
- * Accepts a fragment and makes all its digests. `receipt` `""`: there is none, and no envelope is made;
- * `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
+ * Accepts a fragment and makes all its digests. `receipt` `""`: there is no receipt, and no envelope is
+ * made; `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
  */
 export declare function sealFragment(title: string, content: string, mechanism: string, test: string, kind: string, visitor: string, receipt: string, receivedAt: string): SealedFragment
 
-/** Sends up to 64 descriptors with a text to the inbox at `path`. This process keeps its own. */
+/** Sends up to 64 descriptors with a text to the inbox at `path`. This process's own stay open. */
 export declare function sendDescriptors(path: string, text: string, descriptors: Array<number>): void
 
 /** One shard marker of a text. */
 export interface ShardMarker {
-  /** Characters of the text before it. */
+  /** Number of characters before it in the text. */
   at: number
-  /** Its JSON object, which `JSON.parse` accepts; `""` when there is none. */
+  /** Its JSON object, which `JSON.parse` accepts; `""` if there is none. */
   object: string
-  /** Why there is none, as the end of a sentence; `""` when there is one. */
+  /** Why there is none, as the end of a sentence; `""` if there is one. */
   fault: string
 }
 
-/** A text as its model reads it. */
+/** A text's tokens for its model. */
 export interface Subwords {
-  /** Token ids, the special ones among them. */
+  /** Token ids, including the special ones. */
   ids: BigInt64Array
-  /** The text had more than fits. */
+  /** The text was cut. */
   truncated: boolean
-  /** Length that the text's vector gets: 1, 0.5 where most of its tokens are unknown, 0 where all are. */
+  /** Length of the text's vector: 1, 0.5 if most of its tokens are unknown, 0 if all are. */
   length: number
 }
 
-/** Limits of a tier; 0 is no limit. */
+/** Limits of a tier; 0: no limit. */
 export interface TierLimit {
   /** Requests a minute, at most 1,000,000. */
   requestsPerMinute: number
@@ -1006,7 +1007,7 @@ export interface TierLimit {
 /** Version of the Unicode tables. */
 export declare function unicodeVersion(): string
 
-/** Usage that was counted and is not yet kept. */
+/** Usage that was counted and is not stored yet. */
 export interface UsageDelta {
   /** The kind of limit (one byte, 0: keys), then the key's SHA-256 or the address. */
   subject: Buffer
@@ -1018,13 +1019,13 @@ export interface UsageDelta {
   days: Array<DayUse>
 }
 
-/** Position of the file in the log. */
+/** State of the file relative to the log. */
 export interface VectorsState {
   /** Fragments in it. */
   count: number
-  /** The last position of the log that was looked at. */
+  /** The last position of the log that was read. */
   position: number
-  /** The receipt there; `""`: none yet. */
+  /** The receipt at that position; `""`: none yet. */
   lastReceipt: string
 }
 
@@ -1034,15 +1035,15 @@ export declare function version(): string
 /** Digest of a visitor, for filters. */
 export declare function visitorId(visitor: string): string
 
-/** A visitor's standing. */
+/** A visitor in the ranking. */
 export interface VisitorStanding {
   /** Its digest, for filters. */
   visitor: string
   /** Receipt of its first fragment. */
   receipt: string
-  /** Its fragments of different content. */
+  /** Number of its fragments with distinct content. */
   fragments: number
 }
 
-/** The API key that 32 bytes make. */
+/** The API key that encodes 32 bytes. */
 export declare function writeKey(raw: Uint8Array): string

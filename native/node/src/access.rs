@@ -9,28 +9,28 @@ use fusegate_core::limits::{Limit, Limits, Now, Weight};
 use napi::bindgen_prelude::{Buffer, Error, Float64ArraySlice, Result};
 use napi_derive::napi;
 
-/// Makes the file of the limits at `path` again: every bucket full, no usage known. `seed` is 16 secret
-/// random bytes. Throws when the file cannot be written.
+/// Creates the file of the limits at `path` again: every bucket full, no usage known. `seed` is 16 secret
+/// random bytes. Throws if the file cannot be written.
 #[napi]
 pub fn create_limits(path: String, seed: &[u8]) -> Result<()> {
     let seed = seed.try_into().map_err(|_| wrong("a seed has 16 bytes"))?;
     Ok(Limits::create(Path::new(&path), seed)?)
 }
 
-/// The API key that 32 bytes make.
+/// The API key that encodes 32 bytes.
 #[napi]
 pub fn write_key(raw: &[u8]) -> Result<String> {
     let raw = raw.try_into().map_err(|_| wrong("a key is made of 32 bytes"))?;
     Ok(keys::write(raw))
 }
 
-/// SHA-256 of an API key's characters; null when it has not the form of a key or its checksum is wrong.
+/// SHA-256 of an API key's characters; null if it is not of the form of a key or its checksum is wrong.
 #[napi]
 pub fn hash_key(key: String) -> Option<Buffer> {
     keys::hash(key.as_bytes()).map(|hash| hash.to_vec().into())
 }
 
-/// Limits of a tier; 0 is no limit.
+/// Limits of a tier; 0: no limit.
 #[napi(object)]
 pub struct TierLimit {
     /// Requests a minute, at most 1,000,000.
@@ -39,12 +39,12 @@ pub struct TierLimit {
     pub characters_per_month: f64,
 }
 
-/// Use of a key on one day (UTC).
+/// Usage of a key on one day (UTC).
 #[napi(object)]
 pub struct DayUse {
     /// Days since 1970.
     pub day: u32,
-    /// Requests that were let pass.
+    /// Requests that were admitted.
     pub requests: f64,
     /// Characters charged for them.
     pub characters: f64,
@@ -52,7 +52,7 @@ pub struct DayUse {
     pub refused: f64,
 }
 
-/// Usage that was counted and is not yet kept.
+/// Usage that was counted and is not stored yet.
 #[napi(object)]
 pub struct UsageDelta {
     /// The kind of limit (one byte, 0: keys), then the key's SHA-256 or the address.
@@ -68,13 +68,13 @@ pub struct UsageDelta {
 /// Decision about a request.
 #[napi]
 pub enum AdmitOutcome {
-    /// It passes.
+    /// Admitted.
     Admitted,
-    /// It passes uncounted, as no slot is free.
+    /// Admitted, but not counted, as no slot is free.
     Uncounted,
-    /// The minute's requests are used up.
+    /// Over the minute's requests.
     OverMinute,
-    /// The month's characters are used up.
+    /// Over the month's characters.
     OverMonth,
     /// Load the subject's usage, then ask again.
     Unloaded,
@@ -82,17 +82,17 @@ pub enum AdmitOutcome {
     Unknown,
     /// No key, or a mistyped one.
     Malformed,
-    /// The key's term is over.
+    /// The key has expired.
     Expired,
     /// The key was revoked.
     Revoked,
     /// The key is suspended.
     Suspended,
-    /// It passes, counted in the bucket of all addresses that found no slot.
+    /// Admitted; counted in the bucket shared by all addresses without a slot.
     Crowded,
-    /// The minute's requests of the address's network are used up.
+    /// Over the minute's requests of the address's network.
     OverNetwork,
-    /// The minute's requests of all addresses that found no slot are used up.
+    /// Over the minute's requests shared by all addresses without a slot.
     OverCrowd,
 }
 
@@ -116,18 +116,18 @@ impl From<Outcome> for AdmitOutcome {
     }
 }
 
-/// Places of the facts that a decision sets.
+/// Indexes of the facts that a decision sets.
 #[napi]
 pub enum AdmitFact {
     /// Requests left.
     Remaining,
     /// Seconds until the bucket is full.
     FullInSeconds,
-    /// Seconds until a refused request passes.
+    /// Seconds until a refused request would be admitted.
     RetrySeconds,
     /// The tier's index.
     Tier,
-    /// When the month began (ms since 1970); 0 where none is counted.
+    /// When the month began (ms since 1970); 0 if no month is counted.
     MonthStartMs,
 }
 
@@ -138,7 +138,7 @@ pub const ADMIT_FACTS: u32 = 5;
 /// State of a key.
 #[napi]
 pub enum KeyStatus {
-    /// In use.
+    /// Active.
     Active,
     /// Refused until it is resumed.
     Suspended,
@@ -146,10 +146,10 @@ pub enum KeyStatus {
     Revoked,
 }
 
-/// Keys and limits of one process; the limits are shared by all that open the same file.
+/// Keys and limits of one process; all processes that open the same file share the limits.
 ///
-/// The three `admit` functions set the `facts` of a decision for which limits were looked at: the request
-/// passes, or a limit refuses it. `facts` has room for [`ADMIT_FACTS`], at the places of [`AdmitFact`].
+/// The three `admit` functions set the `facts` of a decision that a limit took part in: it admits the
+/// request, or refuses it. `facts` has room for [`ADMIT_FACTS`] numbers, at the indexes of [`AdmitFact`].
 #[napi]
 pub struct Access {
     inner: access::Access,
@@ -157,8 +157,8 @@ pub struct Access {
 
 #[napi]
 impl Access {
-    /// Opens the file that `createLimits` made. `tiers`: what keys may do, by the tier's index. Throws when
-    /// the file cannot be opened.
+    /// Opens the file that `createLimits` made. `tiers`: limits of keys, by tier index. Throws if the file
+    /// cannot be opened.
     #[napi(constructor)]
     pub fn new(path: String, tiers: Vec<TierLimit>) -> Result<Self> {
         let limits = Limits::open(Path::new(&path))?;
@@ -182,9 +182,9 @@ impl Access {
         told(self.inner.admit_key(key.as_bytes(), now(micros, now_ms)), facts)
     }
 
-    /// Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: it
-    /// asks for the head of an answer alone, and counts a tenth. `loaded`: this was asked before, the answer
-    /// was `Unloaded`, and the usage was loaded since.
+    /// Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: a HEAD
+    /// request, which counts a tenth. `loaded`: an earlier call returned `Unloaded`, and the usage was loaded
+    /// since.
     #[napi]
     #[allow(
         clippy::too_many_arguments,
@@ -212,7 +212,7 @@ impl Access {
         told(decision, facts)
     }
 
-    /// Counts `count` more for an address that `admitAddress` let pass; its buckets may owe afterwards.
+    /// Counts `count` more for an address that `admitAddress` admitted; its buckets may go into debt.
     #[napi]
     pub fn spend(&self, kind: u8, address: &[u8], requests_per_minute: u32, count: u32, micros: f64) {
         let moment = now(micros, 0.0);
@@ -220,21 +220,21 @@ impl Access {
             .spend(kind, address, requests_per_minute, count, moment);
     }
 
-    /// Undoes one `admitAddress`: the request turned out not to count.
+    /// Undoes one `admitAddress` for a request that turned out not to count.
     #[napi]
     pub fn give_back(&self, kind: u8, address: &[u8], requests_per_minute: u32) {
         self.inner.give_back(kind, address, requests_per_minute);
     }
 
-    /// True once in `everyMs` for a subject of the kind, over every process of the machine.
+    /// True once per `everyMs` for a subject of the kind, across all processes of the machine.
     #[napi]
     pub fn first_in(&self, kind: u8, subject: &[u8], every_ms: f64, micros: f64) -> bool {
         let nanos = now(micros, 0.0).nanos;
         self.inner.first_in(kind, subject, (every_ms * 1e6) as u64, nanos)
     }
 
-    /// Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
-    /// most. Throws on a tier that is not there.
+    /// Adds a key's record. `countedAs`: hash of the key whose limits and usage it shares, for most keys its
+    /// own. Throws on an unknown tier.
     #[napi]
     pub fn know_key(
         &mut self,
@@ -274,20 +274,20 @@ impl Access {
         self.inner.forget_all();
     }
 
-    /// The subject of a key's usage; null where the process does not know the key.
+    /// The subject of a key's usage; null if the process does not know the key.
     #[napi]
     pub fn usage_subject(&self, key: String) -> Option<Buffer> {
         self.inner.usage_subject(key.as_bytes()).map(Buffer::from)
     }
 
-    /// Tells the usage that the store holds: `characters` in the month that began at `monthStartMs`.
+    /// Loads the usage from the store: `characters` in the month that began at `monthStartMs`.
     #[napi]
     pub fn load_usage(&self, subject: &[u8], month_start_ms: f64, characters: f64, micros: f64) {
         let (month, count, moment) = (month_start_ms as u64, characters as u64, nanos(micros));
         self.inner.load(subject, month, count, moment);
     }
 
-    /// Charges the holder of a key; false where the process does not know the key (any more): then nothing is
+    /// Charges a key's holder; false if the process does not know the key (any more): then nothing is
     /// charged.
     #[napi]
     pub fn charge_key(
@@ -309,13 +309,13 @@ impl Access {
         self.inner.charge_address(kind, address, month, count, moment);
     }
 
-    /// Takes the charges of this process since the last call, for the store.
+    /// Takes the charges of this process since the last call, to be stored.
     #[napi]
     pub fn take_charged(&mut self) -> Vec<UsageDelta> {
         self.inner.take_charged().into_iter().map(delta).collect()
     }
 
-    /// Takes back what the store did not keep; it comes again with the next `takeCharged`.
+    /// Takes back a charge that was not stored; the next `takeCharged` returns it again.
     #[napi]
     pub fn owe(&mut self, delta: UsageDelta) {
         self.inner.owe(Delta {
@@ -326,7 +326,7 @@ impl Access {
         });
     }
 
-    /// Tells the total that the store now holds for a month, which other machines may have added to.
+    /// Raises a month's total to that of the store, which other machines may have added to.
     #[napi]
     pub fn raise_usage(&self, subject: &[u8], month_start_ms: f64, total: f64, micros: f64) {
         let (month, count, moment) = (month_start_ms as u64, total as u64, nanos(micros));

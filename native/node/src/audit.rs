@@ -11,21 +11,21 @@ use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Result, Task};
 use napi_derive::napi;
 
-/// A record's part before and after, personal data masked.
+/// Part of a record before and after normalization, with personal data masked.
 #[napi(object)]
 pub struct AuditExample {
-    /// As it is.
+    /// The part before.
     pub before: String,
-    /// As it becomes.
+    /// The part after.
     pub after: String,
 }
 
 /// Number of records that show an issue.
 #[napi(object)]
 pub struct AuditIssueCount {
-    /// The issue's name on the wire.
+    /// The issue's name in answers.
     pub issue: String,
-    /// Records that show it; of duplicates, those in the sample.
+    /// Records that show it; duplicates are counted in the sample.
     pub count: f64,
     /// Up to 5 of them.
     pub examples: Vec<AuditExample>,
@@ -34,30 +34,30 @@ pub struct AuditIssueCount {
 /// The findings of an audit.
 #[napi(object)]
 pub struct AuditFindings {
-    /// Records looked at.
+    /// Number of records examined.
     pub records: f64,
     /// Their code points.
     pub characters: f64,
-    /// Records of which a word, asked as people type it, is found only after normalization.
+    /// Records with a word that, as people type it, is found only after normalization.
     pub gains: f64,
-    /// Those of them of which one is that is no name of an emoji or symbol.
+    /// Those records for which such a word is not just the name of an emoji or symbol.
     pub gains_own: f64,
-    /// Records among which duplicates were counted.
+    /// Size of the sample in which duplicates were counted.
     pub sampled: f64,
-    /// Every issue in the order of reports.
+    /// Every issue, in the order of reports.
     pub issues: Vec<AuditIssueCount>,
-    /// The way in which the text was cut; null for a list of records.
+    /// The format by which the text was cut into records; null for a list of records.
     pub format: Option<String>,
-    /// The separator of a row's fields; null where there are none.
+    /// The separator of a row's fields; null if there is none.
     pub separator: Option<String>,
 }
 
-/// The findings of an audit, or the reason why there are none.
+/// The findings of an audit, or the reason for their absence.
 #[napi(object)]
 pub struct AuditOutcome {
-    /// Null where there is a fault.
+    /// Null if there is a fault.
     pub findings: Option<AuditFindings>,
-    /// The records normalized; null where not asked for.
+    /// The normalized records; null if not requested.
     pub texts: Option<Vec<String>>,
     /// The same, one a line.
     pub text: Option<String>,
@@ -116,8 +116,8 @@ pub fn cldr_version() -> String {
     fusegate_core::normalize::CLDR_VERSION.to_owned()
 }
 
-/// Audits a list of records on `threads` threads, judged by the default analyzer of a stack; one that is not
-/// known counts as `custom`.
+/// Audits a list of records on `threads` threads, by the default analyzer of a stack; an unknown one counts
+/// as `custom`.
 #[napi]
 pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, threads: u32) -> AuditOutcome {
     let batches = audit::listed(records.iter().map(String::as_str));
@@ -127,18 +127,18 @@ pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, th
 /// Outcome of [`audit_body`].
 #[napi(object)]
 pub struct BodyAudit {
-    /// Null where there is a fault.
+    /// Null if there is a fault.
     pub findings: Option<AuditFindings>,
-    /// JSON of the records normalized, then the member `text` with the same, one a line; null where not asked
-    /// for, or long.
+    /// JSON of the normalized records, then the member `text` with the same, one a line; null if not
+    /// requested, or if long.
     pub texts: Option<String>,
-    /// Where they are long: the room that was asked for, then that JSON and a brace.
+    /// If they are long: the requested room, then that JSON and a brace.
     pub long_texts: Option<Buffer>,
     /// Why the text cannot be cut into records.
     pub fault: Option<String>,
 }
 
-/// A FreeAuditRequest pending in the thread pool.
+/// A FreeAuditRequest in the thread pool.
 pub struct BodyAuditTask {
     body: Buffer,
     format: Option<Format>,
@@ -209,9 +209,9 @@ impl Task for BodyAuditTask {
     }
 }
 
-/// Audits a body that fits its shape in the thread pool, on `threads` threads. `room`: bytes before the
-/// normalized texts, where they are asked for; those that are not long come as their JSON. `body` must not
-/// change until the promise settles.
+/// Audits a schema-valid body in the thread pool, on `threads` threads. `room`: bytes left free before the
+/// normalized texts, if they are requested and long; short ones are returned as JSON. `body` must not change
+/// until the promise settles.
 #[napi(ts_return_type = "Promise<BodyAudit>")]
 pub fn audit_body(
     body: Buffer,
@@ -229,8 +229,7 @@ pub fn audit_body(
     })
 }
 
-/// Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by
-/// the text itself.
+/// Audits the records of a text as [`audit_records`] does. If `format` is unknown, the format is detected.
 #[napi]
 pub fn audit_text(
     text: String,
@@ -254,12 +253,12 @@ pub fn audit_text(
     }
 }
 
-/// Where an audit of a file stands.
+/// Progress of an audit of a file.
 #[napi(object)]
 pub struct FileAuditStep {
     /// Bytes of the file that have become records.
     pub bytes: f64,
-    /// True if there is more of it to look at.
+    /// True if the file has more to audit.
     pub more: bool,
     /// Why the file cannot be cut into records; the audit ends with it.
     pub fault: Option<String>,
@@ -276,7 +275,7 @@ pub struct FileAudit {
 
 #[napi]
 impl FileAudit {
-    /// A file of which nothing was read. A `format` that is none of the audit's is found by the file itself.
+    /// Opens nothing yet. If `format` is unknown, the format is detected.
     #[napi(constructor)]
     pub fn new(path: String, format: String, stack: String) -> Self {
         FileAudit {
@@ -287,8 +286,8 @@ impl FileAudit {
         }
     }
 
-    /// Looks at the next part of the file on `threads` threads, while the following part is read. One step at
-    /// a time.
+    /// Audits the next part of the file on `threads` threads, while the following part is read. Only one step
+    /// may run at a time.
     #[napi(ts_return_type = "Promise<FileAuditStep>")]
     pub fn step(&self, threads: u32) -> AsyncTask<StepTask> {
         AsyncTask::new(StepTask {
@@ -310,7 +309,7 @@ impl FileAudit {
     }
 }
 
-/// A step pending in the thread pool.
+/// A step in the thread pool.
 pub struct StepTask {
     path: String,
     format: Option<Format>,

@@ -11,18 +11,18 @@ use napi_derive::napi;
 
 use crate::JsonRefusal;
 
-/// Facts of a member of a list's items. One with the value null is not there.
+/// Facts of a member of a list's items. A null value counts as absent.
 #[napi(object)]
 pub struct MemberFacts {
     /// The member.
     pub name: String,
-    /// Items that have it.
+    /// Number of items with it.
     pub items: f64,
     /// Index of the first item without it.
     pub first_without: Option<f64>,
-    /// Of a number: the least one.
+    /// Of a number: its least value.
     pub least: Option<f64>,
-    /// Index of the first item that has the least.
+    /// Index of the first item with the least value.
     pub least_at: Option<f64>,
 }
 
@@ -31,22 +31,22 @@ pub struct MemberFacts {
 pub struct ListFacts {
     /// The list's name.
     pub name: String,
-    /// Its items.
+    /// Number of its items.
     pub length: f64,
     /// Its items' members.
     pub members: Vec<MemberFacts>,
 }
 
-/// Outcome of a body: the reason why it is no JSON, or its faults, or its value.
+/// Outcome of a body: why it is not JSON, or its faults, or its value.
 #[napi(object)]
 pub struct BodyReading {
-    /// Why and where it is no JSON; null where it is.
+    /// Why and where it is not JSON; null if it is.
     pub refusal: Option<JsonRefusal>,
-    /// A JSON array of `{type, loc, actual, input}`; null where there is no fault.
+    /// A JSON array of `{type, loc, actual, input}`; null if there is no fault.
     pub faults: Option<String>,
-    /// The members that its shape knows, as JSON; null where there is something wrong.
+    /// The members known to its shape, as JSON; null if something is wrong.
     pub value: Option<String>,
-    /// Its lists of objects, in a brief reading.
+    /// Its lists of objects, if `brief`.
     pub lists: Vec<ListFacts>,
 }
 
@@ -91,7 +91,7 @@ fn told(outcome: std::result::Result<Reading, Refusal>) -> BodyReading {
     }
 }
 
-/// Checks bodies of one shape without making their values.
+/// Validates bodies of one shape without building their values.
 #[napi]
 pub struct BodyReader {
     shape: Arc<Shape>,
@@ -100,7 +100,7 @@ pub struct BodyReader {
 
 #[napi]
 impl BodyReader {
-    /// A reader of a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault.
+    /// A reader for a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault.
     #[napi(constructor)]
     pub fn new(shape: Vec<String>, closed: bool) -> Result<Self> {
         let shape = Shape::read(&mut shape.iter().map(String::as_str));
@@ -108,13 +108,13 @@ impl BodyReader {
         Ok(BodyReader { shape, closed })
     }
 
-    /// Reads a body. `brief`: cuts strings, lists and maps that are longer than what a fault repeats.
+    /// Reads a body. `brief`: truncates strings, lists and maps to the length that a fault repeats.
     #[napi]
     pub fn read(&self, body: &[u8], brief: bool) -> BodyReading {
         told(body::read(body, &self.shape, self.closed, brief))
     }
 
-    /// Does what `read` does in the thread pool. `body` must not change until the promise settles.
+    /// The same as `read`, in the thread pool. `body` must not change until the promise settles.
     #[napi(ts_return_type = "Promise<BodyReading>")]
     pub fn read_async(&self, body: Buffer, brief: bool) -> AsyncTask<ReadTask> {
         AsyncTask::new(ReadTask {
@@ -126,7 +126,7 @@ impl BodyReader {
     }
 }
 
-/// A body pending in the thread pool.
+/// A body in the thread pool.
 pub struct ReadTask {
     shape: Arc<Shape>,
     closed: bool,

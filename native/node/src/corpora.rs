@@ -1,4 +1,4 @@
-//! Binding of `fusegate_core::corpora`. Counting and reading take long: they run in the thread pool.
+//! Binding of `fusegate_core::corpora`. Counting and reading take long, so they run in the thread pool.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,9 +16,9 @@ fn key_of(key: &[u8]) -> Result<Key> {
 /// Why texts or statistics are refused.
 #[napi(object)]
 pub struct CorpusRefusal {
-    /// `invalid`, `line` (no doc), `terms` (too many), `docs` (too many) or `empty`.
+    /// `invalid`, `line` (not a doc), `terms` (too many), `docs` (too many) or `empty`.
     pub reason: String,
-    /// The line among those that were given, from 1; 0 where it is none.
+    /// Number of the line among the given ones, from 1; 0: not about a line.
     pub line: f64,
 }
 
@@ -38,10 +38,10 @@ impl From<Refused> for CorpusRefusal {
     }
 }
 
-/// Statistics of a collection as they are stored, or why there are none.
+/// A collection's statistics in stored form, or why there are none.
 #[napi(object)]
 pub struct CorpusStatistics {
-    /// Absent where there are some.
+    /// Absent if there are statistics.
     pub refused: Option<CorpusRefusal>,
     /// The stored form.
     pub bytes: Buffer,
@@ -49,7 +49,7 @@ pub struct CorpusStatistics {
     pub docs: f64,
     /// Their mean length in tokens.
     pub average_length: f64,
-    /// Number of different terms.
+    /// Number of distinct terms.
     pub terms: f64,
 }
 
@@ -75,7 +75,7 @@ fn told(made: std::result::Result<Statistics, Refused>) -> CorpusStatistics {
 /// Work that makes statistics.
 type Making = Box<dyn FnOnce() -> std::result::Result<Statistics, Refused> + Send>;
 
-/// Statistics on their way through the thread pool.
+/// Statistics being made in the thread pool.
 pub struct StatisticsTask(Option<Making>);
 
 impl Task for StatisticsTask {
@@ -92,8 +92,8 @@ impl Task for StatisticsTask {
     }
 }
 
-/// Makes the stored form of statistics that are a JSON text, as a request's `corpus` has them. `key`: that of
-/// the hashes of terms, 16 bytes. `body` must not change until the promise settles.
+/// Makes the stored form of statistics that are JSON, as in a request's `corpus`. `key`: that of the hashes
+/// of terms, 16 bytes. `body` must not change until the promise settles.
 #[napi(ts_return_type = "Promise<CorpusStatistics>")]
 pub fn freeze_corpus(body: Buffer, key: &[u8]) -> Result<AsyncTask<StatisticsTask>> {
     let key = key_of(key)?;
@@ -104,7 +104,7 @@ pub fn freeze_corpus(body: Buffer, key: &[u8]) -> Result<AsyncTask<StatisticsTas
 /// The counter until it is finished, for one thread at a time.
 type Shared = Arc<Mutex<Option<Counter>>>;
 
-/// Lines on their way through the thread pool.
+/// Lines in the thread pool.
 pub struct LinesTask {
     counter: Shared,
     lines: Buffer,
@@ -133,8 +133,8 @@ pub struct CorpusCounter {
 
 #[napi]
 impl CorpusCounter {
-    /// `analyzer`: the JSON of a request's `analyzer`; `tokenizer`: a tokenizer's name. Throws where one is
-    /// invalid, or they do not go together.
+    /// `analyzer`: the JSON of a request's `analyzer`; `tokenizer`: a tokenizer's name. Throws if one is
+    /// invalid, or if they do not go together.
     #[napi(constructor)]
     pub fn new(key: &[u8], analyzer: String, tokenizer: String) -> Result<Self> {
         let tokenizer =
@@ -147,15 +147,15 @@ impl CorpusCounter {
     }
 
     /// Counts whole lines, each a JSON string or an object with a `text`; blank ones are skipped. Resolves to
-    /// why it cannot. One call at a time; `lines` must not change until the promise settles, which rejects
-    /// after `finish`.
+    /// the reason if it cannot. Calls must not overlap. `lines` must not change until the promise settles.
+    /// Rejects after `finish`.
     #[napi(ts_return_type = "Promise<CorpusRefusal | null>")]
     pub fn add(&self, lines: Buffer) -> AsyncTask<LinesTask> {
         let counter = self.counter.clone();
         AsyncTask::new(LinesTask { counter, lines })
     }
 
-    /// The statistics of what was counted. Rejects when it is called again.
+    /// The statistics of the counted lines. Rejects if called again.
     #[napi(ts_return_type = "Promise<CorpusStatistics>")]
     pub fn finish(&self) -> Result<AsyncTask<StatisticsTask>> {
         let taken = self.counter.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -177,7 +177,7 @@ pub struct Corpora {
     pub(crate) inner: Arc<Table>,
 }
 
-/// Stored statistics on their way into the table.
+/// Stored statistics being added to the table, in the thread pool.
 pub struct TakeTask {
     key: Key,
     table: Arc<Table>,
@@ -210,7 +210,7 @@ impl Task for TakeTask {
     }
 }
 
-/// A step of learning a name, to be stored.
+/// A step of learning a name; to be stored.
 #[napi(object)]
 pub struct LearntStep {
     /// The sample.
@@ -219,7 +219,7 @@ pub struct LearntStep {
     pub docs: f64,
     /// Tokenizer and analyzer of its terms, by name.
     pub terming: String,
-    /// The version that is due.
+    /// The version that is due, if any.
     pub frozen: Option<CorpusStatistics>,
 }
 
@@ -254,7 +254,7 @@ impl Task for LearnTask {
 
 #[napi]
 impl Corpora {
-    /// None yet. `key`: that of the hashes of terms, 16 bytes.
+    /// An empty table. `key`: that of the hashes of terms, 16 bytes.
     #[napi(constructor)]
     pub fn new(key: &[u8]) -> Result<Self> {
         Ok(Self {
@@ -263,8 +263,8 @@ impl Corpora {
         })
     }
 
-    /// Takes a version that is newer than those that are there; false where the bytes are damaged. They must
-    /// not change until the promise settles. `learnt`: true if requests may go on adding to its name.
+    /// Adds a version newer than the existing ones; false if the bytes are damaged. They must not change
+    /// until the promise settles. `learnt`: true if requests may go on adding to its name.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn add(
         &self,
@@ -283,14 +283,14 @@ impl Corpora {
         })
     }
 
-    /// Names of which something was learnt that is not stored, in order.
+    /// Names with learned texts that are not stored yet, in order.
     #[napi]
     pub fn unsaved(&self) -> Vec<String> {
         self.inner.learnings().unsaved()
     }
 
-    /// Counts the texts that were learnt of a name, and joins them with the stored sample. Resolves to what
-    /// is to be stored in its place, or to null where it holds all. Rejects where the sample is damaged, of a
+    /// Counts the texts learned for a name, and merges them with the stored sample. Resolves to the new
+    /// sample to store, or to null if the stored one holds everything. Rejects if the sample is damaged, of a
     /// later version or under another key. `id`: eight random bytes, for a name without a sample. `sample`
     /// must not change until the promise settles.
     #[napi(ts_return_type = "Promise<LearntStep | null>")]
@@ -306,20 +306,20 @@ impl Corpora {
         }))
     }
 
-    /// Takes it that what `learn` resolved to last was stored.
+    /// Confirms that the last result of `learn` was stored.
     #[napi]
     pub fn saved(&self, name: String) {
         self.inner.learnings().saved(name.as_bytes());
     }
 
-    /// Ends the learning of a name. `isFull`: it has all its versions; else requests that would add to it are
-    /// refused until `retry`.
+    /// Ends the learning of a name. `isFull`: it has all its versions. Otherwise requests that would add to
+    /// it are refused until `retry`.
     #[napi]
     pub fn end_learning(&self, name: String, is_full: bool) {
         self.inner.learnings().end(name.as_bytes(), is_full);
     }
 
-    /// Lets names be tried again that could not be stored.
+    /// Allows another try for names that could not be stored.
     #[napi]
     pub fn retry(&self) {
         self.inner.learnings().retry();
@@ -331,13 +331,13 @@ impl Corpora {
         self.inner.remove(name.as_bytes());
     }
 
-    /// Versions of a name that are there, in order.
+    /// Versions of a name in the table, in order.
     #[napi]
     pub fn versions(&self, name: String) -> Vec<u32> {
         self.inner.versions(name.as_bytes())
     }
 
-    /// Every name, in order; after its owner and `/` where it has one.
+    /// Every name, in order; names of an owner as owner, `/` and name.
     #[napi]
     pub fn names(&self) -> Vec<String> {
         self.inner.names()

@@ -1,4 +1,4 @@
-//! Binding of the models that dense scores are computed by.
+//! Binding of the models that compute dense scores.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use fusegate_core::static_model::{Scratch, quantized};
 use napi::bindgen_prelude::{Buffer, Error, Result};
 use napi_derive::napi;
 
-/// Keeps the cache of embeddings at `path` where it has this size, or makes it again. `bytes`: most that the
-/// file has; `dimension`: most numbers of a vector. Throws when it cannot be made.
+/// Leaves the cache of embeddings at `path` if it has this size, else creates it again. `bytes`: most bytes
+/// of the file; `dimension`: largest dimension of a vector. Throws if it cannot be created.
 #[napi]
 pub fn prepare_embeddings(path: String, bytes: f64, dimension: u32) -> Result<()> {
     let path = Path::new(&path);
@@ -21,18 +21,18 @@ pub fn prepare_embeddings(path: String, bytes: f64, dimension: u32) -> Result<()
     )?)
 }
 
-/// A model that is installed.
+/// An installed model.
 #[napi(object)]
 pub struct DenseModel {
     /// Its id: ASCII letters, digits, `.`, `_`, `-` and `/`.
     pub id: String,
-    /// The hub's name for it, `owner/name`; absent where it did not come from a hub.
+    /// The hub's name for it, `owner/name`; absent if it did not come from a hub.
     pub hub_name: Option<String>,
     /// SHA-256 of its files.
     pub digest: Buffer,
-    /// Numbers of a vector.
+    /// Length of a vector: its number of components.
     pub dimension: u32,
-    /// Folder of a static model, whose vectors are made here; absent for others.
+    /// Folder of a static model, whose vectors are computed here; absent for others.
     pub static_folder: Option<String>,
     /// Prefixes of a computed model, for a query and for a doc's text.
     pub query_prefix: Option<String>,
@@ -59,7 +59,7 @@ fn model_of(model: DenseModel) -> Result<Model> {
     Ok(made?.known_on_hub_as(model.hub_name))
 }
 
-/// Texts that were looked up in the cache of embeddings by this process.
+/// Number of texts that this process looked up in the cache of embeddings.
 #[napi(object)]
 pub struct Lookups {
     /// Found.
@@ -68,7 +68,7 @@ pub struct Lookups {
     pub misses: f64,
 }
 
-/// The installed models as fusion needs them.
+/// The installed models for fusion.
 #[napi]
 pub struct DenseModels {
     pub(crate) inner: Arc<Models>,
@@ -76,8 +76,8 @@ pub struct DenseModels {
 
 #[napi]
 impl DenseModels {
-    /// Of models with different ids. `fallback`: the id of the one for requests that name none; `cache`: the
-    /// file that `prepareEmbeddings` made. Throws when one cannot be opened.
+    /// Opens models with different ids. `fallback`: id of the model for requests that name none; `cache`: the
+    /// file that `prepareEmbeddings` made. Throws if one cannot be opened.
     #[napi(constructor)]
     pub fn new(models: Vec<DenseModel>, fallback: Option<String>, cache: Option<String>) -> Result<Self> {
         let place = models
@@ -101,14 +101,14 @@ impl DenseModels {
         }
     }
 
-    /// True if a request may name a model so: by its id or its hub's name, letters in any case.
+    /// True if a request may use this name for a model: its id or its hub's name, in any letter case.
     #[napi]
     pub fn knows(&self, name: String) -> bool {
         self.inner.find(Some(&name)).is_some()
     }
 
-    /// The vector of a text by a static model: int8 numbers, all 0 where it has no words. Throws where no
-    /// such model is installed.
+    /// The vector of a text by a static model: int8 numbers, all 0 if it has no words. Throws if no such
+    /// model is installed.
     #[napi]
     pub fn embed_static(&self, model: String, text: String) -> Result<Buffer> {
         let found = self

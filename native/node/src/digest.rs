@@ -4,7 +4,7 @@ use fusegate_core::canonical::Fragment;
 use fusegate_core::digest::{digests, is_probe, seal};
 use napi_derive::napi;
 
-/// The digests of a fragment, each 64 lower-case hexadecimal digits.
+/// The digests of a fragment, each as 64 lower-case hex digits.
 #[napi(object)]
 pub struct FragmentHashes {
     /// Of the accepted content.
@@ -13,7 +13,7 @@ pub struct FragmentHashes {
     pub submission: String,
     /// Of the canonical JSON.
     pub canonical: String,
-    /// By which duplicates are found.
+    /// The digest that identifies duplicates.
     pub dedupe: String,
     /// The confirmation's binding: the token itself.
     pub binding: String,
@@ -28,18 +28,18 @@ pub struct SealedFragment {
     pub canonical: String,
     /// Its digests.
     pub digests: FragmentHashes,
-    /// True if the kind was one of the eight, or none.
+    /// True if the kind is one of the eight, or absent.
     pub known_kind: bool,
     /// True if the visitor's fragments are probes.
     pub probe: bool,
-    /// The receipt's envelope as canonical JSON, `""` without a receipt.
+    /// The receipt's envelope as canonical JSON; `""` without a receipt.
     pub envelope: String,
-    /// SHA-256 of the envelope as 64 lower-case hexadecimal digits, `""` without a receipt.
+    /// SHA-256 of the envelope as 64 lower-case hex digits; `""` without a receipt.
     pub seal: String,
 }
 
-/// Accepts a fragment and makes all its digests. `receipt` `""`: there is none, and no envelope is made;
-/// `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
+/// Accepts a fragment and makes all its digests. `receipt` `""`: there is no receipt, and no envelope is
+/// made; `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
 #[napi]
 #[allow(
     clippy::too_many_arguments,

@@ -1,21 +1,22 @@
-//! A gate of a folder that many processes pass at once or one passes alone (flock on Unix, LockFileEx on
-//! Windows). The operating system opens it again when a process ends, however it ends.
+//! A gate of a folder that many processes pass together, or one passes alone (flock on Unix, LockFileEx on
+//! Windows). The operating system releases it when a process ends for any reason.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 use napi_derive::napi;
 
-/// One process's place at the gate. No call waits: what cannot be had now is false, and may be tried again.
+/// One process's place at the gate. No call blocks: false means that it is not possible now, and may be tried
+/// again.
 #[napi]
 pub struct Gate {
     files: Option<Files>,
 }
 
 struct Files {
-    /// Held for a moment by everyone who comes in; held for long by one who wants to be alone.
+    /// Locked for a moment by each process that enters; locked for long by one that wants to be alone.
     turnstile: File,
-    /// Held by everyone who is in.
+    /// Locked by every process that is inside.
     room: File,
 }
 
@@ -35,8 +36,8 @@ fn taken(attempt: Result<(), TryLockError>) -> napi::Result<bool> {
 
 #[napi]
 impl Gate {
-    /// A place at the gate of an existing folder; its two files are made where they are missing. Throws when
-    /// they cannot be opened.
+    /// A place at the gate of an existing folder; its two files are created if missing. Throws if they cannot
+    /// be opened.
     #[napi(constructor)]
     pub fn new(folder: String) -> napi::Result<Self> {
         let folder = Path::new(&folder);
@@ -53,7 +54,7 @@ impl Gate {
             .ok_or_else(|| napi::Error::from_reason("This place at the gate was given up"))
     }
 
-    /// Comes in beside others; false while someone is alone inside, or waits to be.
+    /// Enters together with others; false while a process is alone inside, or waits to be.
     #[napi]
     pub fn try_enter(&self) -> napi::Result<bool> {
         let Files { turnstile, room } = self.files()?;
@@ -65,19 +66,19 @@ impl Gate {
         entered
     }
 
-    /// Keeps everyone else from coming in from now on; false while another does so.
+    /// Keeps all others from entering from now on; false while another process does so.
     #[napi]
     pub fn try_close(&self) -> napi::Result<bool> {
         taken(self.files()?.turnstile.try_lock())
     }
 
-    /// After `tryClose`: whether all who were in have left, so that this process is alone.
+    /// After `tryClose`: true once all others have left, and this process is alone.
     #[napi]
     pub fn try_be_alone(&self) -> napi::Result<bool> {
         taken(self.files()?.room.try_lock())
     }
 
-    /// Leaves, and opens the gate where this process had closed it.
+    /// Leaves, and reopens the gate if this process had closed it.
     #[napi]
     pub fn leave(&self) -> napi::Result<()> {
         let Files { turnstile, room } = self.files()?;
@@ -85,7 +86,7 @@ impl Gate {
         Ok(turnstile.unlock()?)
     }
 
-    /// Gives the place up and closes its files; every later call throws.
+    /// Gives up the place and closes its files; every later call throws.
     #[napi]
     pub fn close(&mut self) {
         self.files = None;

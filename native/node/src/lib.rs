@@ -35,10 +35,10 @@ pub fn unicode_version() -> String {
 /// Why and where a body is refused as JSON.
 #[napi(object)]
 pub struct JsonRefusal {
-    /// Byte offset of what is refused.
+    /// Byte offset of the refused part.
     pub offset: f64,
-    /// One of the closed list: syntax, invalid UTF-8, BOM, lone surrogate, number beyond binary64, NaN,
-    /// Infinity, nesting over 128.
+    /// A reason from the closed list: syntax, invalid UTF-8, BOM, lone surrogate, number beyond binary64,
+    /// NaN, Infinity, nesting over 128.
     pub reason: String,
 }
 
@@ -51,7 +51,7 @@ impl From<json::Refusal> for JsonRefusal {
     }
 }
 
-/// Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes.
+/// Checks strict JSON (RFC 8259, UTF-8 only); null if `body` passes.
 #[napi]
 pub fn check_json(body: &[u8]) -> Option<JsonRefusal> {
     json::check(body).err().map(JsonRefusal::from)

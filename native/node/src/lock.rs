@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 
 use napi_derive::napi;
 
-/// Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
-/// until this process ends, however it ends. Returns null when it was taken, else the text of the present
-/// holder. Throws when the file cannot be opened, locked or written.
+/// Takes an exclusive lock on the file at `path`, creating it if absent, and writes `text` into it. The lock
+/// lasts until this process ends for any reason. Returns null if it was taken, else the text of the current
+/// holder. Throws if the file cannot be opened, locked or written.
 #[napi]
 pub fn lock_file(path: String, text: String) -> napi::Result<Option<String>> {
     let mut file = OpenOptions::new()
@@ -28,7 +28,7 @@ pub fn lock_file(path: String, text: String) -> napi::Result<Option<String>> {
     file.set_len(0)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    // The lock lives as long as the open file: never closed, it ends with the process.
+    // The lock lasts as long as the file is open: never closed, it ends with the process.
     std::mem::forget(file);
     Ok(None)
 }

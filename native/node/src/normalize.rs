@@ -22,7 +22,7 @@ pub enum NormalizeOutcome {
     Written,
     /// It needs more room.
     NeedsRoom,
-    /// They are no valid request.
+    /// The bytes are not a valid request.
     Invalid,
     /// The glosses make the text too long.
     LongText,
@@ -30,7 +30,7 @@ pub enum NormalizeOutcome {
     LongForm,
 }
 
-/// An outcome, the answer's bytes (written, or room for them needed), and the characters that it counts for.
+/// An outcome, the answer's bytes (written, or needed), and the characters that it counts for.
 fn told(outcome: Outcome) -> (NormalizeOutcome, f64, f64) {
     match outcome {
         Outcome::Written { length, characters } => {
@@ -47,7 +47,7 @@ fn told(outcome: Outcome) -> (NormalizeOutcome, f64, f64) {
 
 /// Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the
 /// answer's length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean
-/// here that the glosses take longer than the event loop should wait.
+/// here that the glosses would take too long on the event loop.
 #[napi]
 pub fn normalize(
     body: &[u8],
@@ -74,11 +74,11 @@ pub struct NormalizeResult {
     pub length: f64,
     /// Characters it counts for.
     pub characters: f64,
-    /// The answer, where `out` had no room for it.
+    /// The answer, if `out` had no room for it.
     pub beside: Option<Buffer>,
 }
 
-/// A normalize request pending in the thread pool.
+/// A normalize request in the thread pool.
 pub struct NormalizeTask {
     body: Buffer,
     out: Buffer,
@@ -111,8 +111,8 @@ impl Task for NormalizeTask {
     }
 }
 
-/// Does what [`normalize`] does in the thread pool, for what would hold up the event loop. `body` must
-/// not change and `out` must not be read until the promise settles; they must not overlap.
+/// The same as [`normalize`], in the thread pool, for bodies that would block the event loop. `body` must not
+/// change and `out` must not be read until the promise settles; they must not overlap.
 #[napi(ts_return_type = "Promise<NormalizeResult>")]
 pub fn normalize_async(body: Buffer, out: Buffer) -> AsyncTask<NormalizeTask> {
     AsyncTask::new(NormalizeTask { body, out })
@@ -121,31 +121,31 @@ pub fn normalize_async(body: Buffer, out: Buffer) -> AsyncTask<NormalizeTask> {
 /// A surface form and its gloss.
 #[napi(object)]
 pub struct GlossPair {
-    /// The form that is searched for.
+    /// The form to replace.
     pub surface: String,
     /// Its gloss.
     pub gloss: String,
 }
 
-/// Count of the changes of a kind.
+/// Number of changes of a kind.
 #[napi(object)]
 pub struct KindCount {
-    /// The kind's name on the wire.
+    /// The kind's name in answers.
     pub kind: String,
-    /// Changes of it.
+    /// Number of its changes.
     pub count: f64,
 }
 
-/// A piece of text, normalized.
+/// A normalized piece of text.
 #[napi(object)]
 pub struct NormalizedText {
-    /// The text; empty where the piece is not normalized.
+    /// The text; empty if the piece could not be normalized.
     pub text: Buffer,
-    /// Changes by kind, those that were made.
+    /// Number of changes by kind, for kinds that occur.
     pub counts: Vec<KindCount>,
-    /// Offset of the first byte that is not UTF-8; null where all are.
+    /// Offset of the first byte that is not UTF-8; null if all are.
     pub invalid_at: Option<f64>,
-    /// True if the glosses make the piece longer than a piece may become.
+    /// True if the glosses make the piece longer than its limit.
     pub too_long: bool,
 }
 
@@ -157,7 +157,7 @@ pub struct TextNormalizer {
 
 #[napi]
 impl TextNormalizer {
-    /// `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on a mode that is none.
+    /// `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on an unknown mode.
     #[napi(constructor)]
     pub fn new(mode: String, contextual: bool, glosses: Vec<GlossPair>) -> Result<Self> {
         let mode =
@@ -182,8 +182,8 @@ impl TextNormalizer {
         })
     }
 
-    /// Normalizes a piece of UTF-8 on `threads` threads. Pieces are cut after line feeds, since lines are
-    /// repaired whole. `text` must not change until the promise settles.
+    /// Normalizes a piece of UTF-8 on `threads` threads. Pieces must be cut after line feeds, since whole
+    /// lines are repaired. `text` must not change until the promise settles.
     #[napi(ts_return_type = "Promise<NormalizedText>")]
     pub fn normalize(&self, text: Buffer, threads: u32) -> AsyncTask<PieceTask> {
         AsyncTask::new(PieceTask {
@@ -194,7 +194,7 @@ impl TextNormalizer {
     }
 }
 
-/// A piece pending in the thread pool.
+/// A piece in the thread pool.
 pub struct PieceTask {
     settings: Arc<Settings>,
     text: Buffer,

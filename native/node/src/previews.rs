@@ -6,22 +6,22 @@ use fusegate_core::previews::{self, Token};
 use napi::bindgen_prelude::{Error, Result};
 use napi_derive::napi;
 
-/// Makes the file of the previews at `path` again, empty. Throws when it cannot be written.
+/// Creates the file of the previews at `path` again, empty. Throws if it cannot be written.
 #[napi]
 pub fn create_previews(path: String) -> Result<()> {
     Ok(previews::Previews::create(Path::new(&path))?)
 }
 
-/// A preview that is there.
+/// A stored preview.
 #[napi(object)]
 pub struct Preview {
-    /// The preview as it was put in.
+    /// The preview as stored.
     pub payload: String,
     /// When it expires (ms since 1970).
     pub expires_at_ms: f64,
 }
 
-/// Previews, shared by all processes that open the same file; the oldest go when the file is full.
+/// Previews, shared by all processes that open the same file; the oldest are evicted when the file is full.
 #[napi]
 pub struct Previews {
     inner: previews::Previews,
@@ -29,14 +29,14 @@ pub struct Previews {
 
 #[napi]
 impl Previews {
-    /// Opens the file that `createPreviews` made. Throws when it cannot be opened.
+    /// Opens the file that `createPreviews` made. Throws if it cannot be opened.
     #[napi(constructor)]
     pub fn new(path: String) -> Result<Self> {
         let inner = previews::Previews::open(Path::new(&path))?;
         Ok(Self { inner })
     }
 
-    /// Keeps a text under a token of 32 bytes. False where it cannot be kept.
+    /// Stores a text under a token of 32 bytes. False if it does not fit.
     #[napi]
     pub fn put(&self, token: &[u8], payload: String, expires_at_ms: f64) -> Result<bool> {
         Ok(self
@@ -44,7 +44,7 @@ impl Previews {
             .put(&token_of(token)?, payload.as_bytes(), expires_at_ms as u64))
     }
 
-    /// The text last kept under a token; null when there is none, or it has expired at `nowMs`.
+    /// The text last stored under a token; null if there is none, or if it has expired at `nowMs`.
     #[napi]
     pub fn get(&self, token: &[u8], now_ms: f64) -> Result<Option<Preview>> {
         let found = self.inner.get(&token_of(token)?, now_ms as u64);

@@ -6,15 +6,15 @@ use napi_derive::napi;
 /// One shard marker of a text.
 #[napi(object)]
 pub struct ShardMarker {
-    /// Characters of the text before it.
+    /// Number of characters before it in the text.
     pub at: u32,
-    /// Its JSON object, which `JSON.parse` accepts; `""` when there is none.
+    /// Its JSON object, which `JSON.parse` accepts; `""` if there is none.
     pub object: String,
-    /// Why there is none, as the end of a sentence; `""` when there is one.
+    /// Why there is none, as the end of a sentence; `""` if there is one.
     pub fault: String,
 }
 
-/// Every shard marker of a text, in its order. Lone surrogates are U+FFFD.
+/// Every shard marker of a text, in order. Lone surrogates become U+FFFD.
 #[napi]
 pub fn find_shards(text: String) -> Vec<ShardMarker> {
     let found = shards::find(&text).into_iter();

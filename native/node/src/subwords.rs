@@ -4,18 +4,18 @@ use fusegate_core::subwords;
 use napi::bindgen_prelude::{BigInt64Array, Error, Result};
 use napi_derive::napi;
 
-/// A text as its model reads it.
+/// A text's tokens for its model.
 #[napi(object)]
 pub struct Subwords {
-    /// Token ids, the special ones among them.
+    /// Token ids, including the special ones.
     pub ids: BigInt64Array,
-    /// The text had more than fits.
+    /// The text was cut.
     pub truncated: bool,
-    /// Length that the text's vector gets: 1, 0.5 where most of its tokens are unknown, 0 where all are.
+    /// Length of the text's vector: 1, 0.5 if most of its tokens are unknown, 0 if all are.
     pub length: f64,
 }
 
-/// Bytes of a text that a tokenizer looks at, for each token that its model reads.
+/// Bytes of a text that a tokenizer examines, per token that its model reads.
 #[napi]
 pub fn read_bytes_per_token() -> u32 {
     subwords::READ_BYTES_PER_TOKEN as u32
@@ -29,8 +29,8 @@ pub struct SubwordTokenizer {
 
 #[napi]
 impl SubwordTokenizer {
-    /// Reads the file's bytes for a model that reads `maxTokens` tokens; `prefixes`: what callers put before
-    /// a text. Throws with what is wrong with it.
+    /// Parses the file's bytes for a model that reads `maxTokens` tokens; `prefixes`: what callers put before
+    /// a text. Throws with the reason if it cannot be used.
     #[napi(constructor, catch_unwind)]
     pub fn new(json: &[u8], max_tokens: u32, prefixes: Vec<String>) -> Result<Self> {
         let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
@@ -39,13 +39,13 @@ impl SubwordTokenizer {
         Ok(Self { inner })
     }
 
-    /// The largest id that a text can get.
+    /// The largest id that it can output.
     #[napi]
     pub fn largest_id(&self) -> u32 {
         self.inner.largest_id()
     }
 
-    /// Token ids of a text (UTF-8), cut to what the model reads. Throws where the tokenizer fails.
+    /// Token ids of a text (UTF-8), cut to what the model reads. Throws if the tokenizer fails.
     #[napi(catch_unwind)]
     pub fn encode(&self, text: &[u8]) -> Result<Subwords> {
         let encoded = self.inner.encode(text).map_err(Error::from_reason)?;

@@ -1,20 +1,20 @@
-//! Binding of the log's Merkle tree. Sizes and places are JavaScript numbers; hashes follow one another in
+//! Binding of the log's Merkle tree. Sizes and indexes are JavaScript numbers; hashes are concatenated in
 //! buffers, 32 bytes each.
 
 use fusegate_core::tree::{Growing, Hash, MAX_LEAVES, Proof, TileHashes, hashes_of, leaf_hash};
 use napi::bindgen_prelude::{Buffer, Result};
 use napi_derive::napi;
 
-/// Place of a tile of the log, and its first hashes.
+/// Level and index of a tile of the log, and its first hashes.
 #[napi(object)]
 pub struct LogTile {
     pub level: u32,
     pub index: f64,
-    /// One hash after the other.
+    /// The hashes, concatenated.
     pub hashes: Buffer,
 }
 
-/// Place of a tile of the log.
+/// Level and index of a tile of the log.
 #[napi(object)]
 pub struct LogTilePlace {
     pub level: u32,
@@ -44,9 +44,9 @@ fn proof(kind: &str, at: f64, size: f64) -> Option<Proof> {
     }
 }
 
-/// Adds leaves to a log of `size` leaves: entries of 32 bytes, one after the other. `edge`: the last tile of
-/// each level, from the leaves up, empty where it is full. Returns every tile that changed, as it is now.
-/// @throws where the edge does not fit the size
+/// Adds leaves to a log of `size` leaves: entries of 32 bytes, concatenated. `edge`: the last tile of each
+/// level, from the leaves up, empty if it is full. Returns every tile that changed, in its new state.
+/// @throws if the edge does not fit the size
 #[napi]
 pub fn log_grow(size: f64, edge: Vec<Buffer>, entries: &[u8]) -> Result<Vec<LogTile>> {
     let edge = edge.iter().map(|tile| hashes(tile)).collect::<Result<Vec<_>>>()?;
@@ -62,8 +62,8 @@ pub fn log_grow(size: f64, edge: Vec<Buffer>, entries: &[u8]) -> Result<Vec<LogT
     Ok(tiles.collect())
 }
 
-/// The tiles that a proof is made of. `kind`: `root` of `size` leaves; `inclusion` of leaf `at`;
-/// `consistency` of the first `at` leaves. Null where there is no such proof.
+/// The tiles that a proof needs. `kind`: `root` of `size` leaves; `inclusion` of leaf `at`; `consistency` of
+/// the first `at` leaves. Null if there is no such proof.
 #[napi]
 pub fn log_proof_tiles(kind: String, at: f64, size: f64) -> Option<Vec<LogTilePlace>> {
     let tiles = proof(&kind, at, size)?.tiles()?;
@@ -74,8 +74,8 @@ pub fn log_proof_tiles(kind: String, at: f64, size: f64) -> Option<Vec<LogTilePl
     Some(places.collect())
 }
 
-/// The hashes of a proof, one after the other, out of the tiles that {@link logProofTiles} names, in that
-/// order. Null where there is no such proof, or a tile is missing or too short.
+/// The hashes of a proof, concatenated, from the tiles that {@link logProofTiles} names, in that order. Null
+/// if there is no such proof, or a tile is missing or too short.
 #[napi]
 pub fn log_proof(kind: String, at: f64, size: f64, tiles: Vec<Buffer>) -> Option<Buffer> {
     let proof = proof(&kind, at, size)?;

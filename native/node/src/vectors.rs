@@ -1,4 +1,4 @@
-//! Binding of the vectors that exploration looks in.
+//! Binding of the vectors that exploration searches.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result, ToNapiValue, TypeN
 use napi::{Env, Task};
 use napi_derive::napi;
 
-/// Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it again. False
-/// where another one lay there. Throws when it cannot.
+/// Leaves the file of vectors at `path` if `method` made its vectors, else creates it again. False if it
+/// replaced another file. Throws if it cannot.
 #[napi]
 pub fn prepare_vectors(path: String, method: String) -> Result<bool> {
     Ok(vectors::Vectors::prepare(Path::new(&path), &method)?)
 }
 
-/// Makes the index beside the file of vectors at `path` anew where it cannot be used. Throws when it cannot.
+/// Rebuilds the index beside the file of vectors at `path` if it cannot be used. Throws if it cannot.
 #[napi]
 pub fn prepare_index(path: String, method: String) -> Result<()> {
     Ok(explored::prepare_index(Path::new(&path), &method)?)
@@ -40,7 +40,7 @@ fn vector_of(bytes: &[u8]) -> Result<Vector> {
     Ok(bytes.map(|one| one as i8))
 }
 
-/// A fragment to be explored.
+/// A fragment for exploration.
 #[napi(object)]
 pub struct ExploredFragment {
     /// Its position in the log of fragments.
@@ -51,7 +51,7 @@ pub struct ExploredFragment {
     pub received_at_ms: f64,
     /// A number for its kind.
     pub kind: u8,
-    /// Its visitor; empty: none.
+    /// Its visitor; empty if absent.
     pub visitor: String,
     /// Digest of its content.
     pub content: String,
@@ -59,21 +59,21 @@ pub struct ExploredFragment {
     pub vector: Buffer,
 }
 
-/// Position of the file in the log.
+/// State of the file relative to the log.
 #[napi(object)]
 pub struct VectorsState {
     /// Fragments in it.
     pub count: u32,
-    /// The last position of the log that was looked at.
+    /// The last position of the log that was read.
     pub position: f64,
-    /// The receipt there; `""`: none yet.
+    /// The receipt at that position; `""`: none yet.
     pub last_receipt: String,
 }
 
-/// A fragment's place and how near it is.
+/// A fragment's index and similarity.
 #[napi(object)]
 pub struct Neighbour {
-    /// Its place in the log's order.
+    /// Its index in log order.
     pub index: u32,
     /// Its receipt's id.
     pub receipt: String,
@@ -84,49 +84,49 @@ pub struct Neighbour {
 /// Filter of fragments.
 #[napi(object)]
 pub struct FragmentFilter {
-    /// Only those of this kind.
+    /// Only fragments of this kind.
     pub kind: Option<u8>,
-    /// Only those of this visitor, by `visitorId`.
+    /// Only fragments of this visitor, by `visitorId`.
     pub visitor: Option<String>,
-    /// Only those received at this time or later (ms since 1970).
+    /// Only fragments received at this time or later (ms since 1970).
     pub since_ms: Option<f64>,
 }
 
-/// A fragment's place.
+/// A fragment's index and receipt.
 #[napi(object)]
 pub struct FragmentPlace {
-    /// In the log's order.
+    /// Its index in log order.
     pub index: u32,
     /// Its receipt's id.
     pub receipt: String,
 }
 
-/// Fragments that fit a filter.
+/// Fragments that match a filter.
 #[napi(object)]
 pub struct FragmentSelection {
-    /// Their number in all.
+    /// Their total number.
     pub matching: u32,
-    /// Some of them, in the log's order.
+    /// Some of them, in log order.
     pub places: Vec<FragmentPlace>,
 }
 
-/// A visitor's standing.
+/// A visitor in the ranking.
 #[napi(object)]
 pub struct VisitorStanding {
     /// Its digest, for filters.
     pub visitor: String,
     /// Receipt of its first fragment.
     pub receipt: String,
-    /// Its fragments of different content.
+    /// Number of its fragments with distinct content.
     pub fragments: u32,
 }
 
-/// The counts of the present.
+/// The current counts.
 #[napi(object)]
 pub struct FragmentBoard {
-    /// The position of the log that they are of.
+    /// The log position that they are for.
     pub position: f64,
-    /// Fragments by the numbers of their kinds.
+    /// Number of fragments by kind number.
     pub kinds: Vec<u32>,
     /// The visitors with most fragments, at most a hundred.
     pub standings: Vec<VisitorStanding>,
@@ -135,9 +135,9 @@ pub struct FragmentBoard {
 /// Neighbours, and how they were found.
 #[napi(object)]
 pub struct FoundNeighbours {
-    /// True if the index named what was compared; false if every vector was.
+    /// True if only the index's candidates were compared; false if every vector was.
     pub indexed: bool,
-    /// The most similar first, of equals the earlier.
+    /// The most similar first; ties in log order.
     pub neighbours: Vec<Neighbour>,
 }
 
@@ -146,11 +146,11 @@ pub struct FoundNeighbours {
 pub struct FragmentRegion {
     /// Receipt of the fragment nearest to its centre.
     pub receipt: String,
-    /// Its fragments.
+    /// Number of its fragments.
     pub fragments: u32,
 }
 
-/// Something that takes longer than an event loop should wait.
+/// Work that would block the event loop for too long; it runs in the thread pool.
 pub struct Work<Value> {
     run: Option<Box<dyn FnOnce() -> std::io::Result<Value> + Send>>,
 }
@@ -170,8 +170,8 @@ impl<Value: Send + ToNapiValue + TypeName + 'static> Task for Work<Value> {
 }
 
 /// The vectors of this machine and their index, shared by all processes that open the same files. Positions
-/// are those of the log of fragments: what is asked of one is answered by the fragments up to it, the same
-/// whenever it is asked. Calls throw, and promises reject, when a file cannot be read.
+/// are those of the log of fragments: a question about a position is answered from the fragments up to it,
+/// always with the same result. Calls throw, and promises reject, if a file cannot be read.
 #[napi]
 pub struct Vectors {
     inner: Arc<Explored>,
@@ -179,8 +179,8 @@ pub struct Vectors {
 
 #[napi]
 impl Vectors {
-    /// Opens the file that `prepareVectors` made for `method`, and the index beside it, which answers from so
-    /// many fragments on. Throws when they cannot be opened.
+    /// Opens the file that `prepareVectors` made for `method`, and the index beside it, which answers from
+    /// `indexedFrom` fragments on. Throws if they cannot be opened.
     #[napi(constructor)]
     pub fn new(path: String, method: String, indexed_from: u32) -> Result<Self> {
         let inner = Explored::open(Path::new(&path), &method, indexed_from as usize)?;
@@ -206,7 +206,7 @@ impl Vectors {
         Ok(self.inner.indexed()?)
     }
 
-    /// Adds a fragment; false where its receipt's id is too long. Only one process at a time may write.
+    /// Adds a fragment; false if its receipt's id is too long. Only one process at a time may write.
     #[napi]
     pub fn append(&self, fragment: ExploredFragment) -> Result<bool> {
         let ExploredFragment {
@@ -227,45 +227,45 @@ impl Vectors {
         Ok(true)
     }
 
-    /// Notes that the log was looked at up to a position, whose receipt this is. For the writer.
+    /// Records that the log was read up to a position, with the receipt there. Only for the writer.
     #[napi]
     pub fn see(&self, position: f64, receipt: String) -> Result<()> {
         Ok(self.inner.see(position as u64, &receipt)?)
     }
 
-    /// Cuts off what a power cut left wrong, and gives up an index of other fragments; resolves to how many
-    /// fragments were cut off. For the writer, before it begins.
+    /// Cuts off what a power cut damaged, and drops an index of other fragments; resolves to the number of
+    /// fragments cut off. Only for the writer, before it begins.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn begin(&self) -> AsyncTask<Work<u32>> {
         self.work(|explored| explored.begin())
     }
 
-    /// Brings index and counts up by a number of fragments; resolves to true when they have all. For the
+    /// Adds up to `most` fragments to the index and counts; resolves to true once they have all. Only for the
     /// writer.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn grow(&self, most: u32) -> AsyncTask<Work<bool>> {
         self.work(move |explored| explored.grow(most as usize))
     }
 
-    /// Puts the index on disk for the next writer. For the writer, at its end.
+    /// Writes the index to disk for the next writer. Only for the writer, at its end.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn close(&self) -> AsyncTask<Work<()>> {
         self.work(|explored| explored.close())
     }
 
-    /// Gives the files up for new ones, which every process has from its next call on. For the writer.
+    /// Replaces the files by new ones, which every process uses from its next call on. Only for the writer.
     #[napi]
     pub fn reset(&self) -> Result<()> {
         Ok(self.inner.reset()?)
     }
 
-    /// Fragments up to a position.
+    /// Number of fragments up to a position.
     #[napi]
     pub fn count(&self, position: f64) -> Result<u32> {
         Ok(self.inner.vectors().view(position as u64)?.count() as u32)
     }
 
-    /// A fragment's vector by its place; empty where there is none.
+    /// A fragment's vector by index; empty if there is none.
     #[napi]
     pub fn vector(&self, index: u32) -> Result<Buffer> {
         let view = self.inner.vectors().all()?;
@@ -278,7 +278,7 @@ impl Vectors {
         Ok(bytes.into())
     }
 
-    /// A fragment's receipt by its place; `""` where there is none.
+    /// A fragment's receipt by index; `""` if there is none.
     #[napi]
     pub fn receipt(&self, index: u32) -> Result<String> {
         Ok(self
@@ -287,7 +287,7 @@ impl Vectors {
             .unwrap_or_default())
     }
 
-    /// The receipts of the fragments from a place to another; fewer where there are fewer.
+    /// The receipts of the fragments from one index to another; fewer if there are fewer.
     #[napi]
     pub fn receipts(&self, from: u32, to: u32) -> Result<Vec<String>> {
         let view = self.inner.vectors().all()?;
@@ -295,7 +295,7 @@ impl Vectors {
         Ok(places.map(|index| receipt_at(&view, index)).collect())
     }
 
-    /// Fragments that fit: their count, and those from a place on, at most `limit`.
+    /// Fragments that match: their total, and those from an index on, at most `most`.
     #[napi(ts_return_type = "Promise<FragmentSelection>")]
     pub fn select(
         &self,
@@ -319,8 +319,8 @@ impl Vectors {
         }))
     }
 
-    /// The nearest to a vector: the most similar first, of equals the earlier. `thorough`: the index looks at
-    /// more, which is for answers of one search.
+    /// The nearest to a vector: the most similar first, ties in log order. `thorough`: the index examines
+    /// more candidates, for answers of a single search.
     #[napi(ts_return_type = "Promise<FoundNeighbours>")]
     pub fn nearest(
         &self,
@@ -340,7 +340,7 @@ impl Vectors {
         }))
     }
 
-    /// For each fragment from a place to another the nearest among those before it, at most three.
+    /// For each fragment from one index to another the nearest among the earlier ones, at most three.
     #[napi(ts_return_type = "Promise<Array<Array<Neighbour>>>")]
     pub fn links(&self, position: f64, from: u32, to: u32) -> AsyncTask<Work<Vec<Vec<Neighbour>>>> {
         self.work(move |explored| {
@@ -350,7 +350,7 @@ impl Vectors {
         })
     }
 
-    /// The counts of the present; null while the writer brings them up.
+    /// The current counts; null while the writer updates them.
     #[napi]
     pub fn board(&self) -> Result<Option<FragmentBoard>> {
         let Some(Board {
@@ -370,7 +370,7 @@ impl Vectors {
         }))
     }
 
-    /// Standings of the visitors with most fragments, at most a hundred.
+    /// Ranking of the visitors with most fragments, at most a hundred.
     #[napi(ts_return_type = "Promise<Array<VisitorStanding>>")]
     pub fn standings(&self, position: f64) -> AsyncTask<Work<Vec<VisitorStanding>>> {
         self.work(move |explored| {
@@ -379,13 +379,13 @@ impl Vectors {
         })
     }
 
-    /// Fragments by the numbers of their kinds.
+    /// Number of fragments by kind number.
     #[napi(ts_return_type = "Promise<Array<number>>")]
     pub fn kinds(&self, position: f64) -> AsyncTask<Work<Vec<u32>>> {
         self.work(move |explored| Ok(explored.kinds(position as u64)?.to_vec()))
     }
 
-    /// The regions of the fragments, those with fewest first.
+    /// The regions of the fragments, the smallest first.
     #[napi(ts_return_type = "Promise<Array<FragmentRegion>>")]
     pub fn regions(&self, position: f64) -> AsyncTask<Work<Vec<FragmentRegion>>> {
         self.work(move |explored| {
