@@ -266,7 +266,7 @@ export declare class PendingFuse {
   answerAsync(out: Buffer): Promise<FuseAttempt>
 }
 
-/** Previews, shared by all processes that open the same file; the oldest are evicted when the file is full. */
+/** Previews, shared by all processes that open the same file; a full file evicts the oldest. */
 export declare class Previews {
   /** Opens the file that `createPreviews` made. Throws if it cannot be opened. */
   constructor(path: string)

@@ -21,7 +21,7 @@ pub struct Preview {
     pub expires_at_ms: f64,
 }
 
-/// Previews, shared by all processes that open the same file; the oldest are evicted when the file is full.
+/// Previews, shared by all processes that open the same file; a full file evicts the oldest.
 #[napi]
 pub struct Previews {
     inner: previews::Previews,
