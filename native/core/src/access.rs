@@ -1,5 +1,5 @@
-//! Admission of a key or an address by its tier and its limits, decided in one step; and what one process has
-//! counted and not yet handed to the store.
+//! Admission of a key or an address by its tier and its limits, decided in one step; and the usage that one
+//! process has counted and not yet handed to the store.
 
 use std::collections::HashMap;
 use std::mem;
@@ -12,13 +12,13 @@ const DAY_MS: u64 = 86_400_000;
 /// Decision about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It passes.
+    /// Admitted.
     Admitted,
-    /// It passes uncounted, for want of a slot.
+    /// Admitted, but not counted, as no slot is free.
     Uncounted,
-    /// The minute's requests are used up.
+    /// Over the minute's requests.
     OverMinute,
-    /// The month's characters are used up.
+    /// Over the month's characters.
     OverMonth,
     /// Load the subject's usage, then ask again.
     Unloaded,
@@ -26,17 +26,17 @@ pub enum Outcome {
     Unknown,
     /// No key, or a mistyped one.
     Malformed,
-    /// The key's term is over.
+    /// The key has expired.
     Expired,
     /// The key was revoked.
     Revoked,
     /// The key is suspended.
     Suspended,
-    /// It passes, counted in the bucket of all addresses that found no slot.
+    /// Admitted; counted in the bucket shared by all addresses without a slot.
     Crowded,
-    /// The minute's requests of the address's network are used up.
+    /// Over the minute's requests of the address's network.
     OverNetwork,
-    /// The minute's requests of all addresses that found no slot are used up.
+    /// Over the minute's requests shared by all addresses without a slot.
     OverCrowd,
 }
 
@@ -55,16 +55,16 @@ impl From<Verdict> for Outcome {
     }
 }
 
-/// A decision and what its answer tells the client.
+/// A decision, and the facts for its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision {
     /// The decision.
     pub outcome: Outcome,
-    /// State of the limits; nothing when no limit was checked.
+    /// State of the limits; `None` if no limit was checked.
     pub standing: Option<Standing>,
     /// Index of the key's tier; 0 for addresses.
     pub tier: usize,
-    /// When the month that a charge counts for began (ms since 1970); 0 where months are not counted.
+    /// When the month of a charge began (ms since 1970); 0 if no month is counted.
     pub month_start_ms: u64,
 }
 
@@ -91,12 +91,12 @@ impl Decision {
 /// Subject of a month's characters: the kind (0: keys), then the key's hash or the address.
 pub type UsageSubject = Vec<u8>;
 
-/// Use of a key on one day (UTC).
+/// Usage of a key on one day (UTC).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DayUse {
     /// Days since 1970.
     pub day: u32,
-    /// Requests that were let pass.
+    /// Requests that were admitted.
     pub requests: u64,
     /// Characters charged for them.
     pub characters: u64,
@@ -112,10 +112,10 @@ impl DayUse {
     }
 }
 
-/// Usage that was counted and is not yet kept.
+/// Usage that was counted and is not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// Whose.
+    /// Its subject.
     pub subject: UsageSubject,
     /// When its month began (ms since 1970).
     pub month_start_ms: u64,
@@ -125,7 +125,7 @@ pub struct Delta {
     pub days: Vec<DayUse>,
 }
 
-/// Usage of one subject in one month, as it is gathered.
+/// Usage of one subject in one month, while it is gathered.
 #[derive(Default)]
 struct Gathered {
     characters: u64,
@@ -133,7 +133,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// The entry of a day. There is one for the present day and, around midnight, one for the day before.
+    /// The entry of a day. There is one for the current day and, around midnight, one for the day before.
     fn day(&mut self, day: u32) -> &mut DayUse {
         let found = self.days.iter().position(|each| each.day == day);
         let at = found.unwrap_or_else(|| {
@@ -147,7 +147,7 @@ impl Gathered {
     }
 }
 
-/// Keys, tiers and limits as one process has them.
+/// Keys, tiers and limits in one process.
 pub struct Access {
     limits: Limits,
     tiers: Vec<Limit>,
@@ -156,7 +156,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// `tiers`: what a key of each tier may do, by index.
+    /// `tiers`: limits of a key, by tier index.
     pub fn new(limits: Limits, tiers: Vec<Limit>) -> Self {
         Self {
             limits,
@@ -166,7 +166,7 @@ impl Access {
         }
     }
 
-    /// Takes a key's record in; false when its tier is not there.
+    /// Adds a key's record; false if its tier is unknown.
     pub fn know(&mut self, hash: Hash, record: Record) -> bool {
         let known = record.tier < self.tiers.len();
         if known {
@@ -175,7 +175,7 @@ impl Access {
         known
     }
 
-    /// Forgets a key: its record is to be looked up again.
+    /// Forgets a key, so that its record is looked up again.
     pub fn forget(&mut self, hash: &Hash) {
         self.known.remove(hash);
     }
@@ -204,7 +204,7 @@ impl Access {
         decision
     }
 
-    /// Counts a decided request for the day's figures.
+    /// Counts a decided request in the day's usage.
     fn count_request(&mut self, record: &Record, decision: &Decision, wall_ms: u64) {
         let (requests, refused) = match decision.outcome {
             Outcome::Admitted | Outcome::Uncounted => (1, 0),
@@ -235,7 +235,7 @@ impl Access {
         Decision::of(standing, 0, standing.month_start_ms)
     }
 
-    /// Decides about a request again that [`Outcome::Unloaded`] was said of.
+    /// Decides again about a request after [`Outcome::Unloaded`].
     pub fn admit_loaded(&self, kind: u8, address: &[u8], limit: Limit, weight: Weight, now: Now) -> Decision {
         let address = self.limits.address(kind, address);
         let standing = self.limits.admit_loaded(&address, limit, weight, now);
@@ -254,26 +254,26 @@ impl Access {
         self.limits.give_back_address(&address, per_minute, Weight::Whole);
     }
 
-    /// True once in `every` (ns) for a subject of the kind, over every process of the machine.
+    /// True once per `every` (ns) for a subject of the kind, across all processes of the machine.
     pub fn first_in(&self, kind: u8, subject: &[u8], every: u64, nanos: u64) -> bool {
         self.limits
             .first_in(self.limits.subject(kind, subject), every, nanos)
     }
 
-    /// Tells the usage that the store holds for a subject.
+    /// Loads a subject's usage from the store.
     pub fn load(&self, subject: &[u8], month_start_ms: u64, characters: u64, nanos: u64) {
         if let Some(subject) = self.limited(subject) {
             self.limits.load(subject, month_start_ms, characters, nanos);
         }
     }
 
-    /// The subject of a key's usage; nothing where the process does not know the key.
+    /// The subject of a key's usage; `None` if the process does not know the key.
     pub fn usage_subject(&self, key: &[u8]) -> Option<UsageSubject> {
         let record = self.known.get(&keys::hash(key)?)?;
         Some(usage_subject(KEYS, &record.counted_as))
     }
 
-    /// Charges the holder of a key; false where the process does not know the key (any more): then nothing is
+    /// Charges a key's holder; false if the process does not know the key (any more): then nothing is
     /// charged.
     pub fn charge_key(&mut self, key: &[u8], month_start_ms: u64, characters: u64, now: Now) -> bool {
         let Some(record) = keys::hash(key).and_then(|hash| self.known.get(&hash)) else {
@@ -301,7 +301,7 @@ impl Access {
         }
     }
 
-    /// Keeps usage for the next [`Access::take_charged`]; the limits know it already.
+    /// Adds usage to the next [`Access::take_charged`]; the limits have counted it already.
     pub fn owe(&mut self, delta: Delta) {
         let gathered = self
             .gathered
@@ -313,7 +313,7 @@ impl Access {
         }
     }
 
-    /// Takes the usage of this process since the last call, for the store.
+    /// Takes the usage of this process since the last call, to be stored.
     pub fn take_charged(&mut self) -> Vec<Delta> {
         let gathered = mem::take(&mut self.gathered);
         let deltas = gathered.into_iter().map(
@@ -327,7 +327,7 @@ impl Access {
         deltas.collect()
     }
 
-    /// Tells the total that the store holds for a month, which other machines may have added to.
+    /// Raises a month's total to that of the store, which other machines may have added to.
     pub fn raise(&self, subject: &[u8], month_start_ms: u64, total: u64, nanos: u64) {
         if let Some(subject) = self.limited(subject) {
             self.limits.raise(subject, month_start_ms, total, nanos);
@@ -348,7 +348,7 @@ fn day_of(wall_ms: u64) -> u32 {
     u32::try_from(wall_ms / DAY_MS).unwrap_or(u32::MAX)
 }
 
-/// Why a key that is known may not be used.
+/// Why a known key is refused, if so.
 fn refused(record: &Record, now_ms: u64) -> Option<Outcome> {
     match record.status {
         Status::Revoked => Some(Outcome::Revoked),

@@ -1,7 +1,7 @@
-//! The `ws` tokenizer for ASCII text, 64 bytes at a time: a token's start is a bit in a mask, how many there
-//! are is a population count, and only starts that a term could begin with are looked up.
+//! The `ws` tokenizer for ASCII text, 64 bytes at a time. Token starts are bits in a mask and are counted by
+//! population count. Only starts that could begin a term are looked up.
 //!
-//! The filter is the shuffle lookup of packed multi-substring search (as in Hyperscan's Teddy).
+//! The filter is the shuffle look-up of packed multi-substring search (as in Hyperscan's Teddy).
 
 use crate::simd::{Level, Path};
 use crate::terms::{Hits, Terms, Use};
@@ -11,13 +11,13 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-/// Counts the `ws` tokens of the ASCII text `bytes[start..end]` that are terms; returns how many tokens there
-/// are in all. What lies around the text is read at most, never counted.
+/// Counts the `ws` tokens of the ASCII text `bytes[start..end]` that are terms; returns the number of all
+/// tokens. Bytes around the text may be read, but never count.
 pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
     count_by(Path::best(), bytes, (start, end), terms, hits)
 }
 
-/// [`count_ws_ascii`] by a path of one's choice.
+/// [`count_ws_ascii`] on a given path.
 #[inline]
 pub(crate) fn count_by(
     path: Path,
@@ -60,7 +60,7 @@ fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &
     tokens
 }
 
-/// End of the run of letters and digits that goes on at `at`.
+/// End of the run of letters and digits at `at`.
 #[inline]
 fn run_end(bytes: &[u8], at: usize, end: usize) -> usize {
     let rest = &bytes[at..end];
@@ -70,9 +70,9 @@ fn run_end(bytes: &[u8], at: usize, end: usize) -> usize {
         .unwrap_or(rest.len())
 }
 
-/// Tokens that are gathered before they are looked up.
+/// Tokens collected before they are looked up.
 const BATCH: usize = 256;
-/// Most that one block adds, and what is written beyond.
+/// Most places that one block adds, and those written beyond them.
 const SPARE: usize = 32 + 16;
 
 /// Places in a text.
@@ -92,8 +92,8 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Adds the places of `bits`, the lowest of which stands for `base`: eight at a time whether eight are
-    /// set or not, so that few branches depend on the number of bits.
+    /// Adds the places of the set bits of `bits`; the lowest bit is `base`. Writes eight at a time even if
+    /// fewer are set, so that few branches depend on the number of bits.
     #[inline(always)]
     fn add(&mut self, base: usize, mut bits: u64) {
         let count = bits.count_ones() as usize;
@@ -112,19 +112,19 @@ impl Places {
     }
 }
 
-/// Tokens of one text, in the order of their places, on the way to being looked up. Kept from text to text,
-/// since clearing it would cost more than filling it.
+/// Tokens of one text, in order, before they are looked up. Reused from text to text, since clearing it would
+/// take longer than filling it.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     starts: Places,
-    /// The end of the token of the same number.
+    /// The ends of the tokens, by token number.
     ends: Places,
-    /// Numbers of the tokens that may be terms, or long ones.
+    /// Numbers of the tokens that may be terms, or that are long.
     longer: Places,
 }
 
 impl Batch {
-    /// Looks up the tokens whose ends are known; a last start without its end stays for the next time.
+    /// Looks up the tokens with known ends; a last start without its end is kept for the next call.
     #[inline(never)]
     fn look_up(&mut self, text: &[u8], terms: &Terms, hits: &mut Hits) {
         let Batch { starts, ends, longer } = self;
@@ -152,21 +152,20 @@ impl Batch {
     }
 }
 
-/// Masks over 64 bytes: letters or digits, and the places at which a term could begin.
+/// Masks over 64 bytes: letters or digits, and places where a term could begin.
 struct Block {
     words: u64,
     hints: u64,
 }
 
-/// The low bits that stand for `count` bytes of a block.
+/// A mask of the lowest `count` bits of a block.
 #[inline(always)]
 fn low_bits(count: usize) -> u64 {
     if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }
 
-/// Counts block by block. `look` tells of the 64 bytes from a place in the text on, those after its end left
-/// out;
-/// `add` is [`Places::add`] or does the same.
+/// Counts block by block. `look` examines the 64 bytes from a place in the text on, without those after its
+/// end; `add` is [`Places::add`] or equivalent.
 #[inline(always)]
 fn count_blocks(
     bytes: &[u8],
@@ -186,7 +185,7 @@ fn count_blocks(
         let begins = block.words & !(block.words << 1 | before);
         tokens += begins.count_ones() as usize;
         let hinted = begins & block.hints;
-        // Adding a run's first bit carries to the bit after its last: where the hinted tokens end.
+        // Adding a run's first bit carries to the bit after its last: the ends of the hinted tokens.
         let (sum, first) = block.words.overflowing_add(hinted);
         let (sum, second) = sum.overflowing_add(u64::from(open));
         open = first | second;

@@ -1,5 +1,5 @@
-//! POST /v1/audit and `fusegate audit`: what in a set of records keeps plain words from finding them, counted
-//! with the tokenizer and the normalizer that search and repair with.
+//! POST /v1/audit and `fusegate audit`: counts the defects in records that keep plain words from finding
+//! them, with the same tokenizer and normalizer as search and repair.
 
 pub mod analyzers;
 pub mod asked;
@@ -30,20 +30,20 @@ use records::{Batch, Fault, Records};
 use crate::json;
 use crate::normalize::{Mode, edits};
 
-/// Bytes that one thread looks at before it takes the next.
+/// Bytes that one thread examines at a time.
 pub const BATCH_BYTES: usize = 256 << 10;
 
-/// Bytes of a text that are cut while those before them are looked at.
+/// Bytes of a text that are cut while the previous ones are examined.
 const ROUND_BYTES: usize = 4 << 20;
 
 /// Most examples of an issue.
 pub const EXAMPLES: usize = 5;
 
-/// Issues that a record may have.
+/// Issues of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Issue {
-    /// Text read in another encoding than it was written in.
+    /// Text decoded with the wrong encoding.
     Mojibake,
     /// Zero-width and bidirectional controls.
     Invisible,
@@ -51,9 +51,9 @@ pub enum Issue {
     Confusable,
     /// Fullwidth letters, ligatures, superscripts and other compatibility forms.
     Compatibility,
-    /// Emoji and symbols that have names.
+    /// Emoji and symbols with names.
     Emoji,
-    /// Accents apart from their letters, or in another order.
+    /// Accents separate from their letters, or in a non-canonical order.
     Decomposed,
     /// Control characters.
     Control,
@@ -63,9 +63,9 @@ pub enum Issue {
     ExactCopy,
     /// Equal to an earlier record only after repair.
     RepairedCopy,
-    /// Without a letter, number or mark, even after normalization.
+    /// No letter, number or mark, even after normalization.
     Empty,
-    /// Han and kana that stand together where a whitespace tokenizer makes one token.
+    /// Han and kana that a whitespace tokenizer does not separate.
     Unsegmented,
     /// Longer than the embedding model reads.
     Long,
@@ -95,7 +95,7 @@ impl Issue {
         1 << self as u16
     }
 
-    /// Its name on the wire.
+    /// Its name in answers.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -116,27 +116,27 @@ impl Issue {
     }
 }
 
-/// Findings in some records.
+/// Findings in a set of records.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// Records looked at.
+    /// Number of records examined.
     pub records: u64,
     /// Their code points.
     pub characters: u64,
-    /// Records of which a word, asked as people type it, is found only after normalization.
+    /// Records with a word that, as people type it, is found only after normalization.
     pub gains: u64,
-    /// Those of them of which one is that is no name of an emoji or symbol.
+    /// Those records for which such a word is not just the name of an emoji or symbol.
     pub gains_own: u64,
-    /// Records that show each issue; of copies, those among [`Findings::sampled`].
+    /// Records with each issue; copies are counted within [`Findings::sampled`].
     pub counts: [u64; Issue::ALL.len()],
-    /// Records among which copies were counted: all, or a sample by their texts.
+    /// Number of records in which copies were counted: all, or a sample by text.
     pub sampled: u64,
     /// The first examples of each issue.
     pub examples: [Vec<Example>; Issue::ALL.len()],
 }
 
 impl Findings {
-    /// Adds what was found in the records that follow.
+    /// Adds the findings of the records that follow.
     fn then(&mut self, next: Findings) {
         self.records += next.records;
         self.characters += next.characters;
@@ -152,13 +152,13 @@ impl Findings {
     }
 }
 
-/// The findings of one thread in a batch; copies are found when the batches are back in order.
+/// The findings of one thread in a batch; copies are found later, when the batches are back in order.
 struct Part {
     findings: Findings,
     texts: Vec<[u64; 2]>,
 }
 
-/// A pending audit.
+/// An audit in progress.
 #[derive(Debug, Default)]
 pub struct Audit {
     analyzer: Analyzer,
@@ -167,7 +167,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// An audit that judges by the rules of an analyzer.
+    /// An audit by the rules of an analyzer.
     #[must_use]
     pub fn new(analyzer: Analyzer) -> Self {
         Audit {
@@ -176,7 +176,7 @@ impl Audit {
         }
     }
 
-    /// Looks at the next records, on `threads` threads.
+    /// Examines the next records, on `threads` threads.
     pub fn add(&mut self, batches: &[Batch], threads: usize) {
         let next = AtomicUsize::new(0);
         let wanted = self.wanted();
@@ -208,7 +208,7 @@ impl Audit {
         }
     }
 
-    /// The issues that still want examples.
+    /// The issues that still need examples.
     fn wanted(&self) -> u16 {
         let short = |issue: &Issue| self.findings.examples[*issue as usize].len() < EXAMPLES;
         Issue::ALL
@@ -243,7 +243,7 @@ impl Audit {
     }
 }
 
-/// Looks at one batch, with examples of the issues in `wanted`.
+/// Examines one batch, with examples of the issues in `wanted`.
 fn part(batch: &Batch, examiner: &mut Examiner, wanted: u16) -> Part {
     let mut findings = Findings::default();
     let mut texts = Vec::with_capacity(batch.len());
@@ -275,7 +275,7 @@ fn count(findings: &mut Findings, record: &str, verdict: &Verdict, wanted: u16) 
     }
 }
 
-/// An audit of a text of any length: while one part of it is looked at the next is read and cut.
+/// An audit of a text of any length: the next part is read and cut while the current one is examined.
 pub struct TextAudit<R> {
     records: Records<R>,
     audit: Audit,
@@ -283,7 +283,7 @@ pub struct TextAudit<R> {
 }
 
 impl<R: Read + Send> TextAudit<R> {
-    /// Begins with a text of which nothing was looked at.
+    /// An audit of a text, before its first step.
     #[must_use]
     pub fn new(records: Records<R>, analyzer: Analyzer) -> Self {
         TextAudit {
@@ -293,10 +293,9 @@ impl<R: Read + Send> TextAudit<R> {
         }
     }
 
-    /// Looks at the next part of the text on `threads` threads; true if there was one.
+    /// Examines the next part of the text on `threads` threads; true if there was one.
     ///
-    /// # Errors
-    /// The text that comes next is not in the format.
+    /// # Errors The next part of the text is not in the format.
     pub fn step(&mut self, threads: usize) -> Result<bool, Fault> {
         let current = std::mem::take(&mut self.current);
         let (records, audit) = (&mut self.records, &mut self.audit);
@@ -312,7 +311,7 @@ impl<R: Read + Send> TextAudit<R> {
         Ok(!self.current.is_empty())
     }
 
-    /// The text's reading.
+    /// The reading of the text.
     #[must_use]
     pub fn records(&self) -> &Records<R> {
         &self.records
@@ -341,10 +340,9 @@ fn round<R: Read>(records: &mut Records<R>) -> Result<Vec<Batch>, Fault> {
     Ok(batches)
 }
 
-/// All records of a text that is at hand.
+/// All records of a text in memory.
 ///
-/// # Errors
-/// It is not in its format.
+/// # Errors It is not in its format.
 pub fn cut<R: Read>(records: &mut Records<R>) -> Result<Vec<Batch>, Fault> {
     let mut all = Vec::new();
     loop {
@@ -371,7 +369,7 @@ pub fn listed<Record: AsRef<str>>(records: impl IntoIterator<Item = Record>) -> 
     batches
 }
 
-/// The records normalized (mode `augment`).
+/// The normalized records (mode `augment`).
 #[must_use]
 pub fn normalized(batches: &[Batch]) -> Vec<String> {
     let mut all = Vec::new();
@@ -391,7 +389,7 @@ pub fn as_lines(records: &[String]) -> String {
 }
 
 /// Appends [`normalized`] to `out` as JSON, then the member `text` with [`as_lines`] of it. The second is
-/// copied from the first: an answer takes no more memory than its own.
+/// copied from the first, so that an answer needs no further memory.
 pub fn write_normalized(batches: &[Batch], out: &mut Vec<u8>) {
     let (mut plain, mut written) = (Vec::new(), Vec::new());
     out.push(b'[');
@@ -412,7 +410,7 @@ pub fn write_normalized(batches: &[Batch], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends the inside of a JSON string that lies in `out`, its line feeds as spaces.
+/// Appends a copy of the contents of a JSON string in `out`, with line feeds as spaces.
 fn copy_as_line(mut span: Range<usize>, out: &mut Vec<u8>) {
     while let Some(at) = memchr::memchr(b'\\', &out[span.clone()]) {
         let escape = span.start + at;
@@ -427,7 +425,7 @@ fn copy_as_line(mut span: Range<usize>, out: &mut Vec<u8>) {
     out.extend_from_within(span);
 }
 
-/// Appends a record, normalized.
+/// Appends a record in normalized form.
 fn augment(record: &str, out: &mut Vec<u8>) {
     edits(record, Mode::Augment, true, None).apply(record.as_bytes(), out);
 }

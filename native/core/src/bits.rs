@@ -1,8 +1,8 @@
-//! Counting the bits that two sets have in common.
+//! Counts the bits that two sets have in common.
 
 use crate::simd::{Level, Path};
 
-/// Number of bits that are set in both.
+/// Number of bits set in both.
 #[inline]
 pub(crate) fn common(path: Path, left: &[u64], right: &[u64]) -> u32 {
     match path.level() {

@@ -1,11 +1,11 @@
 //! BM25 in the variant of Lucene (Kamphuis, de Vries, Boytsov and Lin, 2020).
 
-/// Natural logarithm. The system's differ in the last bit from platform to platform; this one does not.
+/// Natural logarithm. The system's functions differ in the last bit between platforms; this one does not.
 pub fn logarithm(value: f64) -> f64 {
     libm::log(value)
 }
 
-/// e to the power of a number, the same on every platform as [`logarithm`].
+/// e to a power, the same on every platform as [`logarithm`].
 pub(crate) fn exponential(value: f64) -> f64 {
     libm::exp(value)
 }
@@ -21,7 +21,7 @@ pub(crate) fn idf(in_docs: f64, docs: f64) -> f64 {
     logarithm(1.0 + (docs - in_docs + 0.5) / (in_docs + 0.5))
 }
 
-/// The part of the saturation that a doc's length decides: k1 (1 - b + b len / avgdl).
+/// The part of the saturation that depends on a doc's length: k1 (1 - b + b len / avgdl).
 pub(crate) fn length_norm(k1: f64, b: f64, length: usize, average: f64) -> f64 {
     k1 * (1.0 - b + b * (length as f64) / average)
 }

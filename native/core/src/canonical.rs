@@ -12,10 +12,10 @@ pub const KINDS: [&str; 8] = [
     "TEST_DESIGN",
 ];
 
-/// Kind in place of an unknown one.
+/// Replaces an unknown kind.
 const FALLBACK_KIND: &str = "HYPOTHESIS";
 
-/// A fragment's six fields; a field that was not given is empty.
+/// A fragment's six fields; an absent field is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment<Text = String> {
     /// Its subject.
@@ -24,7 +24,7 @@ pub struct Fragment<Text = String> {
     pub content: Text,
     /// Its mechanism.
     pub mechanism: Text,
-    /// The way it could fail.
+    /// How it could fail.
     pub test: Text,
     /// One of [`KINDS`], or empty.
     pub kind: Text,
@@ -32,7 +32,8 @@ pub struct Fragment<Text = String> {
     pub visitor: Text,
 }
 
-/// White space at a text's ends and between its words: White_Space (UAX #44) and U+001C to U+001F.
+/// White space that is trimmed from a text and separates its words: White_Space (UAX #44) and U+001C to
+/// U+001F.
 #[inline]
 pub fn is_space(character: char) -> bool {
     match character {
@@ -42,10 +43,10 @@ pub fn is_space(character: char) -> bool {
     }
 }
 
-/// A text as it is stored: C0 controls but LF and TAB removed, then white space at its ends.
+/// A text in its stored form: without C0 controls other than LF and TAB, then trimmed.
 pub fn accept(text: &str) -> String {
     let is_dropped = |byte: u8| byte < 0x20 && byte != b'\n' && byte != b'\t';
-    // Looking at every byte takes the processor less time than stopping at the first.
+    // Examining every byte is faster than stopping at the first match.
     if !text.bytes().fold(false, |found, byte| found | is_dropped(byte)) {
         return text.trim_matches(is_space).to_owned();
     }
@@ -56,7 +57,7 @@ pub fn accept(text: &str) -> String {
     kept.trim_matches(is_space).to_owned()
 }
 
-/// A kind as it is stored, and whether it was one of [`KINDS`] or none at all.
+/// A kind in its stored form, and true if it was one of [`KINDS`] or absent.
 pub fn accept_kind(text: &str) -> (String, bool) {
     let kind = accept(text).to_uppercase();
     let known = kind.is_empty() || KINDS.contains(&kind.as_str());
@@ -64,7 +65,7 @@ pub fn accept_kind(text: &str) -> (String, bool) {
 }
 
 impl Fragment<&str> {
-    /// The accepted strings, and whether the kind was a known one or none.
+    /// The accepted strings, and true if the kind was known or absent.
     pub fn accept(&self) -> (Fragment, bool) {
         let (kind, known) = accept_kind(self.kind);
         let fragment = Fragment {
@@ -80,7 +81,7 @@ impl Fragment<&str> {
 }
 
 impl Fragment {
-    /// Canonical JSON of the six strings: keys sorted, no spaces, nothing escaped but what JSON must escape.
+    /// Canonical JSON of the six strings: sorted keys, no spaces, only mandatory escapes.
     pub fn json(&self) -> String {
         object(&[
             ("content", &self.content),
@@ -93,7 +94,7 @@ impl Fragment {
     }
 }
 
-/// Canonical JSON of an object of strings. `members` come in the order of their names' bytes.
+/// Canonical JSON of an object of strings. `members` must be sorted by the bytes of their names.
 pub fn object(members: &[(&str, &str)]) -> String {
     let length: usize = members
         .iter()
@@ -112,7 +113,7 @@ pub fn object(members: &[(&str, &str)]) -> String {
     json
 }
 
-/// The two characters that stand for one that has a short escape (RFC 8259, section 7).
+/// The two-character escape of a byte, if it has one (RFC 8259, section 7).
 fn short_escape(byte: u8) -> Option<&'static str> {
     Some(match byte {
         b'"' => "\\\"",
@@ -126,7 +127,7 @@ fn short_escape(byte: u8) -> Option<&'static str> {
     })
 }
 
-/// Bytes looked at together.
+/// Bytes examined together.
 const BLOCK: usize = 64;
 
 fn is_escaped(byte: u8) -> bool {

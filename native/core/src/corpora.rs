@@ -1,6 +1,6 @@
-//! Statistics of collections that requests name: as they are stored, counted and looked up. A term is kept as
-//! a keyed 64-bit hash (SipHash-2-4), so that no word of a text is; two terms of a million share one by
-//! chance once in 37 million collections.
+//! Statistics of collections that requests name: stored, counted and looked up. A term is stored as a keyed
+//! 64-bit hash (SipHash-2-4), so that no word of a text is. Among a million terms two share a hash once in 37
+//! million collections.
 
 mod hashed;
 mod learning;
@@ -25,26 +25,26 @@ pub use learning::{Learning, Step, Unlearnt};
 /// Key of the hashes of terms.
 pub type Key = [u8; 16];
 
-/// Most different terms of a collection.
+/// Most distinct terms of a collection.
 pub const MOST_TERMS: usize = 1_000_000;
 
-/// First byte of stored statistics; another one is another form.
+/// First byte of stored statistics; it changes with the format.
 const FORMAT: u8 = 1;
 /// The format, the key's mark, the number of docs and their mean length.
 const HEAD: usize = 1 + 4 + 8 + 8;
-/// A hash and the docs that hold the term.
+/// A hash and the number of docs with the term.
 const TERM: usize = 8 + 4;
 
-/// Why statistics are not made.
+/// Why statistics are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// They are no valid ones.
+    /// They are malformed.
     Invalid,
     /// A line, counted from 1, is neither a string nor an object with a text.
     Line(usize),
-    /// More than [`MOST_TERMS`] different terms.
+    /// More than [`MOST_TERMS`] distinct terms.
     Terms,
-    /// More docs than a number of 32 bits counts.
+    /// More docs than 32 bits can count.
     Docs,
     /// No token.
     Empty,
@@ -58,12 +58,12 @@ pub fn hash(key: &Key, term: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Four bytes that tell keys apart: under another one no term would be found, and nothing would say so.
+/// Four bytes that identify a key: under another key no term would be found, and nothing would show why.
 fn mark(key: &Key) -> [u8; 4] {
     (hash(key, b"") as u32).to_le_bytes()
 }
 
-/// Statistics that change no more.
+/// Final statistics.
 #[derive(Debug, PartialEq)]
 pub struct Statistics {
     key: Key,
@@ -73,12 +73,12 @@ pub struct Statistics {
     pub average_length: f64,
     /// Ascending.
     hashes: Box<[u64]>,
-    /// Docs that hold each.
+    /// Number of docs with each.
     counts: Box<[u32]>,
 }
 
 impl Statistics {
-    /// Of counted terms.
+    /// Statistics from counted terms.
     fn of(key: Key, docs: u32, average_length: f64, counted: HashMap<u64, u32>) -> Result<Self, Refused> {
         if counted.len() > MOST_TERMS {
             return Err(Refused::Terms);
@@ -95,10 +95,9 @@ impl Statistics {
         })
     }
 
-    /// Reads the inline form of a request's `corpus`, a JSON text of its own.
+    /// Reads the inline form of a request's `corpus`, as a JSON text of its own.
     ///
-    /// # Errors
-    /// It is invalid, or more than is kept.
+    /// # Errors It is invalid, or over a limit.
     pub fn read_inline(body: &[u8], key: &Key) -> Result<Self, Refused> {
         let mut scanner = Scanner::new(body).map_err(|_| Refused::Invalid)?;
         scanner.skip_space();
@@ -108,12 +107,12 @@ impl Statistics {
             return Err(Refused::Docs);
         }
         let (mut counted, mut name) = (HashMap::new(), Vec::new());
-        // Checked above: what is unfit here is replaced by a later value.
+        // Checked above: a value that does not fit here is replaced by a later one.
         let _ = Scanner::again(body, read.frequencies).values(2, |scanner, span| {
             name.clear();
             unescape(scanner.bytes(span), &mut name);
             let count = scanner.number()?;
-            // As a map it takes more room than as text.
+            // A map takes more memory than the text.
             if counted.len() > MOST_TERMS {
                 return Err(Unfit);
             }
@@ -123,7 +122,7 @@ impl Statistics {
         Self::of(*key, read.docs as u32, read.average_length, counted)
     }
 
-    /// Reads stored statistics; nothing where they are damaged, of another format or under another key.
+    /// Reads stored statistics; `None` if they are damaged, of another format or under another key.
     #[must_use]
     pub fn read(bytes: &[u8], key: Key) -> Option<Self> {
         let (head, terms) = bytes.split_at_checked(HEAD)?;
@@ -161,7 +160,7 @@ impl Statistics {
         })
     }
 
-    /// The bytes that [`Statistics::read`] reads.
+    /// The bytes for [`Statistics::read`].
     #[must_use]
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + TERM * self.hashes.len());
@@ -176,13 +175,13 @@ impl Statistics {
         bytes
     }
 
-    /// Number of different terms.
+    /// Number of distinct terms.
     #[must_use]
     pub fn terms(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Docs that hold a term.
+    /// Number of docs with a term.
     #[must_use]
     pub fn frequency(&self, term: &[u8]) -> f64 {
         let place = self.hashes.binary_search(&hash(&self.key, term));
@@ -190,15 +189,15 @@ impl Statistics {
     }
 }
 
-/// Counts texts; keeps nothing of them but hashes.
+/// Counts texts; it stores only hashes of them.
 pub struct Counter {
     key: Key,
     hasher: Hasher,
     docs: u32,
     tokens: u64,
-    /// Docs that hold each term, and the last of them.
+    /// Number of docs with each term, and the last of those docs.
     counted: HashMap<u64, (u32, u32)>,
-    /// Different terms, and true if they are too many.
+    /// Number of distinct terms, and true if there are too many.
     terms: usize,
     too_many: bool,
 }
@@ -229,8 +228,7 @@ impl Counter {
 
     /// Counts a doc.
     ///
-    /// # Errors
-    /// There are too many, or too many different terms.
+    /// # Errors There are too many docs, or too many distinct terms.
     pub fn add(&mut self, text: &str) -> Result<(), Refused> {
         self.docs = self.docs.checked_add(1).ok_or(Refused::Docs)?;
         let Self {
@@ -242,7 +240,7 @@ impl Counter {
             too_many,
             ..
         } = self;
-        // One text may have many more terms than are taken.
+        // One text may have many more terms than the limit.
         let mut count = |hash: u64| match counted.entry(hash) {
             Entry::Vacant(_) if *too_many => {}
             Entry::Vacant(place) => {
@@ -269,10 +267,9 @@ impl Counter {
         Ok(())
     }
 
-    /// Counts the docs of whole lines; blank ones are none.
+    /// Counts the docs of whole lines; blank ones are skipped.
     ///
-    /// # Errors
-    /// A line is no doc, or one that [`Counter::add`] refuses.
+    /// # Errors A line is not a doc, or [`Counter::add`] refuses it.
     pub fn add_lines(&mut self, lines: &[u8]) -> Result<(), Refused> {
         let mut text = Vec::new();
         for (place, line) in lines.split(|&byte| byte == b'\n').enumerate() {
@@ -281,16 +278,15 @@ impl Counter {
                 continue;
             }
             doc_text(line, &mut text).map_err(|_| Refused::Line(place + 1))?;
-            // JSON that was read is UTF-8.
+            // JSON that was read is valid UTF-8.
             self.add(std::str::from_utf8(&text).unwrap_or_default())?;
         }
         Ok(())
     }
 
-    /// The statistics of the texts that were counted.
+    /// The statistics of the counted texts.
     ///
-    /// # Errors
-    /// No text had a token.
+    /// # Errors No text had a token.
     pub fn finish(self) -> Result<Statistics, Refused> {
         if self.tokens == 0 {
             return Err(Refused::Empty);
@@ -322,9 +318,9 @@ fn doc_text(line: &[u8], text: &mut Vec<u8>) -> Result<(), Unfit> {
 /// A version of a named collection.
 #[derive(Debug)]
 pub struct Version {
-    /// From 1 on.
+    /// From 1.
     pub number: u32,
-    /// True if it was learnt from requests.
+    /// True if it was learned from requests.
     pub learnt: bool,
     /// Its statistics.
     pub statistics: Statistics,
@@ -333,29 +329,29 @@ pub struct Version {
 /// Versions of a name, the newest last.
 type Versions = Vec<Arc<Version>>;
 
-/// The byte between an owner and a name, which no name has.
+/// The byte between an owner and a name; no name contains it.
 const OWNED: u8 = b'/';
 
-/// True if a collection may be called so; the store says the same.
+/// True if a collection may have this name; the store has the same rule.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=64).contains(&name.len()) && name.iter().all(fits)
 }
 
-/// The named collections that a process knows. Those of an owner are called by him, `/` and their name; the
-/// others are everybody's.
+/// The named collections that a process knows. A collection's full name is its owner, `/` and its name; a
+/// public one has no owner.
 #[derive(Default)]
 pub struct Corpora {
     /// By name.
     names: RwLock<HashMap<Box<[u8]>, Versions>>,
-    /// True once a name with an owner was there.
+    /// True once a name with an owner was added.
     owned: AtomicBool,
-    /// The names that are learnt.
+    /// The names that learn.
     learnings: Learnings,
 }
 
 impl Corpora {
-    /// None yet. `key`: that of the hashes.
+    /// An empty table. `key`: that of the hashes.
     #[must_use]
     pub fn new(key: &Key) -> Self {
         Self {
@@ -364,13 +360,13 @@ impl Corpora {
         }
     }
 
-    /// The names that are learnt.
+    /// The names that learn.
     #[must_use]
     pub fn learnings(&self) -> &Learnings {
         &self.learnings
     }
 
-    /// Takes a version that is newer than those that are there.
+    /// Adds a version newer than the existing ones.
     pub fn add(&self, name: &[u8], version: Version) {
         if name.contains(&OWNED) {
             self.owned.store(true, Ordering::Relaxed);
@@ -382,14 +378,14 @@ impl Corpora {
         }
     }
 
-    /// Forgets a name, and what was learnt of it.
+    /// Forgets a name, and what it learned.
     pub fn remove(&self, name: &[u8]) {
         self.learnings.remove(name);
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         names.remove(name);
     }
 
-    /// True if a name with an owner is, or was, there.
+    /// True if a name with an owner exists, or existed.
     #[must_use]
     pub fn has_owners(&self) -> bool {
         self.owned.load(Ordering::Relaxed)
@@ -415,7 +411,7 @@ impl Corpora {
         names
     }
 
-    /// A version of a name, the newest where none is asked for.
+    /// A version of a name; the newest if none is given.
     fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<Version>> {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         let versions = names.get(name)?;
@@ -434,9 +430,9 @@ impl Corpora {
 pub struct Visible<'a> {
     /// All of them.
     pub corpora: &'a Corpora,
-    /// Whose they may be besides everybody's; empty: nobody's.
+    /// The owner whose collections it may name besides public ones; empty: none.
     pub owner: &'a [u8],
-    /// False where it was not looked up who asks, as no owner has any.
+    /// False if the caller was not looked up, because no owner has any.
     pub owner_known: bool,
 }
 
@@ -457,11 +453,11 @@ impl Visible<'_> {
         names
     }
 
-    /// A version of a name, the newest where none is asked for: the owner's, or everybody's where he has no
+    /// A version of a name; the newest if none is given. The owner's, or the public one if the owner has no
     /// such name.
     #[must_use]
     pub fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<Version>> {
-        // A request must not name another's by his.
+        // A request must not name another owner's collection by its full name.
         if name.contains(&OWNED) {
             return None;
         }
@@ -474,10 +470,9 @@ impl Visible<'_> {
         self.corpora.find(name, version)
     }
 
-    /// The learning of a name, which is the owner's, or everybody's where there is none.
+    /// The learning state of a name: the owner's, or the public one if there is none.
     ///
-    /// # Errors
-    /// Nothing is learnt under this name, or not so.
+    /// # Errors Nothing is learned under this name, or not with these settings.
     pub(crate) fn learn(&self, name: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
         let full = if self.owner.is_empty() {
             name.to_vec()

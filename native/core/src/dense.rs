@@ -1,5 +1,5 @@
-//! Dense scores that are computed here: cosines of the query's vector and the texts'. A static model's are
-//! made at once; those of other models are looked up, and what is missing is for the caller to bring.
+//! Dense scores that are computed here: cosines of the query's vector with the texts'. A static model's
+//! vectors are computed at once; other models' are looked up, and the caller provides missing ones.
 
 mod alike;
 
@@ -21,13 +21,13 @@ pub const MODEL_ID_BYTES: usize = 200;
 
 /// Source of a model's vectors.
 pub enum Kind {
-    /// Here.
+    /// Computed here.
     Static(StaticModel),
-    /// Elsewhere. What is put before a text, as the model was trained.
+    /// Computed elsewhere, from texts with prefixes, as the model was trained.
     Computed {
-        /// Before a query.
+        /// Prefix of a query.
         query_prefix: String,
-        /// Before a doc's text.
+        /// Prefix of a doc's text.
         document_prefix: String,
     },
 }
@@ -42,10 +42,10 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model of that id, SHA-256 and dimension.
+    /// A model with this id, SHA-256 and dimension.
     ///
-    /// # Errors
-    /// An id that is not made of ASCII letters, digits, `.`, `_`, `-` and `/`; a dimension of 0.
+    /// # Errors An id with other characters than ASCII letters, digits, `.`, `_`, `-` and `/`; a dimension of
+    /// 0.
     pub fn new(id: String, digest: [u8; 32], dimension: usize, kind: Kind) -> io::Result<Self> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
         let fits = (1..=MODEL_ID_BYTES).contains(&id.len());
@@ -62,14 +62,15 @@ impl Model {
         })
     }
 
-    /// Gives the model the hub's name for it, `owner/name`, which requests may use beside its id.
+    /// Sets the hub's name for the model, `owner/name`, which requests may use instead of its id.
     #[must_use]
     pub fn known_on_hub_as(mut self, name: Option<String>) -> Self {
         self.hub_name = name;
         self
     }
 
-    /// Rank of a request's name: 0 the model's id, 1 its id in another case of letters, 2 the hub's name.
+    /// Rank of a match with a request's name: 0 the model's id, 1 its id in another letter case, 2 the hub's
+    /// name.
     fn fit(&self, name: &str) -> Option<u8> {
         let hub_name = || self.hub_name.as_deref();
         match name {
@@ -80,18 +81,18 @@ impl Model {
         }
     }
 
-    /// A static model in its folder. Fails when its files do not fit each other.
+    /// Opens a static model's folder. Fails if its files do not fit each other.
     pub fn open_static(id: String, digest: [u8; 32], folder: &Path) -> io::Result<Self> {
         let kind = Kind::Static(StaticModel::open(folder)?);
         Self::new(id, digest, static_model::DIMENSION, kind)
     }
 
-    /// Its id; needs no escape in JSON.
+    /// Its id; it needs no escape in JSON.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The static model that it is; nothing for another kind.
+    /// The static model, if it is one.
     pub fn as_static(&self) -> Option<&StaticModel> {
         match &self.kind {
             Kind::Static(model) => Some(model),
@@ -100,7 +101,7 @@ impl Model {
     }
 }
 
-/// The models of one process, and the cache of the vectors that are computed elsewhere.
+/// The models of one process, and the cache of vectors that are computed elsewhere.
 pub struct Models {
     models: Vec<Model>,
     default: Option<usize>,
@@ -110,7 +111,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Of models with different ids; `default`: the one for requests that name none.
+    /// Models with different ids; `default`: the one for requests that name none.
     pub fn new(models: Vec<Model>, default: Option<usize>, cache: Option<Embeddings>) -> Self {
         Self {
             models,
@@ -121,7 +122,7 @@ impl Models {
         }
     }
 
-    /// The model of that id, else of that hub's name, letters in any case; `None`: the default one.
+    /// The model with this id or hub name, in any letter case; `None`: the default one.
     pub fn find(&self, name: Option<&str>) -> Option<usize> {
         let Some(name) = name else { return self.default };
         let fits = |(place, model): (usize, &Model)| Some((model.fit(name)?, place));
@@ -133,35 +134,35 @@ impl Models {
             .map(|(_, place)| place)
     }
 
-    /// A model by its place.
+    /// A model by index.
     pub fn get(&self, model: usize) -> Option<&Model> {
         self.models.get(model)
     }
 
-    /// Texts that were found in the cache, and texts that were not.
+    /// Number of texts found in the cache, and number of texts not found.
     pub fn lookups(&self) -> (u64, u64) {
         (self.hits.load(Relaxed), self.misses.load(Relaxed))
     }
 }
 
-/// A text whose vector is not known.
+/// A text without a known vector.
 #[derive(Debug)]
 struct Missing {
-    /// Its place among the different texts.
+    /// Its index among the distinct texts.
     at: usize,
     text: String,
 }
 
-/// Vectors of the different texts of one request.
+/// Vectors of the distinct texts of one request.
 #[derive(Default)]
 struct Found {
-    /// For the query and each doc the place of its text.
+    /// For the query and each doc, the index of its text.
     places: Vec<usize>,
     known: HashMap<Key, usize>,
     keys: Vec<Key>,
-    /// True for each that the model read only the beginning of.
+    /// For each text, true if the model read only its first part.
     cut: Vec<bool>,
-    /// One after the other; zeros for those that are missing.
+    /// Concatenated; zeros for missing ones.
     vectors: Vec<f32>,
     missing: Vec<Missing>,
 }
@@ -178,16 +179,15 @@ pub struct Gathered {
     model: usize,
     map: EntityMap,
     leg: Leg,
-    /// The docs' vectors of a static model, where they are asked for.
+    /// The docs' vectors by a static model, if requested.
     kept: Option<Vec<Sums>>,
     truncated: bool,
 }
 
 impl Gathered {
-    /// Begins with the query. `model` is a place of `models`.
+    /// Starts with the query. `model` is an index into `models`.
     ///
-    /// # Errors
-    /// A map that makes too much of the text.
+    /// # Errors A map that makes the text too long.
     pub fn new(
         models: &Arc<Models>,
         model: usize,
@@ -236,7 +236,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Looks for the vector of a text.
+    /// Looks up the vector of a text.
     fn look_up(&mut self, prefix: &str, text: &str) {
         let (models, Leg::Computed(found)) = (&self.models, &mut self.leg) else {
             return;
@@ -270,7 +270,7 @@ impl Gathered {
         }
     }
 
-    /// The texts whose vectors are missing, all different, with the model's prefix.
+    /// The texts without vectors, all different, with the model's prefix.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         let missing: &[Missing] = match &self.leg {
             Leg::Static(..) => &[],
@@ -279,18 +279,18 @@ impl Gathered {
         missing.iter().map(|one| one.text.as_str())
     }
 
-    /// Takes the missing vectors, one after the other in the order of [`Gathered::missing`], and whether the
-    /// model read only the beginning of each text; keeps them for later requests. False, and nothing is
-    /// taken, where there are more or fewer than are missing, or one holds a number that is not finite.
+    /// Takes all missing vectors, concatenated in the order of [`Gathered::missing`], with true for each text
+    /// of which the model read only the first part; caches them. False, without any effect, if their number
+    /// is wrong, or one holds a number that is not finite.
     pub fn complete(&mut self, vectors: &[f32], truncated: &[bool]) -> bool {
         let count = self.missing().count();
         let places: Vec<usize> = (0..count).collect();
         truncated.len() == count && self.keep(&places, vectors, truncated)
     }
 
-    /// Takes some of the missing vectors, as [`Gathered::complete`] takes all; the others are missing still.
-    /// `places`: their places in [`Gathered::missing`], ascending. False, and nothing is taken, where a place
-    /// is none or not ascending, or where the vectors do not fit.
+    /// Takes some of the missing vectors, as [`Gathered::complete`] takes all; the others stay missing.
+    /// `places`: their indexes in [`Gathered::missing`], ascending. False, without any effect, if an index is
+    /// invalid or not ascending, or if the vectors do not fit.
     pub fn keep(&mut self, places: &[usize], vectors: &[f32], truncated: &[bool]) -> bool {
         let Leg::Computed(found) = &mut self.leg else {
             return places.is_empty() && vectors.is_empty();
@@ -317,17 +317,17 @@ impl Gathered {
         true
     }
 
-    /// Place of the model.
+    /// The model.
     pub fn model(&self) -> &Model {
         &self.models.models[self.model]
     }
 
-    /// True if the model read only the beginning of a text.
+    /// True if the model read only the first part of a text.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// The first doc of which the model read only the beginning, and the number of all those.
+    /// The first doc of which the model read only the first part, and the number of all such docs.
     pub fn truncated_docs(&self) -> Option<(usize, usize)> {
         let (true, Leg::Computed(found)) = (self.truncated, &self.leg) else {
             return None;
@@ -339,8 +339,8 @@ impl Gathered {
         Some((first, 1 + cut.count()))
     }
 
-    /// The docs' scores in order, once nothing is missing, and what of the texts the model does not know. A
-    /// doc of which it knows no token counts as the least of the others.
+    /// The docs' scores in order, once nothing is missing, and which texts the model knows poorly. A doc
+    /// without any known token gets the least score of the others.
     pub fn scores(&self) -> (Vec<f64>, Poor) {
         let (query, (mut scores, sights)) = match &self.leg {
             Leg::Static(_, query, scores) => (*query, scores.iter().copied().unzip()),
@@ -354,7 +354,7 @@ impl Gathered {
         (scores, poor)
     }
 
-    /// The query's sight, and each doc's score and sight, by their vectors.
+    /// The query's sight, and each doc's score and sight, from their vectors.
     fn computed(&self, found: &Found) -> (Sight, (Vec<f64>, Vec<Sight>)) {
         let dimension = self.models.models[self.model].dimension;
         let vector = |&at: &usize| &found.vectors[at * dimension..][..dimension];
@@ -372,8 +372,8 @@ impl Gathered {
     }
 }
 
-/// Cosine of the angle between two vectors of those squared lengths; 0 where one of them is 0. Sums run in
-/// one order, so that it is the same on every machine.
+/// Cosine of the angle between two vectors with these squared lengths; 0 if one of them is 0. The order of
+/// the sums is fixed, so that the result is the same on every machine.
 fn cosine(a: &[f32], square_a: f64, b: &[f32], square_b: f64) -> f64 {
     let length = (square_a * square_b).sqrt();
     if length == 0.0 {
@@ -411,7 +411,7 @@ mod tests {
         Model::new(id.to_owned(), [7; 32], DIMENSION, kind).expect("a model")
     }
 
-    /// A vector for each text, all different.
+    /// A vector for each text; all different.
     fn vectors<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<f32> {
         let numbers = |text: &str| {
             let sum: u32 = text.bytes().map(u32::from).sum();

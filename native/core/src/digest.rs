@@ -1,5 +1,5 @@
 //! The digests of a fragment and the seal of its receipt (`fragment-receipt-hash-v2`, docs/receipt.md;
-//! SHA-256 of FIPS 180-4, with the processor's instructions where it has them).
+//! SHA-256 of FIPS 180-4, with the CPU's instructions if it has them).
 
 use sha2::{Digest, Sha256};
 
@@ -10,12 +10,12 @@ use crate::unicode;
 
 /// Domain prefix of the confirmation token's digest.
 const CONFIRMATION: &[u8] = b"fragment-confirm-v2";
-/// Versions that every envelope names.
+/// Versions in every envelope.
 const CONTRACT_VERSION: &str = "6.4";
 const HASH_CONTRACT: &str = "fragment-receipt-hash-v2";
 const CANONICALIZATION: &str = "accepted-fields-json-v1";
 
-/// SHA-256 as 64 lower-case hexadecimal digits.
+/// SHA-256 as 64 lower-case hex digits.
 pub type Hex = String;
 
 /// The digests of a fragment, without the seal.
@@ -29,7 +29,7 @@ pub struct Digests {
     pub canonical: Hex,
     /// Of the comparable title, NUL, the comparable content.
     pub dedupe: Hex,
-    /// Of the constant, NUL, the canonical JSON: the binding, and the confirmation token itself.
+    /// Of the constant, NUL, the canonical JSON: the binding, which is also the confirmation token.
     pub binding: Hex,
     /// Of the token's 64 characters.
     pub token: Hex,
@@ -54,7 +54,7 @@ fn hex(bytes: &[u8]) -> Hex {
     hex
 }
 
-/// SHA-256 of parts that follow one another.
+/// SHA-256 of concatenated parts.
 fn sha256(parts: &[&[u8]]) -> Hex {
     let mut hash = Sha256::new();
     for part in parts {
@@ -63,8 +63,8 @@ fn sha256(parts: &[&[u8]]) -> Hex {
     hex(&hash.finalize())
 }
 
-/// The form in which titles and contents are compared: NFKC, format characters removed, runs of white space
-/// made one space and those at the ends removed, case folded.
+/// The form of titles and contents that is compared: NFKC, without format characters, runs of white space as
+/// one space, trimmed, case folded.
 pub fn comparable(text: &str) -> String {
     if text.is_ascii() {
         return comparable_ascii(text);
@@ -88,7 +88,7 @@ pub fn comparable(text: &str) -> String {
     fold(&out).into_owned()
 }
 
-/// [`comparable`] of ASCII, which NFKC leaves as it is and which has no format characters.
+/// [`comparable`] for ASCII, which NFKC leaves unchanged and which has no format characters.
 fn comparable_ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split(is_space).filter(|word| !word.is_empty()) {
@@ -119,7 +119,7 @@ pub fn digests(fragment: &Fragment, json: &str) -> Digests {
     }
 }
 
-/// True if a visitor's fragments are probes: kept and sealed, and left out of what is shown.
+/// True if a visitor's fragments are probes: stored and sealed, but never shown.
 pub fn is_probe(visitor: &str) -> bool {
     let folded = fold(visitor);
     folded == "probe" || folded.starts_with("probe:")
@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    /// One line of test/vectors/digests.jsonl.
+    /// Checks one line of test/vectors/digests.jsonl.
     fn check_vector(line: &str) {
         let vector: Value = serde_json::from_str(line).expect("a vector");
         let text = |name: &str| vector["input"][name].as_str().unwrap_or("");
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Any characters, those that matter here more often than the rest.
+    /// Any characters, with the relevant ones more often.
     fn texts() -> impl Strategy<Value = String> {
         let special = prop_oneof![
             r"[\x00-\x20\u{7F}-\u{AD}\u{180E}\u{200B}-\u{2029}\u{2060}\u{3000}\u{FEFF}]",

@@ -1,13 +1,14 @@
-//! Vectors of texts that a model has computed, in one mapped file that the processes of a machine share. A
-//! cache: what is not there is computed again.
+//! Vectors of texts that a model has computed, in one mapped file that the processes of a machine share. It
+//! is a cache: missing vectors are computed again.
 //!
-//! **Layout.** A header (magic, numbers of a vector, count of sets, a clock of uses), then the sets: [`WAYS`]
-//! slots each. A text's key says which set it lies in; of a full set the slot goes whose use is longest ago.
+//! **Layout.** A header (magic, dimension of a vector, number of sets, a clock of uses), then the sets of
+//! [`WAYS`] slots each. A text's key determines its set; in a full set the least recently used slot is
+//! evicted.
 //!
-//! **Readers take no lock.** A slot's sequence number is odd while it is written; one that is odd, or another
-//! after the bytes were read than before, tells of nothing. Writers hold the file's lock, which the kernel
-//! gives back when its holder dies: an odd number that a writer then meets is of one that was killed, and the
-//! slot is free. After a power cut pages may be there or not, one by one: each slot has a checksum.
+//! **Readers take no lock.** A slot's sequence number is odd while it is written. If it is odd, or changed
+//! while the bytes were read, the read finds nothing. Writers hold the file's lock, which the kernel releases
+//! when its holder dies: a writer that meets an odd number knows that another was killed, and the slot is
+//! free. After a power cut any page may be lost: each slot has a checksum.
 
 use std::fs;
 use std::io;
@@ -21,23 +22,23 @@ use crate::mapped::{self, MappedFile};
 
 const MAGIC: [u8; 8] = *b"fgembed1";
 const HEADER_BYTES: usize = 4096;
-/// Places of the header's numbers.
+/// Offsets of the header's numbers.
 const DIMENSION_AT: usize = MAGIC.len();
 const SETS_AT: usize = DIMENSION_AT + 8;
 const CLOCK_AT: usize = SETS_AT + 8;
 
-/// Slots of a set.
+/// Slots in a set.
 pub const WAYS: usize = 8;
 
 /// Key of a text's vector: SHA-256 of the model's digest and the text.
 pub type Key = [u8; 32];
 
-/// After the bytes of a text that is not ASCII alone; no text has this byte. Vectors of such texts from
-/// before [`crate::sight`] have the length of any other, so that they are not looked for any more; ASCII is
-/// known to every model.
+/// Hashed after the bytes of a text with non-ASCII characters; no text contains this byte. Older vectors of
+/// such texts, from before [`crate::sight`], had length 1 whatever the model knew, so they must not be found
+/// any more. Every model knows ASCII.
 const SEEN: u8 = 0xFF;
 
-/// The key of a text in parts; `model`: SHA-256 of the model.
+/// The key of a text given in parts; `model`: SHA-256 of the model.
 pub fn key(model: &[u8; 32], parts: &[&str]) -> Key {
     let mut hash = Sha256::new_with_prefix(model);
     parts.iter().for_each(|part| hash.update(part));
@@ -58,7 +59,7 @@ struct SlotHead {
     truncated: AtomicU32,
 }
 
-/// Numbers of a key.
+/// A key as numbers.
 fn words(key: &Key) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
@@ -89,14 +90,14 @@ fn checksum(key: &Key, truncated: bool, vector: &[f32]) -> u32 {
     hasher.finalize()
 }
 
-/// The cache as one process has it.
+/// The cache in one process.
 pub struct Embeddings {
     file: MappedFile,
     dimension: usize,
     sets: usize,
 }
 
-/// The header's numbers of a file of this version.
+/// The header's numbers, if the file is of this version.
 fn header(path: &Path) -> io::Result<(usize, usize)> {
     use std::io::Read;
     let mut bytes = [0; CLOCK_AT];
@@ -113,8 +114,8 @@ fn header(path: &Path) -> io::Result<(usize, usize)> {
 }
 
 impl Embeddings {
-    /// Keeps the file at `path` where it has this size, else makes it again, empty. `bytes`: most that it
-    /// has; `dimension`: most numbers of a vector.
+    /// Leaves the file at `path` if it has this size, else creates it again, empty. `bytes`: most bytes of
+    /// the file; `dimension`: largest dimension of a vector.
     pub fn prepare(path: &Path, bytes: u64, dimension: usize) -> io::Result<()> {
         let set = (WAYS * slot_bytes(dimension)) as u64;
         let sets = (bytes.saturating_sub(HEADER_BYTES as u64) / set).max(1) as usize;
@@ -130,7 +131,7 @@ impl Embeddings {
         mapped::create(path, &header, length)
     }
 
-    /// Maps the file that was prepared.
+    /// Maps the prepared file.
     pub fn open(path: &Path) -> io::Result<Self> {
         let (dimension, sets) = header(path)?;
         let length = file_bytes(dimension, sets);
@@ -142,13 +143,13 @@ impl Embeddings {
         })
     }
 
-    /// Most numbers of a vector.
+    /// Largest dimension of a vector.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// Reads the vector of a key into `vector`, and whether the model read only the beginning of its text;
-    /// nothing where it is not there.
+    /// Reads the vector of a key into `vector`; returns true if the model read only the first part of its
+    /// text, and `None` if it is not cached.
     pub fn get(&self, key: &Key, vector: &mut [f32]) -> Option<bool> {
         if vector.len() > self.dimension {
             return None;
@@ -181,7 +182,7 @@ impl Embeddings {
         None
     }
 
-    /// Keeps a vector; one that is too long, or for which the system refuses the lock, is not kept.
+    /// Caches a vector, unless it is too long or the system refuses the lock.
     pub fn put(&self, key: &Key, vector: &[f32], truncated: bool) {
         let lock = self.file.lock();
         if !lock.is_held() || vector.len() > self.dimension {
@@ -205,12 +206,12 @@ impl Embeddings {
         head.truncated.store(u32::from(truncated), Relaxed);
         head.checksum.store(checksum(key, truncated, vector), Relaxed);
         head.used.store(self.clock().fetch_add(1, Relaxed), Relaxed);
-        // Past the largest number it would begin at 0, which says that nothing was written.
+        // After the largest number it would start at 0, which means never written.
         head.sequence.store(writing.wrapping_add(1).max(2), Release);
     }
 
-    /// Rank of a slot for eviction; the caller holds the lock. The key's own goes first, then one that
-    /// is free, then by use.
+    /// Rank of a slot for eviction; the caller holds the lock. The key's own slot comes first, then a free
+    /// one, then by use.
     fn staying(&self, set: usize, way: usize, words: &[u64; 4]) -> (u8, u64) {
         let (head, _) = self.slot(set, way);
         let sequence = head.sequence.load(Relaxed);
@@ -230,15 +231,15 @@ impl Embeddings {
     }
 
     fn clock(&self) -> &AtomicU64 {
-        // SAFETY: the header's numbers lie aligned in its page; this one is reached by atomics alone.
+        // SAFETY: the header's numbers are aligned in its page; this one is accessed only atomically.
         unsafe { &*self.file.start().add(CLOCK_AT).cast::<AtomicU64>() }
     }
 
     fn slot(&self, set: usize, way: usize) -> (&SlotHead, &[AtomicU32]) {
         debug_assert!(set < self.sets && way < WAYS);
         let at = HEADER_BYTES + (set * WAYS + way) * slot_bytes(self.dimension);
-        // SAFETY: `open` found that the mapping holds all slots; they begin page-aligned and are multiples of
-        // the head's alignment apart; every bit pattern is a slot, and all processes reach it by atomics.
+        // SAFETY: `open` verified that the mapping holds all slots; they begin page-aligned and are multiples
+        // of the head's alignment apart; every bit pattern is a slot, and all processes access it atomically.
         unsafe {
             let start = self.file.start().add(at);
             let numbers = start.add(size_of::<SlotHead>()).cast::<AtomicU32>();
@@ -260,7 +261,7 @@ mod tests {
 
     const DIMENSION: usize = 20;
 
-    /// A file of its own for each test, removed at the end.
+    /// A separate file for each test, removed at the end.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -285,7 +286,7 @@ mod tests {
         }
     }
 
-    /// A key of set `number % sets`, and its vector.
+    /// A key for set `number % sets`, and its vector.
     fn text(number: u64) -> (Key, Vec<f32>) {
         let mut key = [7; 32];
         key[..8].copy_from_slice(&number.to_ne_bytes());
@@ -313,7 +314,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
-        /// The obvious reading: a list for each set, the one used last at the end.
+        /// The obvious implementation: a list for each set, most recently used last.
         #[test]
         fn agree_with_the_obvious_reading(
             steps in prop::collection::vec((any::<bool>(), 0..40_u64, any::<bool>()), 1..300)
@@ -385,7 +386,7 @@ mod tests {
         assert_eq!(found(&cache, 100), Some(true));
         assert!((0..8).all(|number| found(&cache, number).is_some() == (number != 3)));
         assert_eq!(head.sequence.load(SeqCst) % 2, 0);
-        // A page that a power cut took back.
+        // A page lost by a power cut.
         numbers[5].store(0, SeqCst);
         assert_eq!(found(&cache, 100), None);
         put(&cache, 100, false);

@@ -1,4 +1,4 @@
-//! `entity_map`: surface forms put into plain words before a text is embedded; longest match first, in one
+//! `entity_map`: replaces surface forms by plain words before a text is embedded; longest match first, in one
 //! pass, case-sensitive (contract, FuseRequest).
 
 use std::borrow::Cow;
@@ -6,27 +6,27 @@ use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-/// Most bytes that the surface forms of one map have in all: what looks for them takes some thirty times
-/// that.
+/// Most bytes of all surface forms of one map: the search automaton takes about thirty times that.
 pub const MOST_KEY_BYTES: usize = 1 << 20;
-/// Most bytes that the texts of one request have after it, as many as a body may have.
+/// Most bytes of a request's mapped texts, equal to the limit of a body.
 pub const MOST_MAPPED_BYTES: usize = 32 << 20;
-/// Most bytes, for each of a text, that may be looked at twice: after a form that longer ones begin with.
+/// Most bytes that may be examined twice, for each byte of a text: after a form that is a prefix of longer
+/// ones.
 const MOST_AGAIN_PER_BYTE: usize = 16;
 
-/// Why a map cannot be used.
+/// Why a map is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The surface forms have more than [`MOST_KEY_BYTES`].
     Keys,
     /// The texts would have more than [`MOST_MAPPED_BYTES`].
     Texts,
-    /// A text would be looked at more often than [`MOST_AGAIN_PER_BYTE`] says.
+    /// A text would be examined more often than [`MOST_AGAIN_PER_BYTE`] allows.
     Search,
 }
 
 impl Refused {
-    /// The reason in the words of the wire.
+    /// The reason as the API states it.
     pub fn text(self) -> String {
         match self {
             Self::Keys => format!("its keys have more than {MOST_KEY_BYTES} bytes in all"),
@@ -36,12 +36,12 @@ impl Refused {
     }
 }
 
-/// A map as it is applied to the texts of one request.
+/// A map for the texts of one request.
 #[derive(Debug, Default)]
 pub struct EntityMap {
-    /// Nothing where the map is empty.
+    /// `None` if the map is empty.
     search: Option<Search>,
-    /// Bytes of mapped texts that are left.
+    /// Bytes of mapped texts that are still allowed.
     left: usize,
 }
 
@@ -50,16 +50,17 @@ pub struct EntityMap {
 struct Search {
     forms: AhoCorasick,
     substitutes: Vec<String>,
-    /// Most bytes after each form that are looked at in vain, for the longest one that begins with it.
+    /// For each form, most bytes after it that are examined in vain, for the longest form that begins with
+    /// it.
     behind: Vec<usize>,
 }
 
-/// For each form, the bytes by which the longest form that begins with it is longer.
+/// For each form, how many bytes longer the longest form is that begins with it.
 fn behind(forms: &[String]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..forms.len()).collect();
     order.sort_unstable_by_key(|&at| &forms[at]);
     let mut behind = vec![0; forms.len()];
-    // Forms that the one at hand begins with, the shortest first.
+    // Forms that are prefixes of the current one, the shortest first.
     let mut begun: Vec<usize> = Vec::new();
     for at in order {
         while begun
@@ -77,11 +78,9 @@ fn behind(forms: &[String]) -> Vec<usize> {
 }
 
 impl EntityMap {
-    /// Of pairs of a surface form, which is not empty, and what takes its place; of equal forms the last
-    /// counts.
+    /// A map of pairs: a non-empty surface form and its substitute; the last of equal forms counts.
     ///
-    /// # Errors
-    /// [`Refused::Keys`]
+    /// # Errors [`Refused::Keys`]
     pub fn new(pairs: Vec<(String, String)>) -> Result<Self, Refused> {
         let left = MOST_MAPPED_BYTES;
         let distinct: HashMap<String, String> = pairs.into_iter().collect();
@@ -110,10 +109,9 @@ impl EntityMap {
         })
     }
 
-    /// A text with the substitutes in their places.
+    /// A text with its surface forms replaced.
     ///
-    /// # Errors
-    /// [`Refused::Texts`], counting all texts that this map was applied to; [`Refused::Search`].
+    /// # Errors [`Refused::Texts`], over all texts of this map; [`Refused::Search`].
     pub fn apply<'a>(&mut self, text: &'a str) -> Result<Cow<'a, str>, Refused> {
         let Some(search) = &self.search else {
             return Ok(Cow::Borrowed(text));
@@ -147,7 +145,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The obvious reading: at each character the longest form that stands there.
+    /// The obvious implementation: at each character the longest form that matches there.
     fn naive(pairs: &[(String, String)], text: &str) -> String {
         let mut mapped = String::new();
         let mut rest = text;

@@ -1,5 +1,5 @@
-//! Exploration of one machine: the file of vectors, its index beside it, and which of them answers. Below a
-//! number of fragments, and while the index is made, every vector is compared.
+//! Exploration on one machine: the file of vectors, the index beside it, and the choice between them. Below a
+//! number of fragments, and while the index is built, every vector is compared.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,13 +14,13 @@ use crate::regions::{self, Region};
 use crate::static_model::Vector;
 use crate::vectors::{Facts, Filter, LINK_LEAST, LINKS, Links, Standing, Vectors, View};
 
-/// Fragments whose links are known without looking, in each process.
+/// Fragments whose links each process caches.
 const KNOWN_LINKS: usize = 50_000;
 
-/// Clusters that regions are made of.
+/// Most clusters for regions.
 const REGION_CLUSTERS: usize = 1_024;
 
-/// The file of the index beside the vectors'.
+/// Path of the index beside the vectors'.
 fn index_path(vectors: &Path) -> PathBuf {
     let mut name = vectors.as_os_str().to_owned();
     name.push(".index");
@@ -30,13 +30,13 @@ fn index_path(vectors: &Path) -> PathBuf {
 /// Neighbours, and how they were found.
 #[derive(Debug, PartialEq)]
 pub struct Found {
-    /// The index named what was compared.
+    /// True if only the index's candidates were compared.
     pub indexed: bool,
     /// The nearest first.
     pub neighbours: Vec<Neighbour>,
 }
 
-/// Makes the index beside a file of vectors anew where it cannot be used.
+/// Rebuilds the index beside a file of vectors if it cannot be used.
 pub fn prepare_index(vectors: &Path, method: &str) -> io::Result<()> {
     let index = Clusters::open(&index_path(vectors), method)?;
     if index.is_whole()? {
@@ -49,17 +49,16 @@ pub fn prepare_index(vectors: &Path, method: &str) -> io::Result<()> {
 pub struct Explored {
     vectors: Vectors,
     index: Clusters,
-    /// Fragments of a state from which on the index answers.
+    /// Number of fragments from which the index answers.
     from: usize,
-    /// Counts of the writer; empty in other processes. Whoever holds it is the index's only writer.
+    /// The writer's counts; empty in other processes. The holder of this lock is the index's only writer.
     tally: Mutex<Tally>,
-    /// Links that were asked for, by place: they never change, as later fragments have no part in them.
+    /// Links by fragment index: they never change, as later fragments do not affect them.
     links: Mutex<HashMap<u32, Links>>,
 }
 
 impl Explored {
-    /// Maps the file that [`Vectors::prepare`] made for `method`. The index answers from so many fragments
-    /// on.
+    /// Maps the file that [`Vectors::prepare`] made for `method`. The index answers from `from` fragments on.
     pub fn open(path: &Path, method: &str, from: usize) -> io::Result<Self> {
         Ok(Self {
             vectors: Vectors::open(path, method)?,
@@ -79,15 +78,15 @@ impl Explored {
         self.vectors.all()
     }
 
-    /// Fragments in the index, where it is of the file's; else 0.
+    /// Number of fragments in the index if it belongs to the file; else 0.
     pub fn indexed(&self) -> io::Result<u32> {
-        // The index first: what it covers is in the file already.
+        // The index first: the file then has everything that it covers.
         let state = self.index.state()?;
         Ok(if state.fits(&self.all()?) { state.count } else { 0 })
     }
 
-    /// First steps of the writer: cuts off what is damaged, and gives up an index that is of other fragments.
-    /// Returns how many fragments were cut off.
+    /// First steps of the writer: cuts off damaged fragments, and drops an index of other fragments. Returns
+    /// the number cut off.
     pub fn begin(&self) -> io::Result<u32> {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         let cut = self.vectors.verify()?;
@@ -96,7 +95,7 @@ impl Explored {
         Ok(cut)
     }
 
-    /// Gives the files up for new ones with nothing in them. The caller is the only writer.
+    /// Replaces the files by empty ones. The caller must be the only writer.
     pub fn reset(&self) -> io::Result<()> {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         self.vectors.reset()?;
@@ -105,11 +104,11 @@ impl Explored {
         Ok(())
     }
 
-    /// Adds a fragment, also to the index and the counts where they have all before it. The caller is the
-    /// only writer, and calls [`Explored::see`] next.
+    /// Adds a fragment, also to the index and the counts if they have all earlier ones. The caller must be
+    /// the only writer, and calls [`Explored::see`] next.
     pub fn append(&self, facts: Facts, vector: &Vector) -> io::Result<()> {
         self.vectors.append(facts, vector)?;
-        // Held while these are brought up: what is missing then is added by the same work.
+        // Locked while the index and counts grow: that work then adds this fragment, too.
         let mut tally = match self.tally.try_lock() {
             Ok(tally) => tally,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -126,8 +125,8 @@ impl Explored {
         Ok(())
     }
 
-    /// Notes that the log was looked at up to a position, whose receipt this is, and publishes the counts.
-    /// The caller is the only writer.
+    /// Records that the log was read up to a position, with the receipt there, and publishes the counts. The
+    /// caller must be the only writer.
     pub fn see(&self, position: u64, receipt: &str) -> io::Result<()> {
         if let Ok(tally) = self.tally.try_lock() {
             self.publish(&tally, position)?;
@@ -142,8 +141,8 @@ impl Explored {
         Ok(())
     }
 
-    /// Brings index and counts up by at most so many fragments each; true when they have all. The caller is
-    /// the only writer.
+    /// Adds at most `most` fragments to the index and to the counts; true once both have all. The caller must
+    /// be the only writer.
     pub fn grow(&self, most: usize) -> io::Result<bool> {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         let position = self.vectors.state()?.position;
@@ -155,7 +154,7 @@ impl Explored {
             }
             self.index.insert(&all)?;
         }
-        // Counting takes a fraction of the time.
+        // Counting is much faster.
         for _ in 0..most.saturating_mul(16) {
             if tally.count() >= count {
                 break;
@@ -163,14 +162,14 @@ impl Explored {
             let next = tally.count() as usize;
             tally.add(all.facts(next));
         }
-        // Fragments behind the position are counted once it is theirs.
+        // Fragments after the position are counted once the position includes them.
         if all.count() == self.vectors.view(position)?.count() {
             self.publish(&tally, position)?;
         }
         Ok(self.index.state()?.count >= count && tally.count() >= count)
     }
 
-    /// Last step of the writer: a power cut takes nothing of the index from here on.
+    /// Last step of the writer: after it a power cut loses nothing of the index.
     pub fn close(&self) -> io::Result<()> {
         self.index.close()
     }
@@ -180,7 +179,7 @@ impl Explored {
         Ok(count >= self.from && count <= self.indexed()? as usize)
     }
 
-    /// The nearest to a vector at a position: the most similar first, of equals the earlier.
+    /// The nearest to a vector at a position: the most similar first, ties in log order.
     pub fn nearest(&self, position: u64, vector: &Vector, most: usize, effort: Effort) -> io::Result<Found> {
         let view = self.vectors.view(position)?;
         let indexed = self.answers(view.count())?;
@@ -192,7 +191,7 @@ impl Explored {
         Ok(Found { indexed, neighbours })
     }
 
-    /// Links of the fragments from a place to another, to the nearest before each: [`LINKS`] at most.
+    /// Links of the fragments from one index to another, to the nearest earlier ones: [`LINKS`] at most.
     pub fn links(&self, position: u64, places: Range<usize>) -> io::Result<Vec<Links>> {
         let view = self.vectors.view(position)?;
         let places = places.start..places.end.min(view.count());
@@ -232,7 +231,7 @@ impl Explored {
                     .collect(),
             );
         }
-        // While the index is made, links are exact; those that it will answer are not kept.
+        // While the index is built, links are exact; those that it will answer later are not cached.
         let kept = if indexed {
             places.end
         } else {
@@ -248,19 +247,19 @@ impl Explored {
         Ok(links)
     }
 
-    /// Counts of the present, where they are no older than the file.
+    /// The current counts, if they are as new as the file.
     pub fn board(&self) -> io::Result<Option<Board>> {
         let position = self.vectors.state()?.position;
         Ok(self.index.board()?.filter(|board| board.position >= position))
     }
 
-    /// The board where it is of the same fragments as a view.
+    /// The board, if it covers the same fragments as a view.
     fn board_of(&self, view: &View) -> io::Result<Option<Board>> {
         let board = self.board()?;
         Ok(board.filter(|board| board.count as usize == view.count()))
     }
 
-    /// Standings of the visitors with most fragments at a position, at most [`LISTED`].
+    /// Ranking of the visitors with most fragments at a position, at most [`LISTED`].
     pub fn standings(&self, position: u64) -> io::Result<Vec<Standing>> {
         let view = self.vectors.view(position)?;
         Ok(match self.board_of(&view)? {
@@ -269,7 +268,7 @@ impl Explored {
         })
     }
 
-    /// Fragments at a position by the numbers of their kinds.
+    /// Number of fragments at a position, by kind number.
     pub fn kinds(&self, position: u64) -> io::Result<[u32; KINDS]> {
         let view = self.vectors.view(position)?;
         if let Some(board) = self.board_of(&view)? {
@@ -284,7 +283,7 @@ impl Explored {
         Ok(kinds)
     }
 
-    /// Fragments at a position that fit a filter.
+    /// Number of fragments at a position that match a filter.
     pub fn matching(&self, view: &View, filter: &Filter) -> io::Result<usize> {
         Ok(match (filter, self.board_of(view)?) {
             (filter, _) if filter.lets_all() => view.count(),
@@ -300,7 +299,7 @@ impl Explored {
         })
     }
 
-    /// The regions at a position, those with the fewest fragments first.
+    /// The regions at a position, the smallest first.
     pub fn regions(&self, position: u64) -> io::Result<Vec<Region>> {
         let view = self.vectors.view(position)?;
         if !self.answers(view.count())? {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use icu_casemap::CaseMapper;
 
-/// Folds a text; what folds to itself is not copied.
+/// Folds a text; a text that does not change is not copied.
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         let upper = text.bytes().any(|byte| byte.is_ascii_uppercase());

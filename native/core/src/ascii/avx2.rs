@@ -1,10 +1,10 @@
-//! Looking at 64 bytes of text with AVX2, in two halves.
+//! Examines 64 bytes of text with AVX2, in two halves.
 
 use super::{Block, Places, count_blocks, low_bits};
 use crate::terms::{Filter, Hits, Terms};
 use std::arch::x86_64::*;
 
-/// A block and the two bytes after it, which the filter looks at.
+/// A block and the two bytes after it, which the filter reads.
 const WINDOW: usize = 64 + 2;
 
 /// The filter's tables in registers.
@@ -38,7 +38,7 @@ fn tables(filter: &Filter) -> Tables {
 #[target_feature(enable = "avx2")]
 fn load(window: &[u8; WINDOW], at: usize) -> __m256i {
     debug_assert!(at + 32 <= WINDOW);
-    // SAFETY: callers pass 0, 1, 2, 32, 33 or 34, so that 32 bytes from there lie in the window.
+    // SAFETY: callers pass 0, 1, 2, 32, 33 or 34, so the window has 32 bytes from there.
     unsafe { _mm256_loadu_si256(window.as_ptr().add(at).cast()) }
 }
 
@@ -55,7 +55,7 @@ fn words(bytes: __m256i) -> u32 {
     _mm256_movemask_epi8(_mm256_or_si256(letters, digits)) as u32
 }
 
-/// Mask of the bytes that can begin a term, of the 32 from `at` on.
+/// Mask of the bytes that can begin a term, among the 32 from `at` on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn candidates(window: &[u8; WINDOW], at: usize, tables: &Tables) -> u32 {
@@ -71,7 +71,7 @@ fn candidates(window: &[u8; WINDOW], at: usize, tables: &Tables) -> u32 {
     !(_mm256_movemask_epi8(_mm256_cmpeq_epi8(terms, _mm256_setzero_si256())) as u32)
 }
 
-/// Looks at the 64 bytes from `at` on, those from `end` on left out.
+/// Examines the 64 bytes from `at` on, without those from `end` on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look(bytes: &[u8], at: usize, end: usize, tables: &Tables) -> Block {

@@ -1,4 +1,4 @@
-//! Looking at 64 bytes of text with AVX-512, at once.
+//! Examines 64 bytes of text with AVX-512, at once.
 
 use std::arch::x86_64::*;
 
@@ -24,12 +24,12 @@ fn tables(filter: &Filter) -> Tables {
     }
 }
 
-/// The 64 bytes from `at` on, zeros where `bytes` ends before.
+/// The 64 bytes from `at` on, with zeros after the end of `bytes`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn load(bytes: &[u8], at: usize) -> __m512i {
     let rest = bytes.get(at..).unwrap_or_default();
-    // SAFETY: the mask leaves out what does not lie in `rest`, and such lanes are not read.
+    // SAFETY: the mask excludes lanes beyond `rest`, and excluded lanes are not read.
     unsafe { _mm512_maskz_loadu_epi8(low_bits(rest.len()), rest.as_ptr().cast()) }
 }
 
@@ -44,7 +44,7 @@ fn words(bytes: __m512i) -> u64 {
         | _mm512_cmplt_epu8_mask(digits, _mm512_set1_epi8(10))
 }
 
-/// Looks at the 64 bytes from `at` on, those from `end` on left out.
+/// Examines the 64 bytes from `at` on, without those from `end` on.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn look(text: &[u8], at: usize, end: usize, tables: &Tables) -> Block {
@@ -63,7 +63,7 @@ fn look(text: &[u8], at: usize, end: usize, tables: &Tables) -> Block {
     }
 }
 
-/// As [`Places::add`]: the places of the bits are the numbers 0 to 63 less those whose bit is not set.
+/// As [`Places::add`]: compresses the numbers 0 to 63 to those whose bit is set.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi2,popcnt")]
 fn add(places: &mut Places, base: usize, bits: u64) {

@@ -1,6 +1,6 @@
-//! The terms that search engines make of a text by default, as far as they decide whether a word finds it.
-//! The rules are those that docs/audit.md names; `test/peers/analyzers.test.ts` holds those of Lucene and
-//! PostgreSQL against the programs themselves.
+//! The terms that search engines make of a text by default, as far as they decide if a word finds it.
+//! docs/audit.md states the rules; `test/peers/analyzers.test.ts` compares those of Lucene and PostgreSQL
+//! with the programs themselves.
 
 use icu_casemap::CaseMapper;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, LineBreak, Script, WordBreak};
@@ -21,35 +21,36 @@ pub enum Analyzer {
     Postgres,
     /// Runs of what Rust calls alphanumeric, lower-cased: Qdrant's `word`.
     Alphanumeric,
-    /// The same terms, any of which is enough: Milvus's `standard`.
+    /// The same terms, but a match of any is enough: Milvus's `standard`.
     Milvus,
-    /// Runs of letters and numbers, lower-cased, English stop words left out of queries: Weaviate's `word`.
+    /// Runs of letters and numbers, lower-cased, without English stop words in queries: Weaviate's `word`.
     Weaviate,
-    /// The words that BERT's normalizer and pre-tokenizer make, out of which a model's pieces are cut: for
-    /// engines that hold vectors alone.
+    /// The words of BERT's normalizer and pre-tokenizer, which a model cuts into pieces: for engines that
+    /// hold only vectors.
     Bert,
     /// Lower-cased, without diacritics and apostrophes: Algolia.
     Algolia,
-    /// Transliterated to ASCII, cut at white space alone, what is no letter or number left out: Typesense.
+    /// Transliterated to ASCII, cut only at white space, without other characters than letters and numbers:
+    /// Typesense.
     Typesense,
-    /// UAX #29, then compatibility decomposition, lower case, marks left out: Meilisearch.
+    /// UAX #29, then compatibility decomposition, lower-cased, without marks: Meilisearch.
     Charabia,
     /// NFKC, lower case, accents dropped: Vespa.
     Vespa,
 }
 
-/// The terms of a query that a record must have, so that the query finds it.
+/// The terms of a query that must be in a record for the query to find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// Every one.
     All,
-    /// The first one: the others are dropped, the last one first, where too little has them all.
+    /// The first one: if too few records have all terms, the last ones are dropped first.
     First,
     /// Any one.
     Any,
 }
 
-/// Words that Weaviate's stop word preset `en` takes out of queries: Lucene's English ones.
+/// Words that Weaviate's stop word preset `en` removes from queries: Lucene's English ones.
 const STOP_WORDS: [&str; 33] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
     "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
@@ -70,7 +71,7 @@ fn is_mark(c: char) -> bool {
     !c.is_ascii() && is_in(c, GeneralCategoryGroup::Mark)
 }
 
-/// Lower case one character at a time, as Java, Go and PostgreSQL have it.
+/// Lower-cases one character at a time, as Java, Go and PostgreSQL do.
 fn lowered(text: &str) -> String {
     text.chars().map(|c| CASES.simple_lowercase(c)).collect()
 }
@@ -83,7 +84,7 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
-/// Calls `each` with every run of characters that belong to words.
+/// Calls `each` with every run of word characters.
 fn runs(text: &str, is_word: impl Fn(char) -> bool, each: impl FnMut(&str)) {
     text.split(|c| !is_word(c))
         .filter(|run| !run.is_empty())
@@ -91,7 +92,7 @@ fn runs(text: &str, is_word: impl Fn(char) -> bool, each: impl FnMut(&str)) {
 }
 
 impl Analyzer {
-    /// The analyzer of a stack of `GET /v1/audit/stacks`; `ws` for one that is not known.
+    /// The analyzer of a stack of `GET /v1/audit/stacks`; `ws` for an unknown one.
     #[must_use]
     pub fn of_stack(name: &str) -> Self {
         match name {
@@ -109,7 +110,7 @@ impl Analyzer {
         }
     }
 
-    /// The terms of a query that a record must have.
+    /// The terms of a query that must be in a record.
     #[must_use]
     pub fn needs(self) -> Needs {
         use Analyzer::{Algolia, Alphanumeric, Charabia, Postgres, Typesense};
@@ -120,7 +121,7 @@ impl Analyzer {
         }
     }
 
-    /// True if a term is left out of queries.
+    /// True if queries ignore a term.
     #[must_use]
     pub fn is_ignored(self, term: &[u8]) -> bool {
         self == Analyzer::Weaviate && STOP_WORDS.iter().any(|word| word.as_bytes() == term)
@@ -179,8 +180,8 @@ impl Analyzer {
     }
 }
 
-/// A segment of UAX #29 as charabia normalizes it, cut further at underscores, apostrophes, and between a
-/// small and a capital letter.
+/// A segment of UAX #29 as charabia normalizes it: cut further at underscores, at apostrophes, and between a
+/// lower-case and an upper-case letter.
 fn charabia(segment: &str, each: &mut impl FnMut(&[u8])) {
     let mut start = 0;
     let mut small = false;
@@ -202,8 +203,8 @@ fn charabia(segment: &str, each: &mut impl FnMut(&[u8])) {
     cut(&segment[start..]);
 }
 
-/// The types of PostgreSQL's parser that the configuration `simple` indexes: runs of
-/// letters, digits and marks; of ASCII, also with full stops and slashes between (hosts, files, numbers).
+/// The tokens of PostgreSQL's parser that the configuration `simple` indexes: runs of letters, digits and
+/// marks; in ASCII also with full stops and slashes in between (hosts, files, numbers).
 fn postgres(text: &str, each: &mut impl FnMut(&[u8])) {
     let is_word = |c: char| {
         let digit = CATEGORIES.get(c) == GeneralCategory::DecimalNumber;
@@ -230,7 +231,7 @@ fn postgres(text: &str, each: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// Length of the tag or entity that a text begins with; 0 where there is none.
+/// Length of the tag or entity at the start of a text; 0 if there is none.
 fn not_indexed(text: &str) -> usize {
     let bytes = text.as_bytes();
     let end = match bytes {
@@ -290,11 +291,11 @@ enum Class {
     MidBoth,
     Quote,
     DoubleQuote,
-    /// Extend, Format or ZWJ: part of what it follows.
+    /// Extend, Format or ZWJ: belongs to the character before it.
     Extends,
     /// Han or Hiragana: a term by itself.
     Ideograph,
-    /// A script whose words only a dictionary tells: the whole run is one term.
+    /// A script that only a dictionary can split into words: the whole run is one term.
     Complex,
     Other,
 }
@@ -321,13 +322,13 @@ fn class(c: char) -> Class {
     }
 }
 
-/// True if a character may stand between two of a word.
+/// True if a character may stand inside a word, between two of its letters or digits.
 fn is_mid(class: Class) -> bool {
     use Class::{DoubleQuote, MidBoth, MidLetter, MidNumber, Quote};
     matches!(class, MidLetter | MidNumber | MidBoth | Quote | DoubleQuote)
 }
 
-/// True if a text goes on after a character of one class with one of the next (UAX #29, WB5 to WB13b).
+/// True if there is no boundary between characters of these two classes (UAX #29, WB5 to WB13b).
 fn joined(last: Class, next: Class, after: Class) -> bool {
     use Class::{
         Complex, Connector, DoubleQuote, Hebrew, Katakana, Letter, MidBoth, MidLetter, MidNumber, Number,
@@ -343,15 +344,15 @@ fn joined(last: Class, next: Class, after: Class) -> bool {
         (Letter | Hebrew, MidLetter | MidBoth | Quote) => letter(after),
         (Hebrew, DoubleQuote) => after == Hebrew,
         (Number, MidNumber | MidBoth | Quote) => after == Number,
-        // The characters between are passed: the check before has seen both sides.
+        // The inner character is consumed: the check before has seen both sides.
         (MidLetter | MidBoth | Quote, _) if letter(next) => true,
         (DoubleQuote, Hebrew) | (MidNumber | MidBoth | Quote, Number) => true,
         _ => false,
     }
 }
 
-/// Calls `each` with every segment of UAX #29, and whether Lucene's StandardTokenizer makes a term of it.
-/// Emoji, of which it makes terms too, are none here: no word is asked so.
+/// Calls `each` with every segment of UAX #29, and true if Lucene's StandardTokenizer makes a term of it.
+/// That tokenizer also makes terms of emoji, which are ignored here: no one types them as a word.
 fn segments(text: &str, mut each: impl FnMut(&str, bool)) {
     let mut open: Option<(usize, Class, bool)> = None;
     for (at, c) in text.char_indices() {
@@ -382,7 +383,7 @@ fn segments(text: &str, mut each: impl FnMut(&str, bool)) {
                 if let Some((start, _, word)) = passed {
                     each(&text[start..at], word);
                 }
-                // A joining character joins nothing where it stands first.
+                // At the start a joining character has nothing to join.
                 Some((at, if is_mid(next) { Class::Other } else { next }, is_word))
             }
         };
@@ -392,7 +393,7 @@ fn segments(text: &str, mut each: impl FnMut(&str, bool)) {
     }
 }
 
-/// The class of the character after the first one, what extends that passed over.
+/// The class of the next character, past those that extend the first one.
 fn following(text: &str) -> Class {
     let classes = text.chars().skip(1).map(class);
     classes

@@ -1,6 +1,6 @@
 //! The words of a record that normalization may make findable, as people type them on a plain keyboard, and
-//! whether each is found: a query of nothing but the word, against the record as it is and as it becomes.
-//! A BM25 score is above 0 exactly when a term of the query occurs (its idf is above 0 always).
+//! for each if it is found: by a query of only that word, against the record before and after normalization.
+//! A BM25 score is above 0 exactly if a term of the query occurs (its idf is always above 0).
 
 use std::collections::HashMap;
 
@@ -13,19 +13,19 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || !c.is_ascii() && properties(c).word()
 }
 
-/// The words that edits touch in the text that they make, each with the place where it stands.
+/// The words that edits touch in the edited text, each with its place.
 struct Touched<'a> {
     text: &'a str,
     spelled: &'a [Spelled],
-    /// The characters that edits have put in, in order.
+    /// The ranges of inserted characters, in order.
     ranges: &'a [(usize, usize)],
-    /// Where the last word ended, so that none is given twice.
+    /// End of the last word, so that no word is returned twice.
     done: usize,
 }
 
 impl Touched<'_> {
-    /// True if the character at `at` joins what stands on both sides to one word: an apostrophe between
-    /// letters, and the sign of a power or of a fraction that an edit has put there.
+    /// True if the character at `at` joins both sides into one word: an apostrophe between letters, or a sign
+    /// of a power or fraction that an edit inserted.
     fn joins(&self, at: usize, c: char) -> bool {
         if !matches!(c, '\'' | '/' | '^' | '_' | '-') {
             return false;
@@ -48,13 +48,13 @@ impl Touched<'_> {
         }
     }
 
-    /// The words that the range from `from` to `to` is part of or beside.
+    /// The words that overlap or touch the range from `from` to `to`.
     fn each(&mut self, from: usize, to: usize, mut word: impl FnMut(&str)) {
         if to <= self.done && self.done > 0 {
             return;
         }
         let part = |at: usize, c: char| is_word(c) || self.joins(at, c);
-        // Where a word that was given reaches into the range, the next one begins after it.
+        // If the last returned word reaches into the range, the next one begins after it.
         let from = from.max(self.done);
         let before = self.text[self.done..from].char_indices().rev();
         let lead: usize = before
@@ -84,7 +84,7 @@ impl Touched<'_> {
         self.done = end;
     }
 
-    /// A word as it is typed.
+    /// A word as people type it.
     fn spelling(&self, start: usize, end: usize) -> &str {
         let at = self.spelled.partition_point(|each| each.end <= start);
         match self.spelled.get(at) {
@@ -94,7 +94,7 @@ impl Touched<'_> {
     }
 }
 
-/// Where the bit of a term's first byte and length stands.
+/// Index and bit of a term's first byte and length.
 #[inline]
 fn shape(term: &[u8]) -> (usize, u64) {
     let first = term.first().copied().unwrap_or(0);
@@ -102,19 +102,19 @@ fn shape(term: &[u8]) -> (usize, u64) {
     (hash >> 6 & 3, 1 << (hash & 63))
 }
 
-/// Words that are looked for in one record.
+/// Words to look for in one record.
 #[derive(Debug, Default)]
 pub struct Asked {
     analyzer: Analyzer,
     /// The number of each term.
     terms: HashMap<Vec<u8>, usize>,
-    /// Bits of the first byte and length of the terms, which most terms of a text do not share.
+    /// Bits of the terms' first bytes and lengths, which exclude most terms of a text.
     shapes: [u64; 4],
-    /// In which of the texts each term occurs, as bits.
+    /// For each term, bits of the texts in which it occurs.
     found: Vec<u8>,
-    /// The terms of each word, one word after the other, each ended by [`END`].
+    /// The term numbers of each word, in sequence, each word ended by [`END`].
     words: Vec<usize>,
-    /// Where the names of emoji and symbols begin among the words.
+    /// Index in `words` where the names of emoji and symbols begin.
     names: usize,
 }
 
@@ -123,7 +123,7 @@ const BEFORE: u8 = 1;
 const AFTER: u8 = 2;
 
 impl Asked {
-    /// Nothing yet, for an analyzer.
+    /// An empty set for an analyzer.
     pub fn new(analyzer: Analyzer) -> Self {
         Asked {
             analyzer,
@@ -131,7 +131,7 @@ impl Asked {
         }
     }
 
-    /// Forgets the record before.
+    /// Forgets the previous record.
     pub fn clear(&mut self) {
         self.terms.clear();
         self.shapes = [0; 4];
@@ -172,7 +172,7 @@ impl Asked {
         }
     }
 
-    /// Asks for every word that the edits of a repair touch; `text` is what they make.
+    /// Adds every word that the edits of a repair touch; `text` is the edited text.
     pub fn repaired(&mut self, repairs: &Edits, text: &str, spelled: &[Spelled]) {
         let mut shift = 0isize;
         let range = |edit: &Edit| {
@@ -194,14 +194,14 @@ impl Asked {
         self.names = self.words.len();
     }
 
-    /// Asks for the words of a name that comes in.
+    /// Adds the words of an inserted name.
     pub fn named(&mut self, name: &str) {
         name.split(|c| !is_word(c))
             .filter(|word| !word.is_empty())
             .for_each(|word| self.add(word));
     }
 
-    /// True if anything is asked for.
+    /// True if there are no words to look for.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -225,8 +225,8 @@ impl Asked {
         });
     }
 
-    /// Looks for all words in a record before and after: whether one is found only after, and whether one is
-    /// that is no name.
+    /// Looks for all words in a record before and after: true if one is found only after, and true if one
+    /// that is not a name is.
     pub fn gains(&mut self, before: &str, after: &str) -> (bool, bool) {
         self.look(before, BEFORE);
         self.look(after, AFTER);

@@ -1,21 +1,20 @@
-//! Records that are there more than once, in bounded memory: all of them as long as their texts are few,
-//! from then on those whose text falls into a sample by its hash (Gibbons' distinct sampling), which takes
-//! or leaves every copy of a text alike.
+//! Duplicate records, in bounded memory: all records while there are few texts, then a sample by the hash of
+//! the text (Gibbons' distinct sampling), which takes or leaves all copies of a text together.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Texts that are remembered.
+/// Most texts remembered.
 const MOST_TEXTS: usize = 1 << 19;
 
-/// Records that came before one.
+/// Earlier records like this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing like it, or it is not in the sample.
+    /// None, or it is not in the sample.
     Never,
-    /// The same text.
+    /// One with the same text.
     Exactly,
-    /// Another text that is the same after repair.
+    /// One with another text that is the same after repair.
     Repaired,
 }
 
@@ -24,13 +23,13 @@ pub enum Seen {
 pub struct Count {
     /// Records of the sample.
     pub sampled: u64,
-    /// Those whose text came before.
+    /// Records whose text occurred earlier.
     pub exact: u64,
-    /// Those whose text came before only after repair.
+    /// Records whose text occurred earlier only after repair.
     pub repaired: u64,
 }
 
-/// Hashes are hashes already.
+/// Passes keys through, as they are hashes already.
 #[derive(Debug, Default, Clone)]
 struct Same(u64);
 
@@ -59,7 +58,7 @@ pub struct Copies {
     repaired: HashMap<u64, u32, Plainly>,
     /// Texts, each with its repaired text.
     exact: HashSet<(u64, u64), Plainly>,
-    /// Hashes with at least this number of zeros at their end are in the sample.
+    /// Hashes with at least this many trailing zeros are in the sample.
     level: u32,
 }
 
@@ -132,7 +131,7 @@ mod tests {
         assert_eq!((count.sampled, count.exact, count.repaired), (5, 2, 1));
     }
 
-    /// Four million texts, every fourth record a copy: the sample is bounded and its share is near.
+    /// Four million texts, every fourth record a copy: the sample is bounded and its share is close.
     #[test]
     fn many_texts_are_sampled() {
         let mut copies = Copies::default();

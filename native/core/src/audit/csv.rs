@@ -1,4 +1,4 @@
-//! Rows of CSV (RFC 4180) by csv-core, strict in two things: every row has as many fields as the header, and
+//! Rows of CSV (RFC 4180) by csv-core, with two strict rules: every row has as many fields as the header, and
 //! quotes are closed.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
@@ -8,18 +8,18 @@ use super::records::Fault;
 /// Separators of a row's fields.
 pub type Separator = u8;
 
-/// Rows on their way out of bytes.
+/// Parses rows from bytes.
 pub struct Rows {
     reader: Reader,
     separator: Separator,
-    /// Text of the row so far, and where its fields end in it.
+    /// Text of the row so far, and the ends of its fields.
     text: Vec<u8>,
     ends: Vec<usize>,
     text_length: usize,
     fields: usize,
-    /// Fields of the header; 0 before it was read.
+    /// Number of fields of the header; 0 before it was read.
     width: usize,
-    /// Line on which the row begins, from 1, and the line that the reading has come to.
+    /// Line on which the row begins, from 1, and the current line.
     line: u64,
     next_line: u64,
     /// True if a byte of the row was read.
@@ -29,7 +29,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows of which none was read.
+    /// Nothing read yet.
     #[must_use]
     pub fn new(separator: Separator) -> Self {
         Rows {
@@ -54,10 +54,9 @@ impl Rows {
         self.separator
     }
 
-    /// Reads at most one row; returns how many bytes were read, and whether it is complete.
+    /// Reads at most one row; returns the number of bytes read, and true if the row is complete.
     ///
-    /// # Errors
-    /// [`Fault::Ragged`]
+    /// # Errors [`Fault::Ragged`]
     pub fn read(&mut self, input: &[u8]) -> Result<(usize, bool), Fault> {
         if self.complete {
             self.complete = false;
@@ -71,7 +70,7 @@ impl Rows {
         outcome.map(|(_, complete)| (length, complete))
     }
 
-    /// Steps over the blank lines before a row; returns their length.
+    /// Skips the blank lines before a row; returns their length.
     fn begin(&mut self, input: &[u8]) -> usize {
         let blank = |byte: &&u8| matches!(byte, b'\r' | b'\n');
         let length = input.iter().take_while(blank).count();
@@ -83,7 +82,7 @@ impl Rows {
 
     fn read_on(&mut self, input: &[u8]) -> Result<(usize, bool), Fault> {
         let mut at = 0;
-        // No input would say that the text has ended.
+        // Empty input would mean the end of the text.
         while at < input.len() {
             let (outcome, read, written, ended) = self.reader.read_record(
                 &input[at..],
@@ -119,10 +118,9 @@ impl Rows {
         })
     }
 
-    /// Ends the last row, where the text does not end with a line feed; whether that made a record.
+    /// Ends the last row, if the text does not end with a line feed; true if that made a record.
     ///
-    /// # Errors
-    /// [`Fault::UnclosedQuote`]
+    /// # Errors [`Fault::UnclosedQuote`]
     pub fn finish(&mut self) -> Result<bool, Fault> {
         if self.complete {
             return Ok(false);
@@ -137,25 +135,25 @@ impl Rows {
         Ok(false)
     }
 
-    /// True if a row has just been completed.
+    /// True if a row was just completed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// True if the row just completed is not the header.
+    /// True if the completed row is not the header.
     #[must_use]
     pub fn is_record(&self) -> bool {
         self.complete && !self.header
     }
 
-    /// Bytes of the row that is being read.
+    /// Bytes of the unfinished row.
     #[must_use]
     pub fn open_bytes(&self) -> usize {
         if self.complete { 0 } else { self.text_length }
     }
 
-    /// The fields of the row just completed.
+    /// The fields of the completed row.
     pub fn fields(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let places = starts.zip(self.ends.iter().copied()).take(self.fields);

@@ -1,4 +1,4 @@
-//! Which format a text is in, by its beginning. What is not surely another format is lines.
+//! Detects the format of a text by its beginning. Lines are the default.
 
 use super::csv::{Rows, Separator};
 use super::records::{Format, LONGEST_TOKEN};
@@ -6,13 +6,13 @@ use crate::json;
 
 const SEPARATORS: [Separator; 4] = [b',', b';', b'\t', b'|'];
 
-/// Rows from which CSV is recognised.
+/// Rows examined to recognise CSV.
 const ROWS: usize = 50;
 
 /// Characters of the longest name of a column.
 const LONGEST_NAME: usize = 64;
 
-/// The format of a text that begins with `head`. `whole`: that is all of it.
+/// The format of a text that begins with `head`. `whole`: `head` is the whole text.
 #[must_use]
 pub fn format(head: &str, whole: bool) -> Format {
     if let Some(json) = json_format(head, whole) {
@@ -24,8 +24,8 @@ pub fn format(head: &str, whole: bool) -> Format {
     }
 }
 
-/// What parts the fields of a text that is CSV: what makes most fields in rows that are even, else what
-/// stands most often in the first line, else a comma.
+/// The separator of a CSV text: the one with the most fields in even rows, else the most frequent one in the
+/// first line, else a comma.
 #[must_use]
 pub fn separator(head: &str, whole: bool) -> Separator {
     let first = head.lines().next().unwrap_or_default();
@@ -36,7 +36,7 @@ pub fn separator(head: &str, whole: bool) -> Separator {
         .unwrap_or(b',')
 }
 
-/// The separator that makes most fields, of equals the first.
+/// The separator with the most fields; the first of equals.
 fn widest(width: impl Fn(Separator) -> Option<usize>) -> Option<Separator> {
     let known = SEPARATORS
         .into_iter()
@@ -45,7 +45,7 @@ fn widest(width: impl Fn(Separator) -> Option<usize>) -> Option<Separator> {
     best.map(|(separator, _)| separator)
 }
 
-/// The separator that makes even rows that are CSV.
+/// The separator with which the text has even rows and is CSV.
 fn best_separator(head: &str, whole: bool) -> Option<Separator> {
     widest(|separator| {
         let shape = shape(head, whole, separator)?;
@@ -53,24 +53,24 @@ fn best_separator(head: &str, whole: bool) -> Option<Separator> {
     })
 }
 
-/// Rows that have equally many fields.
+/// Rows with equal numbers of fields.
 #[derive(Default)]
 struct Shape {
     /// Fields of each row.
     fields: usize,
     rows: usize,
-    /// Fields of the first row that read like names of columns, and whether the first of them does.
+    /// Number of fields in the first row that read like column names, and whether the first field does.
     names: usize,
     begins_with_name: bool,
-    /// True if a field holds a separator or a line feed, which only a quoted one can.
+    /// True if a field contains a separator or a line feed, which needs quotes.
     quoted: bool,
     /// True if quotes stand around whole fields and nowhere else.
     tidy: bool,
 }
 
 impl Shape {
-    /// Prose with commas makes even rows too: its first row is not all names, it does not quote whole fields,
-    /// and it has no two rows more under mostly names.
+    /// Distinguishes CSV from prose with commas, which may have even rows, too. CSV has a first row of names
+    /// only, or mostly names above two more rows, or quotes around whole fields.
     fn is_csv(&self) -> bool {
         let mostly_names = self.begins_with_name && 2 * self.names > self.fields && self.rows > 2;
         let evident = self.names == self.fields || mostly_names || self.quoted && self.tidy;
@@ -78,7 +78,7 @@ impl Shape {
     }
 }
 
-/// The shape of a text's first rows; `None` where they are not even or a quote stays open.
+/// The shape of a text's first rows; `None` if they are uneven or a quote stays open.
 fn shape(head: &str, whole: bool, separator: Separator) -> Option<Shape> {
     let mut rows = Rows::new(separator);
     let mut at = 0;
@@ -110,8 +110,8 @@ fn shape(head: &str, whole: bool, separator: Separator) -> Option<Shape> {
     (shape.rows > 0).then_some(shape)
 }
 
-/// Number of a header's fields that are short names of their own, and whether the first is one. A name begins
-/// with a letter and does not end like a sentence; that of the first column may be empty, as for row numbers.
+/// Number of a header's fields that are short, distinct names, and true if the first is one. A name begins
+/// with a letter and does not end like a sentence; the first column's may be empty, as for row numbers.
 fn names(rows: &Rows) -> (usize, bool) {
     let mut seen: Vec<&[u8]> = Vec::new();
     let mut is_name = |field| {
@@ -155,7 +155,7 @@ fn is_tidy(row: &[u8], separator: Separator) -> bool {
     }
 }
 
-/// The place after the quote that closes the one a field begins with.
+/// The place after the quote that closes a field's opening quote.
 fn closing_quote(field: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -167,7 +167,7 @@ fn closing_quote(field: &[u8]) -> Option<usize> {
     }
 }
 
-/// JSON or JSON Lines, if the text is one of them.
+/// JSON or JSON Lines, if the text is either.
 fn json_format(head: &str, whole: bool) -> Option<Format> {
     let text = head.trim_start();
     let container = text.starts_with(['{', '[']);
@@ -178,7 +178,7 @@ fn json_format(head: &str, whole: bool) -> Option<Format> {
     if whole && container && is_value(text) {
         return Some(Format::Json);
     }
-    // The last line may go on.
+    // The last line may be incomplete.
     let end = if whole {
         text.len()
     } else {
@@ -196,7 +196,7 @@ fn json_format(head: &str, whole: bool) -> Option<Format> {
     (!whole && container && begins_value(text)).then_some(Format::Json)
 }
 
-/// True if a text is the beginning of one JSON value, or all of it.
+/// True if a text is a prefix of one JSON value, or all of it.
 fn begins_value(text: &str) -> bool {
     match json::value_end(text, 0) {
         Ok(end) => text[end..].trim().is_empty(),
@@ -204,7 +204,7 @@ fn begins_value(text: &str) -> bool {
     }
 }
 
-/// True if more of a text than `head` is needed to tell JSON from JSON Lines: its first line goes on.
+/// True if `head` is too short to distinguish JSON from JSON Lines: its first line is incomplete.
 #[must_use]
 pub fn is_open(head: &[u8]) -> bool {
     let text = head

@@ -1,4 +1,4 @@
-//! One record: which issues it shows, and whether the words that find it change.
+//! One record: its issues, and whether normalization changes the words that find it.
 
 use siphasher::sip::SipHasher13;
 
@@ -9,11 +9,11 @@ use crate::normalize::edits::Edits;
 use crate::normalize::properties::{Kind, properties};
 use crate::normalize::{Mode, edits, repair, spelling};
 
-/// Word pieces that the embedding model reads of a text: 256 less the two that mark its ends
-/// (all-MiniLM-L6-v2). A text has at least as many of them as words, and as Han characters.
+/// Word pieces that the embedding model reads of a text: 256 minus the two that mark its ends
+/// (all-MiniLM-L6-v2). A text has at least one piece for each word, and for each Han character.
 pub const MODEL_PIECES: usize = 254;
 
-/// Han and kana in one token from which it is more than a word.
+/// Number of Han and kana in one token from which it is more than a word.
 const LONG_RUN: usize = 4;
 
 /// Findings in a record.
@@ -21,15 +21,15 @@ const LONG_RUN: usize = 4;
 pub struct Verdict {
     /// Bits of [`Issue`]; copies are not among them.
     pub issues: u16,
-    /// True if one of its words, asked as people type it, finds it only after normalization (mode `augment`).
+    /// True if one of its words, as people type it, is found only after normalization (mode `augment`).
     pub gains: bool,
-    /// True if one that is no name of an emoji or symbol does.
+    /// True if such a word is not just the name of an emoji or symbol.
     pub gains_own: bool,
     /// Hashes of the text and of the repaired text.
     pub texts: [u64; 2],
 }
 
-/// The issue that an edit of a kind tells of; quotes, dashes and spaces keep words apart as before.
+/// The issue that a kind of edit indicates; quotes, dashes and spaces separate words as before.
 #[must_use]
 pub fn issue_of(kind: Kind) -> Option<Issue> {
     match kind {
@@ -44,7 +44,7 @@ pub fn issue_of(kind: Kind) -> Option<Issue> {
     }
 }
 
-/// Room that one thread keeps from record to record.
+/// Buffers that one thread reuses from record to record.
 #[derive(Debug, Default)]
 pub struct Examiner {
     normalized: Vec<u8>,
@@ -57,7 +57,7 @@ fn hash(text: &[u8]) -> u64 {
 }
 
 impl Examiner {
-    /// An examiner that judges by the rules of an analyzer.
+    /// An examiner by the rules of an analyzer.
     #[must_use]
     pub fn new(analyzer: Analyzer) -> Self {
         Examiner {
@@ -66,7 +66,7 @@ impl Examiner {
         }
     }
 
-    /// Looks at a record.
+    /// Examines a record.
     pub fn examine(&mut self, text: &str) -> Verdict {
         let source = text.as_bytes();
         let exact = hash(source);
@@ -92,7 +92,7 @@ impl Examiner {
         verdict
     }
 
-    /// Looks at a record that is more than printable ASCII.
+    /// Examines a record with other characters than printable ASCII.
     fn examine_odd(&mut self, text: &str, verdict: &mut Verdict) {
         let source = text.as_bytes();
         let all = edits(text, Mode::Augment, true, None);
@@ -120,11 +120,12 @@ impl Examiner {
         }
     }
 
-    /// Asks for what the edits of a text, `all`, may make findable, and repairs it into `repaired`.
+    /// Collects the words that the edits of a text, `all`, may make findable, and repairs the text into
+    /// `repaired`.
     fn look(&mut self, text: &str, all: &Edits, verdict: &mut Verdict) {
         let named = Kind::Emoji.bit() | Kind::Symbol.bit();
         let glossed = named | Kind::Script.bit();
-        // Without glosses they are those of the repair.
+        // Without glosses all edits are the repair's.
         let own;
         let repairs = if all.list().iter().any(|edit| edit.kinds & glossed != 0) {
             own = repair::text(text, true);
@@ -147,7 +148,7 @@ impl Examiner {
     }
 }
 
-/// Edited text as text: edits put whole characters in place of whole characters.
+/// Edited bytes as text: edits replace whole characters by whole characters.
 fn checked(bytes: &[u8]) -> &str {
     simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
@@ -161,7 +162,7 @@ struct Words {
 }
 
 impl Words {
-    /// A run has ended.
+    /// Ends a run.
     fn end(&mut self, run: &mut Run) {
         self.tokens += 1;
         self.han += run.han;
@@ -175,7 +176,7 @@ impl Words {
     }
 }
 
-/// Looks at the runs of letters, numbers and marks of a text, which its tokens are.
+/// Examines the runs of letters, numbers and marks of a text; these are its tokens.
 fn survey(text: &str) -> Words {
     let mut words = Words::default();
     let mut run = Run::default();
@@ -218,20 +219,19 @@ impl Run {
         }
     }
 
-    /// True if it is more than a word: words in katakana alone are written apart from others, and may be
-    /// long.
+    /// True if it is more than a word. Words purely in katakana are written separately and may be long.
     fn is_unsegmented(&self) -> bool {
         is_unsegmented(self.han + self.hiragana, self.katakana)
     }
 }
 
-/// True if these counts of characters, of Han and hiragana, and of katakana, are more than a word.
+/// True if a run with these numbers of Han and hiragana, and of katakana, is more than a word.
 #[must_use]
 pub fn is_unsegmented(han_and_hiragana: usize, katakana: usize) -> bool {
     han_and_hiragana > 0 && han_and_hiragana + katakana >= LONG_RUN
 }
 
-/// The first token of a text that has more Han and kana than a word: where it stands.
+/// Range of the first token of a text with more Han and kana than a word.
 #[must_use]
 pub fn unsegmented_at(text: &str) -> Option<(usize, usize)> {
     let mut start = None;
@@ -249,7 +249,7 @@ pub fn unsegmented_at(text: &str) -> Option<(usize, usize)> {
 
 /// Number of words in ASCII text.
 fn ascii_words(text: &[u8]) -> usize {
-    // Blocks whose count fits a byte, which is what lets the compiler count many bytes at once.
+    // The count of a block fits a byte, so that the compiler can count many bytes at once.
     let starts = |before: &[u8], here: &[u8]| {
         let pairs = before.iter().zip(here);
         let start = |(before, here): (&u8, &u8)| {

@@ -1,4 +1,4 @@
-//! Examples: the part of a record that shows an issue, before and after, personal data masked.
+//! Examples: the part of a record that shows an issue, before and after, with personal data masked.
 
 use super::examine::{MODEL_PIECES, issue_of, unsegmented_at};
 use super::mask::{self, Masked};
@@ -7,22 +7,22 @@ use crate::normalize::edits::Edits;
 use crate::normalize::properties::{Kind, properties};
 use crate::normalize::{Mode, edits};
 
-/// Characters shown before and after the place.
+/// Characters shown on each side of the place.
 const AROUND: usize = 60;
 
-/// Bytes of a record that are looked at around the place, so that what is masked is seen whole.
+/// Bytes of a record examined around the place, so that masked data is seen whole.
 const CONTEXT: usize = 4096;
 
 /// A record's part before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// As it is.
+    /// The part before.
     pub before: String,
-    /// As it becomes: for issues that normalization does not mend, what a search sees of it.
+    /// The part after; for issues that normalization does not repair, what a search sees of it.
     pub after: String,
 }
 
-/// The part of a record that shows an issue which it has.
+/// The part of a record that shows one of its issues.
 #[must_use]
 pub fn example(record: &str, issue: Issue) -> Example {
     let (record, all) = context(record, issue);
@@ -39,7 +39,7 @@ pub fn example(record: &str, issue: Issue) -> Example {
             let mut text = Vec::new();
             all.apply(record.as_bytes(), &mut text);
             let text = String::from_utf8(text).unwrap_or_default();
-            // Keycaps are no longer a number when their names stand between the digits.
+            // A keycap is no longer a number once its name stands between the digits.
             let moved_too = masked.iter().map(|each| moved_mask(&all, each));
             let masked = mask::merged(mask::find(&text).into_iter().chain(moved_too).collect());
             shown(&text, moved(&all, from), moved(&all, to), &masked)
@@ -48,7 +48,7 @@ pub fn example(record: &str, issue: Issue) -> Example {
     Example { before, after }
 }
 
-/// A place between edits, in the edited text.
+/// A place outside all edits, mapped to the edited text.
 fn moved(all: &Edits, place: usize) -> usize {
     let before = all.list().iter().filter(|edit| edit.end <= place);
     before.fold(place, |at, edit| {
@@ -56,7 +56,7 @@ fn moved(all: &Edits, place: usize) -> usize {
     })
 }
 
-/// Stretches that are masked in a text, as places of the edited text.
+/// Masked ranges of a text, mapped to the edited text.
 fn moved_mask(all: &Edits, masked: &Masked) -> Masked {
     Masked {
         start: moved(all, outside(all, masked.start).0),
@@ -65,7 +65,7 @@ fn moved_mask(all: &Edits, masked: &Masked) -> Masked {
     }
 }
 
-/// The ends of the edit that a place lies inside of, so that they have a place in the edited text.
+/// A place moved to the ends of the edit around it, so that it can be mapped to the edited text.
 fn outside(all: &Edits, place: usize) -> (usize, usize) {
     let edit = all
         .list()
@@ -74,7 +74,7 @@ fn outside(all: &Edits, place: usize) -> (usize, usize) {
     edit.map_or((place, place), |edit| (edit.start, edit.end))
 }
 
-/// The part of a long record around its first place of an issue, and its edits.
+/// The part of a long record around its first occurrence of an issue, and its edits.
 fn context(record: &str, issue: Issue) -> (&str, Edits) {
     let all = edits(record, Mode::Augment, true, None);
     if record.len() <= 2 * CONTEXT {
@@ -87,7 +87,7 @@ fn context(record: &str, issue: Issue) -> (&str, Edits) {
     (part, edits(part, Mode::Augment, true, None))
 }
 
-/// Where a record shows an issue.
+/// The range of a record that shows an issue.
 fn place(record: &str, all: &Edits, issue: Issue) -> (usize, usize) {
     let whole = (0, forward(record, 0));
     let found = match issue {
@@ -109,7 +109,7 @@ fn place(record: &str, all: &Edits, issue: Issue) -> (usize, usize) {
     found.unwrap_or(whole)
 }
 
-/// The place after which the model reads no more.
+/// The place after which the model reads nothing.
 fn cut(record: &str) -> (usize, usize) {
     let (mut words, mut han, mut inside) = (0, 0, false);
     for (at, c) in record.char_indices() {
@@ -125,7 +125,7 @@ fn cut(record: &str) -> (usize, usize) {
     (record.len(), record.len())
 }
 
-/// The last place at or before `at` between two characters.
+/// The last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at)
         .rev()
@@ -143,7 +143,7 @@ fn forward(text: &str, from: usize) -> usize {
     place.map_or(text.len(), |(at, _)| from + at)
 }
 
-/// A part of a text, what is to be masked named, with dots where it goes on.
+/// A part of a text with masked ranges replaced by their labels, and with dots where it is cut.
 fn shown(text: &str, from: usize, to: usize, masked: &[Masked]) -> String {
     let mut out = String::from(if from > 0 { "…" } else { "" });
     let mut at = from;
@@ -162,7 +162,7 @@ fn shown(text: &str, from: usize, to: usize, masked: &[Masked]) -> String {
     out
 }
 
-/// A token as the tokenizer `ngram` cuts it.
+/// A token cut by the tokenizer `ngram`.
 fn bigrams(token: &str) -> String {
     let characters: Vec<char> = token.chars().collect();
     let pairs: Vec<String> = characters.windows(2).map(|pair| pair.iter().collect()).collect();

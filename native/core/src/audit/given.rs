@@ -1,4 +1,4 @@
-//! The records or the text out of a FreeAuditRequest's bytes, which fit its shape.
+//! The records or the text of a FreeAuditRequest's bytes, which must fit its shape.
 
 use super::listed;
 use super::records::Batch;
@@ -9,16 +9,15 @@ use crate::json::{self, Scanner, Span, Unfit};
 pub enum Given {
     /// A list of records.
     Records(Vec<Batch>),
-    /// A text that has yet to be cut; empty where the request names neither.
+    /// A text that is not cut yet; empty if the request has neither.
     Text(String),
 }
 
 const NAMES: [&[u8]; 2] = [b"records", b"text"];
 
-/// Reads a body; where it has both, the records count.
+/// Reads a body; if it has both, the records count.
 ///
-/// # Errors
-/// It does not fit its shape.
+/// # Errors It does not fit its shape.
 pub fn given(body: &[u8]) -> Result<Given, Unfit> {
     let (mut records, mut text) = (None, None);
     let mut scanner = Scanner::new(body)?;

@@ -1,6 +1,6 @@
-//! Remains of HTML in text: tags of known elements and character references (HTML Living Standard, 13.1).
+//! HTML in text: tags of known elements and character references (HTML Living Standard, 13.1).
 
-/// Elements whose tags are looked for; a shorter list than HTML's, of what texts are written with.
+/// Elements whose tags are recognised: a subset of HTML's, those used for texts.
 const ELEMENTS: [&str; 60] = [
     "a",
     "abbr",
@@ -64,7 +64,7 @@ const ELEMENTS: [&str; 60] = [
     "video",
 ];
 
-/// Names of character references that are looked for; of letters with accents by their endings.
+/// Names of recognised character references; accented letters are recognised by their suffixes.
 const REFERENCES: [&str; 37] = [
     "amp", "lt", "gt", "quot", "apos", "nbsp", "copy", "reg", "trade", "hellip", "mdash", "ndash", "lsquo",
     "rsquo", "ldquo", "rdquo", "laquo", "raquo", "bull", "middot", "deg", "euro", "pound", "cent", "yen",
@@ -76,7 +76,7 @@ const ACCENTS: [&str; 8] = ["acute", "grave", "circ", "uml", "tilde", "cedil", "
 /// Longest stretch in which a tag must end.
 const LONGEST_TAG: usize = 1000;
 
-/// The place of the first tag or reference, and where it ends.
+/// The range of the first tag or reference.
 #[must_use]
 pub fn find(text: &str) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
@@ -91,7 +91,7 @@ pub fn find(text: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Length of the tag after its `<`.
+/// Length of a tag after its `<`.
 fn tag(text: &[u8]) -> Option<usize> {
     if text.starts_with(b"!--") {
         return Some(3);
@@ -108,13 +108,13 @@ fn tag(text: &[u8]) -> Option<usize> {
     }
     let inside = &name[length..name.len().min(LONGEST_TAG)];
     let end = inside.iter().position(|&byte| byte == b'>')?;
-    // Between the name and the end: nothing, a slash, or attributes.
+    // After the name: nothing, a slash, or attributes.
     let between = inside[..end].trim_ascii();
     let attributes = inside[0].is_ascii_whitespace() && between.contains(&b'=');
     (between.is_empty() || between == b"/" || attributes).then_some(closing + length + end + 1)
 }
 
-/// Length of the character reference after its `&`.
+/// Length of a character reference after its `&`.
 fn reference(text: &[u8]) -> Option<usize> {
     let end = text.iter().take(12).position(|&byte| byte == b';')?;
     let name = std::str::from_utf8(&text[..end]).ok()?;
@@ -128,7 +128,7 @@ fn reference(text: &[u8]) -> Option<usize> {
     known.then_some(end + 1)
 }
 
-/// True if a name is a letter's with an accent, such as `eacute`.
+/// True if a name is an accented letter's, such as `eacute`.
 fn is_accented(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic()) && ACCENTS.contains(&letters.as_str())

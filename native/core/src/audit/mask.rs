@@ -1,19 +1,19 @@
-//! Personal data in excerpts: what looks like an address, a number of a person, or a secret is named
-//! instead of shown. It masks rather too much than too little; names of people it does not know.
+//! Personal data in excerpts: text that looks like an address, a personal number, or a secret is replaced by
+//! a label. It masks too much rather than too little. It does not recognise names of people.
 
 use crate::normalize::properties::{latin, mapped, properties};
 
-/// Digits from which a number may be somebody's.
+/// Number of digits from which a number may be personal.
 const DIGITS: usize = 7;
 
-/// Characters from which a word of letters and digits may be a secret.
+/// Length from which a word of letters and digits may be a secret.
 const SECRET: usize = 20;
 
-/// Makes a keycap of the digit before it.
+/// Turns the digit before it into a keycap.
 const KEYCAP: char = '\u{20E3}';
 
-/// The beginnings of well-known providers' keys, and the least number of characters that follow, as the
-/// providers and their secret scanners document them.
+/// Prefixes of well-known providers' keys, and the least number of characters after them, as documented by
+/// the providers and their secret scanners.
 const KEYS: [(&str, usize); 34] = [
     ("AKIA", 16),
     ("ASIA", 16),
@@ -54,24 +54,24 @@ const KEYS: [(&str, usize); 34] = [
 /// Bytes of the shortest key: `xoxa-` and 10 more.
 const SHORTEST_KEY: usize = 15;
 
-/// Length of an AWS secret access key, which nothing else marks.
+/// Length of an AWS secret access key, which has no prefix.
 const AWS_SECRET: usize = 40;
 
-/// Characters from which a word that begins like JSON in base64 is taken for part of a token.
+/// Length from which a word that begins like JSON in base64 counts as part of a token.
 const TOKEN_PART: usize = 12;
 
-/// A stretch of a text and what it is called instead.
+/// A range of a text and its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Masked {
     /// First byte.
     pub start: usize,
     /// Byte after the last one.
     pub end: usize,
-    /// The text that stands there instead.
+    /// The text shown instead.
     pub label: &'static str,
 }
 
-/// The stretches to mask in a text, in order; they do not touch.
+/// The ranges to mask in a text, in order and separate.
 #[must_use]
 pub fn find(text: &str) -> Vec<Masked> {
     let mut found = words(text);
@@ -79,7 +79,7 @@ pub fn find(text: &str) -> Vec<Masked> {
     merged(found)
 }
 
-/// Stretches in order, those that overlap as one with the name of the first.
+/// Ranges in order; overlapping ones are merged under the first one's label.
 #[must_use]
 pub fn merged(mut found: Vec<Masked>) -> Vec<Masked> {
     found.sort_by_key(|masked| (masked.start, usize::MAX - masked.end));
@@ -101,7 +101,7 @@ fn ends_word(c: char) -> bool {
         )
 }
 
-/// Words that are addresses or secrets, or hold some.
+/// Words that are, or contain, addresses or secrets.
 fn words(text: &str) -> Vec<Masked> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -120,12 +120,12 @@ fn words(text: &str) -> Vec<Masked> {
     found
 }
 
-/// The lesser of two places, where there is one.
+/// The lesser of two places; either may be absent.
 fn first(left: Option<usize>, right: Option<usize>) -> Option<usize> {
     left.into_iter().chain(right).min()
 }
 
-/// The name shown in place of a word that must not be shown.
+/// The label that replaces a word, if it must not be shown.
 fn label(word: &str) -> Option<&'static str> {
     let at_sign = |c: char| matches!(c, '@' | '＠' | '﹫');
     if let Some(place) = word.find(at_sign) {
@@ -144,8 +144,8 @@ fn label(word: &str) -> Option<&'static str> {
     (secret && !word.contains("//")).then_some("[secret]")
 }
 
-/// Where a secret begins in a word that is none as a whole, such as in an address of the web or after a name
-/// and a colon. Invisible characters do not part it, and lookalikes count as what they look like.
+/// Where a secret begins inside a word, such as in a URL or after a name and a colon. Invisible characters
+/// are skipped, and lookalikes count as the characters they resemble.
 fn secret_at(word: &str) -> Option<usize> {
     let mut start = None;
     let (mut letters, mut digits, mut count) = (0, 0, 0);
@@ -168,8 +168,8 @@ fn secret_at(word: &str) -> Option<usize> {
     None
 }
 
-/// Where a provider's key begins in a word. Characters that cannot be seen are left out, and lookalikes count
-/// as what they look like.
+/// Where a provider's key begins in a word. Invisible characters are skipped, and lookalikes count as the
+/// characters they resemble.
 fn key_at(word: &str) -> Option<usize> {
     // Most words are shorter than any key.
     if word.len() < SHORTEST_KEY {
@@ -190,8 +190,8 @@ fn key_at(word: &str) -> Option<usize> {
     Some(places[known.or_else(|| aws_secret_at(&read))?])
 }
 
-/// Where 40 characters of base64 stand alone that have capital and small letters and digits (an AWS secret
-/// access key). Paths have full stops, hyphens or more of them.
+/// Where exactly 40 characters of base64 with upper-case and lower-case letters and digits stand (an AWS
+/// secret access key). Paths have full stops, hyphens or more characters.
 fn aws_secret_at(read: &[char]) -> Option<usize> {
     let of_key = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '+');
     let mut from = 0;
@@ -207,7 +207,7 @@ fn aws_secret_at(read: &[char]) -> Option<usize> {
     None
 }
 
-/// The character of a secret that one reads as, if it may be part of one.
+/// The plain character that one resembles, if it may be part of a secret.
 fn plain(c: char) -> Option<char> {
     let read = match c {
         _ if c.is_ascii() => c,
@@ -222,7 +222,7 @@ fn is_network_address(word: &str) -> bool {
     word.parse::<std::net::Ipv4Addr>().is_ok() || word.len() > 6 && word.parse::<std::net::Ipv6Addr>().is_ok()
 }
 
-/// Runs of digits, with what numbers are written apart with, that are long enough.
+/// Long enough runs of digits, with the characters that separate digits in numbers.
 fn numbers(text: &str) -> Vec<Masked> {
     let mut found = Vec::new();
     let mut run: Option<(usize, usize, usize, usize)> = None;
@@ -234,7 +234,7 @@ fn numbers(text: &str) -> Vec<Masked> {
             if c == KEYCAP {
                 run = Some((start, at + c.len_utf8(), digits, gap));
             } else if properties(c).ignorable() {
-                // Cannot be seen, so that it keeps nothing apart.
+                // Invisible, so that it separates nothing.
             } else if gap < 3 && parts_digits(c) {
                 run = Some((start, end, digits, gap + 1));
             } else {
@@ -258,7 +258,7 @@ fn number(text: &str, start: usize, end: usize) -> Masked {
     }
 }
 
-/// True if a character is a decimal digit or is written out as one, such as ⑤.
+/// True if a character is a decimal digit or a form of one, such as ⑤.
 fn is_digit(c: char) -> bool {
     let written = |form: &str| !form.is_empty() && form.bytes().all(|byte| byte.is_ascii_digit());
     c.is_ascii_digit() || properties(c).digit() || mapped(c).is_some_and(|(form, _)| written(form))

@@ -1,5 +1,5 @@
-//! The obvious readings of an audit: slow, whole texts at once, nothing shared with the fast ones but the
-//! normalizer and the tables.
+//! Obvious implementations for an audit: slow, on whole texts, sharing only the normalizer and the tables
+//! with the fast ones.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The BM25 score (k1 1.5, b 0.75) of a query for the one text of a corpus, over `ws` tokens.
+/// The BM25 score (k1 1.5, b 0.75) of a query for a corpus of one text, over `ws` tokens.
 fn bm25(query: &str, text: &str) -> f64 {
     let tokens = words(text);
     let terms = words(query);
@@ -41,7 +41,8 @@ fn bm25(query: &str, text: &str) -> f64 {
     terms.iter().map(score).sum()
 }
 
-/// The words of a repaired text with their first and last place (in characters) that people type in one go.
+/// The words of a repaired text that people type without a break, with their first and last place (in
+/// characters).
 fn typed(text: &[char], inside: &dyn Fn(usize) -> bool) -> Vec<(usize, usize)> {
     let word = |at: usize| {
         text.get(at)
@@ -74,8 +75,8 @@ fn typed(text: &[char], inside: &dyn Fn(usize) -> bool) -> Vec<(usize, usize)> {
     found
 }
 
-/// True if a word of the record, asked as people type it, scores 0 in it and more than 0 in what it becomes:
-/// one of all, and one that is no name of an emoji or symbol.
+/// True if a word of the record, as people type it, scores 0 in it and more than 0 after normalization: first
+/// for all words, then for words that are not names of emoji or symbols.
 fn gains(text: &str) -> (bool, bool) {
     let after = normalized(text, Mode::Augment).0;
     let repairs = edits(text, Mode::Repair, true, None);
@@ -109,8 +110,8 @@ fn gains(text: &str) -> (bool, bool) {
     (own || names, own)
 }
 
-/// The bits of the issues of one record, copies left out, whether a word of it is found only after
-/// normalization, and whether one that is no name is.
+/// The issue bits of one record without copies, true if a word of it is found only after normalization, and
+/// true if one that is not a name is.
 #[must_use]
 pub fn verdict(text: &str) -> (u16, bool, bool) {
     let (augmented, kinds) = normalized(text, Mode::Augment);
@@ -156,10 +157,9 @@ pub fn verdict(text: &str) -> (u16, bool, bool) {
     (bits, any, own)
 }
 
-/// Checks what was found in some records against one look at each.
+/// Compares the findings in some records with a separate look at each.
 ///
-/// # Panics
-/// When they differ.
+/// # Panics If they differ.
 pub fn assert_found(records: &[&str], findings: &Findings) {
     let mut expected = Findings {
         records: records.len() as u64,
@@ -195,15 +195,15 @@ pub fn assert_found(records: &[&str], findings: &Findings) {
     assert_eq!(without, expected);
 }
 
-/// True if a verdict is the obvious one.
+/// True if a verdict equals the obvious one.
 #[must_use]
 pub fn agrees(text: &str, fast: &Verdict) -> bool {
     verdict(text) == (fast.issues, fast.gains, fast.gains_own)
 }
 
-/// A text that is read in pieces of `length` bytes.
+/// A text that is read in pieces of `bytes` bytes.
 pub struct Pieces<'a> {
-    /// The rest of it.
+    /// The unread rest.
     pub text: &'a [u8],
     /// Bytes of a piece.
     pub bytes: usize,
@@ -218,14 +218,12 @@ impl std::io::Read for Pieces<'_> {
     }
 }
 
-/// Audits a text in every way: the records do not depend on how it is read or cut, and the findings not on
-/// the threads; they are the obvious ones. Returns the records, or why it cannot be cut.
+/// Audits a text in every way: the records must not depend on how it is read or cut, nor the findings on the
+/// threads, and both must equal the obvious ones. Returns the records, or why it cannot be cut.
 ///
-/// # Errors
-/// As [`Records::fill`] says.
+/// # Errors As for [`Records::fill`].
 ///
-/// # Panics
-/// When something differs.
+/// # Panics If something differs.
 pub fn assert_audited(text: &[u8], format: Option<Format>) -> Result<Vec<String>, Fault> {
     let read = |bytes: usize, batch_bytes: usize| -> Result<(Format, Vec<Batch>), Fault> {
         let mut records = Records::open(Pieces { text, bytes }, format)?;

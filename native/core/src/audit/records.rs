@@ -1,5 +1,5 @@
-//! A text cut into records: CSV (RFC 4180), JSON and JSON Lines (RFC 8259), or lines. It is read in order and
-//! in bounded memory, however long it is; what does not fit its format is told by its place.
+//! Cuts a text into records: CSV (RFC 4180), JSON and JSON Lines (RFC 8259), or lines. It is read in order
+//! and in bounded memory, at any length; a fault has its place.
 
 use std::fmt;
 use std::io::Read;
@@ -8,19 +8,19 @@ use super::csv::{Rows, Separator};
 use super::detect;
 use crate::json::{Refusal, Scanner, unescape};
 
-/// Bytes that a record may have before it is taken for a mistake, such as a quote that is never closed.
+/// Most bytes of a record; a longer one counts as a mistake, such as a quote that is never closed.
 pub const LONGEST_RECORD: usize = 64 << 20;
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const CHUNK: usize = 256 << 10;
 
-/// Bytes that the first line of a text may have to tell JSON Lines from JSON.
+/// Most bytes of a text's first line while JSON Lines and JSON are told apart.
 const LONGEST_FIRST_LINE: usize = 8 << 20;
 
 /// Ways to cut a text into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A record a line; blank lines are none.
+    /// A record a line; blank lines are skipped.
     Lines,
     /// A record a row after the header, its fields joined.
     Csv,
@@ -34,7 +34,7 @@ impl Format {
     /// Every format.
     pub const ALL: [Format; 4] = [Format::Lines, Format::Csv, Format::Jsonl, Format::Json];
 
-    /// Its name on the wire.
+    /// Its name in answers.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Format {
         }
     }
 
-    /// The format of a name, if it is one.
+    /// The format with this name, if there is one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Format::ALL.into_iter().find(|format| format.name() == name)
@@ -74,7 +74,7 @@ pub enum Fault {
     NotJson(u64),
     /// This line is not JSON.
     NotJsonLine(u64),
-    /// The record of this number, from 1, is a number or a truth value.
+    /// The record with this number, from 1, is a number or a boolean.
     NotText(u64),
     /// A record is over [`LONGEST_RECORD`]; it begins at this byte.
     TooLong(u64),
@@ -111,7 +111,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Records one after the other in one piece of memory.
+/// Records, concatenated in memory.
 #[derive(Debug, Default, Clone)]
 pub struct Batch {
     text: Vec<u8>,
@@ -125,17 +125,17 @@ impl Batch {
         self.end();
     }
 
-    /// The text added since the last end is a record.
+    /// Makes a record of the text added since the last end.
     fn end(&mut self) {
         self.ends.push(self.text.len());
     }
 
-    /// Forgets what was added to the text since the last end.
+    /// Drops the text added since the last end.
     fn drop_open(&mut self) {
         self.text.truncate(self.ends.last().copied().unwrap_or(0));
     }
 
-    /// Adds words to the record that is being made, apart from what it has.
+    /// Adds words to the open record, separated from its text.
     fn join(&mut self, words: &[u8]) {
         let start = self.ends.last().copied().unwrap_or(0);
         if self.text.len() > start && !words.is_empty() {
@@ -166,7 +166,7 @@ impl Batch {
     #[must_use]
     pub fn record(&self, at: usize) -> &str {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        // Records are cut between whole characters of checked text.
+        // Records are cut at character boundaries of validated text.
         simdutf8::basic::from_utf8(&self.text[start..self.ends[at]]).unwrap_or_default()
     }
 
@@ -176,7 +176,7 @@ impl Batch {
     }
 }
 
-/// Where the reading stands.
+/// State of the reading.
 enum State {
     Lines,
     Csv(Box<Rows>),
@@ -184,10 +184,10 @@ enum State {
     Json(Array),
 }
 
-/// Where in a JSON text the next value stands.
+/// Where in a JSON text the next value is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Array {
-    /// Before the text's one value.
+    /// Before the text's only value.
     Before,
     /// After `[`.
     First,
@@ -197,10 +197,10 @@ enum Array {
     After,
 }
 
-/// A text that is being cut.
+/// Cuts a text into records.
 pub struct Records<R> {
     source: R,
-    /// The bytes read; up to `at` they are records already, up to `whole` they are whole characters.
+    /// Bytes read; up to `at` they are records already, up to `whole` they are complete characters.
     held: Vec<u8>,
     at: usize,
     whole: usize,
@@ -215,10 +215,9 @@ pub struct Records<R> {
 }
 
 impl<R: Read> Records<R> {
-    /// Reads the beginning of a text and finds its format, where none is named.
+    /// Reads the beginning of a text and detects its format, unless one is given.
     ///
-    /// # Errors
-    /// The text there cannot be read, or is not in the format that was named.
+    /// # Errors The beginning cannot be read, or is not in the given format.
     pub fn open(source: R, format: Option<Format>) -> Result<Self, Fault> {
         let mut records = Records {
             source,
@@ -255,7 +254,7 @@ impl<R: Read> Records<R> {
         Ok(records)
     }
 
-    /// The format in force.
+    /// The format of the text.
     #[must_use]
     pub fn format(&self) -> Format {
         match self.state {
@@ -266,7 +265,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// The separator of a row's fields, where there are rows.
+    /// The separator of a row's fields, if there are rows.
     #[must_use]
     pub fn separator(&self) -> Option<Separator> {
         match &self.state {
@@ -281,11 +280,10 @@ impl<R: Read> Records<R> {
         self.passed + self.at as u64
     }
 
-    /// Adds records to a batch until it holds `bytes` bytes; adds none at the end of the text. Records
-    /// without a character count a byte, so that a batch ends.
+    /// Adds records to a batch until it holds `bytes` bytes; adds none at the end of the text. Empty records
+    /// count one byte, so that every batch ends.
     ///
-    /// # Errors
-    /// The text there is not in the format.
+    /// # Errors The next part of the text is not in the format.
     pub fn fill(&mut self, batch: &mut Batch, bytes: usize) -> Result<(), Fault> {
         loop {
             let before = batch.len();
@@ -302,7 +300,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Reads on, as much again as is held.
+    /// Reads as many bytes again as are held.
     fn more(&mut self) -> Result<(), Fault> {
         let open = self.held.len() - self.at;
         if open > LONGEST_RECORD {
@@ -319,7 +317,7 @@ impl<R: Read> Records<R> {
         self.check()
     }
 
-    /// Moves `whole` on over what is UTF-8.
+    /// Advances `whole` over valid UTF-8.
     fn check(&mut self) -> Result<(), Fault> {
         if self.passed == 0 && matches!(self.held[..], [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
             return Err(Fault::Utf16);
@@ -339,7 +337,7 @@ impl<R: Read> Records<R> {
         Ok(())
     }
 
-    /// Cuts lines; whether the text has ended.
+    /// Cuts lines; true at the end of the text.
     fn lines(&mut self, batch: &mut Batch, bytes: usize) -> Result<bool, Fault> {
         while batch.bytes() + batch.len() < bytes {
             let rest = &self.held[self.at..self.whole];
@@ -367,12 +365,12 @@ impl<R: Read> Records<R> {
         Ok(false)
     }
 
-    /// Cuts rows; whether the text has ended.
+    /// Cuts rows; true at the end of the text.
     fn rows(&mut self, batch: &mut Batch, bytes: usize) -> Result<bool, Fault> {
         let State::Csv(rows) = &mut self.state else {
             return Ok(true);
         };
-        // A row that goes on is kept by the rows themselves.
+        // The rows themselves hold an incomplete row.
         while batch.bytes() + batch.len() < bytes {
             let rest = &self.held[self.at..self.whole];
             if rest.is_empty() && self.ended {
@@ -399,7 +397,7 @@ impl<R: Read> Records<R> {
         Ok(false)
     }
 
-    /// Cuts the values of a JSON text; whether it has ended.
+    /// Cuts the values of a JSON text; true at the end of the text.
     fn values(&mut self, batch: &mut Batch, bytes: usize) -> Result<bool, Fault> {
         let State::Json(mut array) = self.state else {
             return Ok(true);
@@ -429,7 +427,7 @@ impl<R: Read> Records<R> {
         match outcome {
             Ok(done) => Ok(done && self.ended),
             Err(Wrong::Text) => Err(Fault::NotText(self.records + batch.len() as u64 + 1)),
-            // A record that ends where the text read so far ends may go on.
+            // A value at the end of the bytes read so far may be incomplete.
             Err(Wrong::Json(refusal)) if !self.ended && refusal.offset + LONGEST_TOKEN >= length => Ok(false),
             Err(Wrong::Json(refusal)) => Err(Fault::NotJson(start + refusal.offset as u64)),
             Err(Wrong::Ended) => Ok(true),
@@ -437,8 +435,8 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Bytes of the longest part of JSON that is refused at its beginning when its end is missing: a pair of
-/// escaped surrogates.
+/// Bytes of the longest JSON token that is refused at its start if its end is missing: a pair of escaped
+/// surrogates.
 pub(super) const LONGEST_TOKEN: usize = 12;
 
 enum NotAValue {
@@ -464,9 +462,9 @@ fn json_line(line: &[u8], batch: &mut Batch) -> Result<(), NotAValue> {
 /// Why there is no next value.
 enum Wrong {
     Json(Refusal),
-    /// A value that holds no text.
+    /// A value without text.
     Text,
-    /// The text has ended as it should.
+    /// The text has ended properly.
     Ended,
 }
 
@@ -476,7 +474,7 @@ impl From<Refusal> for Wrong {
     }
 }
 
-/// Reads the next value of a JSON text into the batch. `array` moves on only with the scanner's place.
+/// Reads the next value of a JSON text into the batch. `array` advances only together with the scanner.
 fn value(scanner: &mut Scanner<'_>, array: &mut Array, batch: &mut Batch) -> Result<(), Wrong> {
     scanner.skip_space();
     match *array {
@@ -510,7 +508,7 @@ fn value(scanner: &mut Scanner<'_>, array: &mut Array, batch: &mut Batch) -> Res
     Ok(())
 }
 
-/// Adds the strings of one value to the batch's open record: null and what is empty has none.
+/// Adds the strings of one value to the batch's open record: null and empty values have none.
 fn record(scanner: &mut Scanner<'_>, batch: &mut Batch) -> Result<(), Wrong> {
     match scanner.peek() {
         Some(b'"' | b'{' | b'[') => Ok(strings(scanner, 0, batch)?),
@@ -522,7 +520,7 @@ fn record(scanner: &mut Scanner<'_>, batch: &mut Batch) -> Result<(), Wrong> {
     }
 }
 
-/// Adds every string value inside a value, in order, names left out.
+/// Adds every string inside a value, in order, without member names.
 fn strings(scanner: &mut Scanner<'_>, depth: usize, batch: &mut Batch) -> Result<(), Refusal> {
     let close = match scanner.peek() {
         Some(b'"') => {
@@ -538,7 +536,7 @@ fn strings(scanner: &mut Scanner<'_>, depth: usize, batch: &mut Batch) -> Result
         Some(b'[') => b']',
         _ => return scanner.skip_value(depth),
     };
-    // One level more than the scanner allows is refused by it.
+    // The scanner itself refuses one level more than it allows.
     if depth > crate::json::MAX_DEPTH - 2 {
         return scanner.skip_value(depth);
     }

@@ -1,5 +1,5 @@
-//! Audits of whole texts: how they are cut into records, what is refused and where, and that what is found is
-//! the obvious reading's.
+//! Audits of whole texts: how they are cut into records, which are refused and where, and that the findings
+//! equal the obvious ones.
 
 use crate::audit::analyzers::Analyzer;
 use crate::audit::examine::Examiner;
@@ -150,7 +150,7 @@ fn deep_values_end_at_the_bound() {
     assert!(cut(&nested(100_000), Some(Format::Jsonl)).is_err());
 }
 
-/// One record for each issue, and what it must not be taken for.
+/// One record for each issue, and similar ones without it.
 #[test]
 fn every_issue_is_found() {
     let long = "word ".repeat(300);
@@ -182,18 +182,18 @@ fn words_that_are_found_only_after_are_told() {
         (found.gains, found.gains_own)
     };
     assert_eq!(verdict("“quoted” — don’t don´t"), (false, false));
-    // An edit beside one whose word reaches into it begins no word amid that one.
+    // Next to an edit whose word reaches into it, an edit does not start a word in the middle of that word.
     assert_eq!(verdict("don’™t word’™word"), (false, false));
     assert_eq!(verdict("caf\u{65}\u{301}"), (true, true));
-    // Case folding makes the same of a ligature.
+    // Case folding gives the same for a ligature.
     assert_eq!(verdict("ﬁne"), (false, false));
     assert_eq!(verdict("ｆine"), (true, true));
     assert_eq!(verdict("I ❤️ it"), (true, false));
     assert_eq!(verdict("ｆine ❤️"), (true, true));
-    // The word is there as it is typed, too.
+    // The word also occurs as it is typed.
     assert_eq!(verdict("ｆine or fine"), (false, false));
     assert_eq!(verdict("a heart, red: ❤️"), (false, false));
-    // Found by either half of it today.
+    // Either half already finds it.
     assert_eq!(verdict("3\u{2044}4"), (false, false));
     assert_eq!(verdict("H₂O"), (true, true));
     assert_eq!(verdict("H₂O (H2O)"), (false, false));
@@ -265,7 +265,7 @@ fn each_stack_judges_by_its_own_analyzer() {
             &["meilisearch", "vespa", "algolia", "typesense", "pgvector"][..],
         ),
         ("ﬁne print", &["custom", "meilisearch", "vespa", "typesense"]),
-        // Of the two terms of the fraction the record has the second one.
+        // The record has only the second of the fraction's two terms.
         ("½ of 2", &["milvus"]),
         ("don’t", &["custom", "postgres", "qdrant", "weaviate"]),
         ("pass\u{200B}word", &["pgvector", "pinecone"]),
@@ -329,7 +329,7 @@ fn a_long_text_is_not_searched_again_and_again() {
     }
 }
 
-/// Texts out of what the audit looks for.
+/// Texts made of what the audit looks for.
 fn odd_text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("CafÃ© "),

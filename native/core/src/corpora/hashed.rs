@@ -1,4 +1,4 @@
-//! Texts as keyed hashes: the terms of a text one by one, and the digest by which a text is sampled.
+//! Texts as keyed hashes: each term's hash, and the digest by which a text is sampled.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use super::{Key, hash};
 use crate::analyzer::{Analyzer, Forms};
 use crate::tokenize::{self, Tokenizer};
 
-/// Tokens whose terms are remembered.
+/// Tokens whose terms are cached.
 const KNOWN_TOKENS: usize = 1 << 16;
-/// Bytes of such a token at most.
+/// Most bytes of such a token.
 const KNOWN_BYTES: usize = 32;
 
 /// Hashes the terms of texts.
@@ -18,7 +18,7 @@ pub(super) struct Hasher {
     key: Key,
     analyzer: Analyzer,
     tokenizer: Tokenizer,
-    /// Hashes of the terms that tokens stand for, so that most are stemmed once.
+    /// Hashes of tokens' terms, so that most tokens are stemmed only once.
     known: HashMap<Box<[u8]>, Option<u64>>,
     token: Vec<u8>,
 }
@@ -34,7 +34,7 @@ impl Hasher {
         }
     }
 
-    /// Hands over the hash of each token's term; nothing for a token of nothing but accents, which is none.
+    /// Passes the hash of each token's term; `None` for a token of only accents, which has no term.
     pub(super) fn each(&mut self, text: &str, mut each: impl FnMut(Option<u64>)) {
         let Self {
             key,
@@ -53,7 +53,7 @@ impl Hasher {
         tokenize::ws(read.as_bytes(), token, |token| {
             let found = known.get(token).copied();
             each(found.unwrap_or_else(|| {
-                // Tokens are made of whole characters.
+                // Tokens consist of whole characters.
                 let word = std::str::from_utf8(token).unwrap_or_default();
                 let form = analyzer.forms.of(word);
                 let hash = (!form.is_empty()).then(|| hash(key, form.as_bytes()));
@@ -66,7 +66,7 @@ impl Hasher {
     }
 }
 
-/// Settings of a request that decide the terms of texts.
+/// Settings of a request that determine the terms of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terming {
     /// Tokenizer of the request.
@@ -78,7 +78,7 @@ pub struct Terming {
 }
 
 impl Terming {
-    /// The settings of a request.
+    /// The settings from a request.
     pub(crate) fn of(tokenizer: Tokenizer, analyzer: Option<&Analyzer>) -> Self {
         let analyzer = analyzer.filter(|_| tokenizer == Tokenizer::Ws);
         Self {
@@ -88,7 +88,7 @@ impl Terming {
         }
     }
 
-    /// The settings by name, as they are stored.
+    /// The settings as text, as stored.
     #[must_use]
     pub fn text(self) -> String {
         // Names of tokenizers are ASCII.
@@ -114,10 +114,10 @@ impl Terming {
     }
 }
 
-/// Digests texts: the first eight bytes of HMAC-SHA-256 (RFC 2104), read with the greatest first.
+/// Digests texts: the first eight bytes of HMAC-SHA-256 (RFC 2104), big-endian.
 #[derive(Clone)]
 pub(crate) struct Digester {
-    /// The states after the first block of each.
+    /// The inner and outer states after their first block.
     inner: Sha256,
     outer: Sha256,
 }

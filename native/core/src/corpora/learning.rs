@@ -1,5 +1,5 @@
-//! Learning in a process: requests offer their texts, and between requests those that belong to the sample
-//! are counted, and the sample becomes one with that of the store. Texts are held for no longer than that.
+//! Learning in a process. Requests offer their texts. Between requests, the texts that belong to the sample
+//! are counted, and the sample is merged with the store's. Texts are held only until then.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,19 +9,19 @@ use super::hashed::{Digester, Terming};
 use super::sample::{Doc, Docs, SAMPLE_DOCS, Sample, SampleId, take};
 use super::{Key, OWNED, Refused, Statistics};
 
-/// Most names that a process learns; those of everybody, and of one owner.
+/// Most names that a process learns: public ones, and those of one owner.
 const MOST_NAMES: usize = 1_024;
 const MOST_OWNED: usize = 8;
 
-/// Most bytes of texts that wait to be counted, of all names together. Others are not learnt this time.
+/// Most bytes of texts that wait to be counted, over all names. Further texts are not learned this time.
 const MOST_WAITING: usize = 16 << 20;
 
-/// Why nothing is learnt from a request.
+/// Why a request teaches nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unlearnt {
-    /// The name's statistics were put.
+    /// The name's statistics were put by a caller.
     Put,
-    /// Its docs are counted by other settings.
+    /// Its docs are counted with other settings.
     Terming(String),
     /// There are too many names.
     Names,
@@ -38,45 +38,45 @@ impl Unlearnt {
     }
 }
 
-/// State of a name that is learnt.
+/// State of a name that learns.
 #[derive(Default)]
 struct State {
-    /// The settings that count its docs, by name.
+    /// The settings that count its docs, as text.
     terming: String,
-    /// The same as requests have them; nothing until one came since they were known by name.
+    /// The same as requests have them; `None` until a request with them arrives.
     counted_by: Option<Terming>,
-    /// Smallest digests that were met.
+    /// Smallest digests met so far.
     known: BTreeSet<u64>,
     /// Texts that wait to be counted.
     waiting: Vec<(u64, Box<str>)>,
-    /// True while the store may lack what was counted.
+    /// True while counted docs may be missing in the store.
     unsaved: bool,
-    /// Why no more is learnt.
+    /// Why it learns no more, if so.
     ended: Option<Ended>,
 }
 
-/// Why a name is learnt no more.
+/// Why a name learns no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// It has as many versions as it may.
+    /// It has its most versions.
     Full,
-    /// It may not be stored.
+    /// It cannot be stored.
     Names,
 }
 
-/// The docs that were counted, and the stored sample that they became part of.
+/// The counted docs, and the stored sample that they were merged into.
 #[derive(Default)]
 struct Counted {
     docs: Docs,
     id: Option<SampleId>,
-    /// The id that the sample has once it is stored.
+    /// The sample's id once it is stored.
     next: SampleId,
 }
 
-/// A name that is learnt.
+/// A name that learns.
 pub struct Learning {
     state: Mutex<State>,
-    /// Held while texts are counted, which requests do not wait for.
+    /// Locked while texts are counted; requests do not wait for this lock.
     counted: Mutex<Counted>,
     digester: Arc<Digester>,
     waiting_bytes: Arc<AtomicUsize>,
@@ -88,15 +88,15 @@ impl std::fmt::Debug for Learning {
     }
 }
 
-/// A change that is to be stored.
+/// A change to be stored.
 pub struct Step {
-    /// The sample in its stored form.
+    /// The sample in stored form.
     pub sample: Vec<u8>,
     /// Number of its docs.
     pub docs: usize,
     /// Settings that made the terms of its docs.
     pub terming: String,
-    /// The version that was frozen.
+    /// The frozen version, if any.
     pub frozen: Option<Statistics>,
 }
 
@@ -105,7 +105,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl State {
-    /// True if a doc of that digest belongs to the sample and was not met yet.
+    /// True if a doc with this digest belongs to the sample and is new.
     fn wants(&self, digest: u64) -> bool {
         let least = self.known.len() < SAMPLE_DOCS || self.known.last().is_some_and(|&last| digest < last);
         least && !self.known.contains(&digest)
@@ -133,7 +133,7 @@ impl Learning {
         }
     }
 
-    /// Checks that docs of these settings may be learnt.
+    /// Checks that docs with these settings may be learned.
     fn check(&self, terming: Terming) -> Result<(), Unlearnt> {
         let mut state = locked(&self.state);
         if state.ended == Some(Ended::Names) {
@@ -154,12 +154,12 @@ impl Learning {
         self.digester.digest(text)
     }
 
-    /// True if nothing is learnt any more.
+    /// True if it learns no more.
     pub(crate) fn has_ended(&self) -> bool {
         locked(&self.state).ended.is_some()
     }
 
-    /// Offers docs by their digests; `text` gives the text of the one at a place.
+    /// Offers docs by their digests; `text` returns the text of a doc by index.
     pub(crate) fn offer(&self, digests: &[u64], mut text: impl FnMut(usize) -> Box<str>) {
         let mut state = locked(&self.state);
         for (at, &digest) in digests.iter().enumerate() {
@@ -177,17 +177,16 @@ impl Learning {
         }
     }
 
-    /// Counts the texts that wait and joins the sample with the stored one. Gives what is to be stored in its
-    /// place; nothing where it holds all. `id`: the name of the sample where there is none yet.
+    /// Counts the waiting texts and merges the sample with the stored one. Returns the new sample to store;
+    /// `None` if the stored one holds everything. `id`: id of the sample if there is none yet.
     ///
-    /// # Errors
-    /// The stored sample is damaged, of a later version, or under another key.
+    /// # Errors The stored sample is damaged, of a later version, or under another key.
     fn step(&self, key: Key, stored: Option<&[u8]>, id: SampleId) -> Result<Option<Step>, Refused> {
         let mut counted = locked(&self.counted);
         let (waiting, terming, counted_by) = {
             let mut state = locked(&self.state);
             let waiting = std::mem::take(&mut state.waiting);
-            // Not known to the store until the caller says so.
+            // The store lacks them until the caller confirms.
             state.unsaved |= !waiting.is_empty();
             (waiting, state.terming.clone(), state.counted_by)
         };
@@ -204,7 +203,7 @@ impl Learning {
                 .as_ref()
                 .is_ok_and(|sample| sample.as_ref().is_some_and(is_other))
         {
-            // Of before a removal, or of settings that another process came before.
+            // From before a removal, or with settings that another process replaced.
             *counted = Counted::default();
         } else if let Some(counted_by) = counted_by {
             let mut hasher = counted_by.hasher(key);
@@ -239,7 +238,7 @@ impl Learning {
         }))
     }
 
-    /// Takes the sample as what is known, besides what came meanwhile.
+    /// Sets the sample as the known state, together with what arrived meanwhile.
     fn know(&self, sample: &Sample, is_new: bool) {
         let mut state = locked(&self.state);
         state.unsaved = is_new;
@@ -255,7 +254,7 @@ impl Learning {
         waiting.into_iter().for_each(|digest| state.meet(digest));
     }
 
-    /// Takes it that the last step was stored.
+    /// Confirms that the last step was stored.
     fn saved(&self) {
         let mut counted = locked(&self.counted);
         counted.id = Some(counted.next);
@@ -307,10 +306,9 @@ impl Learnings {
         names.get(name).cloned()
     }
 
-    /// The learning of a name, which begins with the first request.
+    /// The learning state of a name; created by the first request.
     ///
-    /// # Errors
-    /// There are too many names, or its docs are counted by other settings.
+    /// # Errors There are too many names, or its docs are counted with other settings.
     pub(super) fn of(&self, name: &[u8], owner: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
         if let Some(known) = self.find(name) {
             known.check(terming)?;
@@ -327,7 +325,7 @@ impl Learnings {
         Ok(learning.clone())
     }
 
-    /// Names of which there is something to be stored, in order.
+    /// Names with something to store, in order.
     #[must_use]
     pub fn unsaved(&self) -> Vec<String> {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
@@ -343,40 +341,39 @@ impl Learnings {
         names
     }
 
-    /// Counts what waits under a name, and joins it with the stored sample: what is to be stored in its
-    /// place, or nothing where that holds all. `id`: the sample's where none is stored.
+    /// Counts the waiting texts of a name, and merges them with the stored sample. Returns the new sample to
+    /// store, or `None` if the stored one holds everything. `id`: id of the sample if none is stored.
     ///
-    /// # Errors
-    /// The stored sample is damaged, of a later version, or under another key.
+    /// # Errors The stored sample is damaged, of a later version, or under another key.
     pub fn step(&self, name: &[u8], stored: Option<&[u8]>, id: SampleId) -> Result<Option<Step>, Refused> {
         self.find(name)
             .map_or(Ok(None), |learning| learning.step(self.key, stored, id))
     }
 
-    /// Takes it that the last step of a name was stored.
+    /// Confirms that the last step of a name was stored.
     pub fn saved(&self, name: &[u8]) {
         if let Some(learning) = self.find(name) {
             learning.saved();
         }
     }
 
-    /// Ends the learning of a name: it has all its versions, or may not be stored.
+    /// Ends the learning of a name: it has all its versions, or cannot be stored.
     pub fn end(&self, name: &[u8], is_full: bool) {
         if let Some(learning) = self.find(name) {
             learning.end(if is_full { Ended::Full } else { Ended::Names });
         }
     }
 
-    /// Forgets what was learnt of a name.
+    /// Forgets what a name learned.
     pub(super) fn remove(&self, name: &[u8]) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(learning) = names.remove(name) {
-            // A request may offer to it still.
+            // A request may still offer docs to it.
             learning.end(Ended::Full);
         }
     }
 
-    /// Lets names be tried again that could not be stored.
+    /// Allows another try for names that could not be stored.
     pub fn retry(&self) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         names.retain(|_, learning| locked(&learning.state).ended != Some(Ended::Names));

@@ -1,6 +1,6 @@
-//! The sample of a name that is learnt: of all docs that were seen, those with the smallest digests. A doc
-//! counts once however often it comes, samples of several processes become one by the same rule, and none of
-//! them depends on the order of requests.
+//! The sample of a name that learns: of all docs seen, those with the smallest digests. A doc counts once
+//! however often it occurs. Samples of several processes are merged by the same rule, and the result does not
+//! depend on the order of requests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,13 +13,13 @@ pub const SAMPLE_DOCS: usize = 512;
 /// Numbers of docs at which a version is frozen.
 const STEPS: [usize; 4] = [64, 128, 256, SAMPLE_DOCS];
 
-/// Most different terms of a doc that is learnt: no sample has more than a version may.
+/// Most distinct terms of a learned doc: so no sample exceeds the limit of a version.
 const MOST_DOC_TERMS: usize = MOST_TERMS / SAMPLE_DOCS;
 
-/// First byte of a stored sample; another one is another form.
+/// First byte of a stored sample; it changes with the format.
 const FORMAT: u8 = 1;
 
-/// Name of a sample, so that one that was removed is not taken for the next.
+/// Id of a sample: distinguishes a removed sample from its successor.
 pub type SampleId = [u8; 8];
 
 /// A doc of a sample.
@@ -27,12 +27,12 @@ pub type SampleId = [u8; 8];
 pub(super) struct Doc {
     /// Length in tokens.
     length: u32,
-    /// Hashes of its different terms, ascending.
+    /// Hashes of its distinct terms, ascending.
     terms: Box<[u64]>,
 }
 
 impl Doc {
-    /// Counts a text; nothing where it has no token, or too many different terms.
+    /// Counts a text; `None` if it has no token, or too many distinct terms.
     pub(super) fn of(text: &str, hasher: &mut Hasher) -> Option<Self> {
         let (mut length, mut terms) = (0_u32, Vec::new());
         hasher.each(text, |hash| {
@@ -48,10 +48,10 @@ impl Doc {
     }
 }
 
-/// Docs by their digests.
+/// Docs by digest.
 pub(super) type Docs = BTreeMap<u64, Doc>;
 
-/// Takes a doc if its digest is among the smallest.
+/// Adds a doc if its digest is among the smallest.
 pub(super) fn take(docs: &mut Docs, digest: u64, doc: Doc) {
     docs.insert(digest, doc);
     if docs.len() > SAMPLE_DOCS {
@@ -59,20 +59,20 @@ pub(super) fn take(docs: &mut Docs, digest: u64, doc: Doc) {
     }
 }
 
-/// A sample as it is stored.
+/// A stored sample.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sample {
     pub(super) id: SampleId,
-    /// Settings that made the terms of its docs, by name.
+    /// Settings that made the terms of its docs, as text.
     pub(super) terming: String,
-    /// Docs of the newest version that was frozen of it; 0: there is none.
+    /// Number of docs in its newest frozen version; 0: none.
     frozen: u32,
     /// The greatest digest when that version was frozen.
     bound: u64,
     pub(super) docs: Docs,
 }
 
-/// Takes bytes off the front of others.
+/// Reads bytes from the front.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -102,7 +102,7 @@ impl Sample {
         }
     }
 
-    /// Reads a stored sample; nothing where it is damaged, of another format or under another key.
+    /// Reads a stored sample; `None` if it is damaged, of another format or under another key.
     pub(super) fn read(bytes: &[u8], key: &Key) -> Option<Self> {
         let mut reader = Reader(bytes);
         if reader.bytes(1)? != [FORMAT] || reader.bytes(4)? != mark(key) {
@@ -136,7 +136,7 @@ impl Sample {
         })
     }
 
-    /// The bytes that [`Sample::read`] reads.
+    /// The bytes for [`Sample::read`].
     pub(super) fn write(&self, key: &Key) -> Vec<u8> {
         let terms: usize = self.docs.values().map(|doc| doc.terms.len()).sum();
         let mut bytes = Vec::with_capacity(64 + self.terming.len() + 16 * self.docs.len() + 8 * terms);
@@ -145,7 +145,7 @@ impl Sample {
         bytes.extend(self.id);
         bytes.extend(self.frozen.to_le_bytes());
         bytes.extend(self.bound.to_le_bytes());
-        // The settings by name are short.
+        // The settings as text are short.
         bytes.push(self.terming.len() as u8);
         bytes.extend(self.terming.as_bytes());
         for (digest, doc) in &self.docs {
@@ -157,8 +157,8 @@ impl Sample {
         bytes
     }
 
-    /// Docs of the version that is due; nothing: none is. Beyond the last step one is due whenever the
-    /// greatest digest has halved: about twice as many different docs were seen.
+    /// Number of docs of the version that is due, if any. Beyond the last step one is due whenever the
+    /// greatest digest has halved: about twice as many distinct docs were seen by then.
     fn due(&self) -> Option<usize> {
         let docs = *STEPS.iter().rev().find(|&&step| step <= self.docs.len())?;
         let (&greatest, _) = self.docs.last_key_value()?;

@@ -275,7 +275,7 @@ fn names_that_are_learnt_are_few_and_texts_that_wait_are_short() {
     }
     assert_eq!(learn(b"", "more".to_owned()), Some(Unlearnt::Names));
     let learning = visible(b"").learn(b"n8", terming).expect("a name that is known");
-    // Of texts of 9 MiB one waits, and the other is not learnt until that is counted.
+    // Of two texts of 9 MiB only one waits; the other is not learned until the first is counted.
     learning.offer(&[1, 2], |_| "a ".repeat(9 << 19).into());
     let docs = |digests: &[u64]| {
         learning.offer(digests, |_| "a".into());

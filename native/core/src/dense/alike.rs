@@ -1,4 +1,4 @@
-//! How alike docs are to the model that scores them: cosines of their vectors.
+//! Similarity of docs for the model that scores them: cosines of their vectors.
 
 use super::{Gathered, Leg, dot};
 use crate::sight::Sight;
@@ -12,17 +12,17 @@ enum Vectors<'a> {
 /// Vectors of some docs.
 pub(crate) struct Alike<'a> {
     vectors: Vectors<'a>,
-    /// Their squared lengths; 0 where the model knows no word of a text.
+    /// Their squared lengths; 0 if the model knows no word of a text.
     squares: Vec<f64>,
 }
 
 impl Gathered {
-    /// Has vectors at hand for [`Gathered::alike`]. To be called before the first doc.
+    /// Retains vectors for [`Gathered::alike`]. Call it before the first doc.
     pub(crate) fn keep_vectors(&mut self) {
         self.kept = Some(Vec::new());
     }
 
-    /// The vectors of docs at some places, once nothing is missing.
+    /// The vectors of docs by index, once nothing is missing.
     pub(crate) fn alike(&self, docs: impl Iterator<Item = usize>) -> Alike<'_> {
         match &self.leg {
             Leg::Static(_, _, scores) => {
@@ -41,7 +41,7 @@ impl Gathered {
             }
             Leg::Computed(found) => {
                 let dimension = self.model().dimension;
-                // The first place is the query's.
+                // Index 0 is the query.
                 let vectors: Vec<&[f32]> = docs
                     .map(|doc| &found.vectors[found.places[doc + 1] * dimension..][..dimension])
                     .collect();
@@ -114,7 +114,7 @@ mod tests {
         let gathered = gather(&models, &texts);
         let (scores, _) = gathered.scores();
         let alike = gathered.alike(0..texts.len());
-        // The query's own text is a doc, too.
+        // The query's own text is also a doc.
         assert_eq!(alike.likeness(3, 0), scores[0].max(0.0));
         assert!(alike.likeness(0, 1) > 0.8);
         assert_eq!((alike.likeness(2, 0), alike.likeness(2, 2)), (0.0, 0.0));

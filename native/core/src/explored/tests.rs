@@ -1,4 +1,4 @@
-//! Exploration of one machine: counts beside the count of all, and answers of two processes at every
+//! Exploration on one machine: incremental counts against full counts, and answers of two processes at every
 //! position.
 
 use super::*;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// A folder of its own for each test, removed at the end.
+/// A separate folder for each test, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -43,7 +43,7 @@ fn vector_of(number: usize) -> Vector {
     quantized(&MODEL.embed(&text, &mut Scratch::default()))
 }
 
-/// Positions that have a fragment are not all.
+/// Not every position has a fragment.
 fn position_of(number: usize) -> u64 {
     (number + number / 2 + 1) as u64
 }
@@ -101,7 +101,7 @@ fn the_counts_of_the_present_are_those_of_all() {
             );
         }
     }
-    // An earlier position is counted anew.
+    // An earlier position is counted from scratch.
     let then = reader.vectors().view(position_of(299)).expect("a view");
     let standings = reader.standings(position_of(299)).expect("standings");
     assert_eq!(standings, then.standings()[..LISTED]);
@@ -121,7 +121,7 @@ fn a_next_writer_counts_on() {
     assert_eq!(next.board().expect("the file"), before, "without counting");
     assert_eq!(next.begin().expect("a beginning"), 0);
     assert_eq!(next.indexed().expect("a count"), 3_000);
-    // Before it has counted all, the board is behind, and nobody takes it for the present's.
+    // Before it has counted all fragments, the board lags, and no one takes it for the current one.
     fill(&next, 3_000, 3_010);
     assert_eq!(next.board().expect("the file"), None);
     grow(&next);
@@ -214,7 +214,7 @@ fn files_that_are_given_up_are_made_anew() {
     fill(&writer, 0, 300);
     let board = reader.board().expect("the file").expect("counts");
     assert_eq!((board.count, reader.indexed().expect("a count")), (300, 300));
-    // The index alone was damaged: it is made anew beside the vectors, and until then all are compared.
+    // Only the index was damaged: it is rebuilt beside the vectors, and until then all are compared.
     let index = index_path(&folder.0.join("vectors"));
     std::fs::write(&index, "nothing").expect("room");
     prepare_index(&folder.0.join("vectors"), "test").expect("an index");
