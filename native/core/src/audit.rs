@@ -295,7 +295,8 @@ impl<R: Read + Send> TextAudit<R> {
 
     /// Examines the next part of the text on `threads` threads; true if there was one.
     ///
-    /// # Errors The next part of the text is not in the format.
+    /// # Errors
+    /// The next part of the text is not in the format.
     pub fn step(&mut self, threads: usize) -> Result<bool, Fault> {
         let current = std::mem::take(&mut self.current);
         let (records, audit) = (&mut self.records, &mut self.audit);
@@ -342,7 +343,8 @@ fn round<R: Read>(records: &mut Records<R>) -> Result<Vec<Batch>, Fault> {
 
 /// All records of a text in memory.
 ///
-/// # Errors It is not in its format.
+/// # Errors
+/// It is not in its format.
 pub fn cut<R: Read>(records: &mut Records<R>) -> Result<Vec<Batch>, Fault> {
     let mut all = Vec::new();
     loop {

@@ -97,7 +97,8 @@ impl Statistics {
 
     /// Reads the inline form of a request's `corpus`, as a JSON text of its own.
     ///
-    /// # Errors It is invalid, or over a limit.
+    /// # Errors
+    /// It is invalid, or over a limit.
     pub fn read_inline(body: &[u8], key: &Key) -> Result<Self, Refused> {
         let mut scanner = Scanner::new(body).map_err(|_| Refused::Invalid)?;
         scanner.skip_space();
@@ -228,7 +229,8 @@ impl Counter {
 
     /// Counts a doc.
     ///
-    /// # Errors There are too many docs, or too many distinct terms.
+    /// # Errors
+    /// There are too many docs, or too many distinct terms.
     pub fn add(&mut self, text: &str) -> Result<(), Refused> {
         self.docs = self.docs.checked_add(1).ok_or(Refused::Docs)?;
         let Self {
@@ -269,7 +271,8 @@ impl Counter {
 
     /// Counts the docs of whole lines; blank ones are skipped.
     ///
-    /// # Errors A line is not a doc, or [`Counter::add`] refuses it.
+    /// # Errors
+    /// A line is not a doc, or [`Counter::add`] refuses it.
     pub fn add_lines(&mut self, lines: &[u8]) -> Result<(), Refused> {
         let mut text = Vec::new();
         for (place, line) in lines.split(|&byte| byte == b'\n').enumerate() {
@@ -286,7 +289,8 @@ impl Counter {
 
     /// The statistics of the counted texts.
     ///
-    /// # Errors No text had a token.
+    /// # Errors
+    /// No text had a token.
     pub fn finish(self) -> Result<Statistics, Refused> {
         if self.tokens == 0 {
             return Err(Refused::Empty);
@@ -472,7 +476,8 @@ impl Visible<'_> {
 
     /// The learning state of a name: the owner's, or the public one if there is none.
     ///
-    /// # Errors Nothing is learned under this name, or not with these settings.
+    /// # Errors
+    /// Nothing is learned under this name, or not with these settings.
     pub(crate) fn learn(&self, name: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
         let full = if self.owner.is_empty() {
             name.to_vec()

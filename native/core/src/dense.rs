@@ -44,7 +44,8 @@ pub struct Model {
 impl Model {
     /// A model with this id, SHA-256 and dimension.
     ///
-    /// # Errors An id with other characters than ASCII letters, digits, `.`, `_`, `-` and `/`; a dimension of
+    /// # Errors
+    /// An id with other characters than ASCII letters, digits, `.`, `_`, `-` and `/`; a dimension of
     /// 0.
     pub fn new(id: String, digest: [u8; 32], dimension: usize, kind: Kind) -> io::Result<Self> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
@@ -187,7 +188,8 @@ pub struct Gathered {
 impl Gathered {
     /// Starts with the query. `model` is an index into `models`.
     ///
-    /// # Errors A map that makes the text too long.
+    /// # Errors
+    /// A map that makes the text too long.
     pub fn new(
         models: &Arc<Models>,
         model: usize,

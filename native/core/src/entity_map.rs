@@ -80,7 +80,8 @@ fn behind(forms: &[String]) -> Vec<usize> {
 impl EntityMap {
     /// A map of pairs: a non-empty surface form and its substitute; the last of equal forms counts.
     ///
-    /// # Errors [`Refused::Keys`]
+    /// # Errors
+    /// [`Refused::Keys`]
     pub fn new(pairs: Vec<(String, String)>) -> Result<Self, Refused> {
         let left = MOST_MAPPED_BYTES;
         let distinct: HashMap<String, String> = pairs.into_iter().collect();
@@ -111,7 +112,8 @@ impl EntityMap {
 
     /// A text with its surface forms replaced.
     ///
-    /// # Errors [`Refused::Texts`], over all texts of this map; [`Refused::Search`].
+    /// # Errors
+    /// [`Refused::Texts`], over all texts of this map; [`Refused::Search`].
     pub fn apply<'a>(&mut self, text: &'a str) -> Result<Cow<'a, str>, Refused> {
         let Some(search) = &self.search else {
             return Ok(Cow::Borrowed(text));

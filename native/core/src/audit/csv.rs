@@ -56,7 +56,8 @@ impl Rows {
 
     /// Reads at most one row; returns the number of bytes read, and true if the row is complete.
     ///
-    /// # Errors [`Fault::Ragged`]
+    /// # Errors
+    /// [`Fault::Ragged`]
     pub fn read(&mut self, input: &[u8]) -> Result<(usize, bool), Fault> {
         if self.complete {
             self.complete = false;
@@ -120,7 +121,8 @@ impl Rows {
 
     /// Ends the last row, if the text does not end with a line feed; true if that made a record.
     ///
-    /// # Errors [`Fault::UnclosedQuote`]
+    /// # Errors
+    /// [`Fault::UnclosedQuote`]
     pub fn finish(&mut self) -> Result<bool, Fault> {
         if self.complete {
             return Ok(false);

@@ -17,7 +17,8 @@ const NAMES: [&[u8]; 2] = [b"records", b"text"];
 
 /// Reads a body; if it has both, the records count.
 ///
-/// # Errors It does not fit its shape.
+/// # Errors
+/// It does not fit its shape.
 pub fn given(body: &[u8]) -> Result<Given, Unfit> {
     let (mut records, mut text) = (None, None);
     let mut scanner = Scanner::new(body)?;

@@ -159,7 +159,8 @@ pub fn verdict(text: &str) -> (u16, bool, bool) {
 
 /// Compares the findings in some records with a separate look at each.
 ///
-/// # Panics If they differ.
+/// # Panics
+/// If they differ.
 pub fn assert_found(records: &[&str], findings: &Findings) {
     let mut expected = Findings {
         records: records.len() as u64,
@@ -221,9 +222,11 @@ impl std::io::Read for Pieces<'_> {
 /// Audits a text in every way: the records must not depend on how it is read or cut, nor the findings on the
 /// threads, and both must equal the obvious ones. Returns the records, or why it cannot be cut.
 ///
-/// # Errors As for [`Records::fill`].
+/// # Errors
+/// As for [`Records::fill`].
 ///
-/// # Panics If something differs.
+/// # Panics
+/// If something differs.
 pub fn assert_audited(text: &[u8], format: Option<Format>) -> Result<Vec<String>, Fault> {
     let read = |bytes: usize, batch_bytes: usize| -> Result<(Format, Vec<Batch>), Fault> {
         let mut records = Records::open(Pieces { text, bytes }, format)?;

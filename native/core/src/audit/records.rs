@@ -217,7 +217,8 @@ pub struct Records<R> {
 impl<R: Read> Records<R> {
     /// Reads the beginning of a text and detects its format, unless one is given.
     ///
-    /// # Errors The beginning cannot be read, or is not in the given format.
+    /// # Errors
+    /// The beginning cannot be read, or is not in the given format.
     pub fn open(source: R, format: Option<Format>) -> Result<Self, Fault> {
         let mut records = Records {
             source,
@@ -283,7 +284,8 @@ impl<R: Read> Records<R> {
     /// Adds records to a batch until it holds `bytes` bytes; adds none at the end of the text. Empty records
     /// count one byte, so that every batch ends.
     ///
-    /// # Errors The next part of the text is not in the format.
+    /// # Errors
+    /// The next part of the text is not in the format.
     pub fn fill(&mut self, batch: &mut Batch, bytes: usize) -> Result<(), Fault> {
         loop {
             let before = batch.len();

@@ -180,7 +180,8 @@ impl Learning {
     /// Counts the waiting texts and merges the sample with the stored one. Returns the new sample to store;
     /// `None` if the stored one holds everything. `id`: id of the sample if there is none yet.
     ///
-    /// # Errors The stored sample is damaged, of a later version, or under another key.
+    /// # Errors
+    /// The stored sample is damaged, of a later version, or under another key.
     fn step(&self, key: Key, stored: Option<&[u8]>, id: SampleId) -> Result<Option<Step>, Refused> {
         let mut counted = locked(&self.counted);
         let (waiting, terming, counted_by) = {
@@ -308,7 +309,8 @@ impl Learnings {
 
     /// The learning state of a name; created by the first request.
     ///
-    /// # Errors There are too many names, or its docs are counted with other settings.
+    /// # Errors
+    /// There are too many names, or its docs are counted with other settings.
     pub(super) fn of(&self, name: &[u8], owner: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
         if let Some(known) = self.find(name) {
             known.check(terming)?;
@@ -344,7 +346,8 @@ impl Learnings {
     /// Counts the waiting texts of a name, and merges them with the stored sample. Returns the new sample to
     /// store, or `None` if the stored one holds everything. `id`: id of the sample if none is stored.
     ///
-    /// # Errors The stored sample is damaged, of a later version, or under another key.
+    /// # Errors
+    /// The stored sample is damaged, of a later version, or under another key.
     pub fn step(&self, name: &[u8], stored: Option<&[u8]>, id: SampleId) -> Result<Option<Step>, Refused> {
         self.find(name)
             .map_or(Ok(None), |learning| learning.step(self.key, stored, id))
