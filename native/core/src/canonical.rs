@@ -24,7 +24,7 @@ pub struct Fragment<Text = String> {
     pub content: Text,
     /// Its mechanism.
     pub mechanism: Text,
-    /// How it could fail.
+    /// The way it could fail.
     pub test: Text,
     /// One of [`KINDS`], or empty.
     pub kind: Text,

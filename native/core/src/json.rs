@@ -1,7 +1,7 @@
-//! Strict JSON (RFC 8259) over bytes: a scanner, and what is refused at which byte.
+//! Strict JSON (RFC 8259) over bytes: a scanner, and a closed list of refusals with their byte offsets.
 //!
-//! Stricter than the RFC where the RFC leaves a choice: UTF-8 only, no byte order mark, no lone surrogates,
-//! no number beyond finite binary64, nesting of at most [`MAX_DEPTH`]. Ignored members are held to the same.
+//! Stricter than the RFC where it leaves a choice: UTF-8 only, no byte order mark, no lone surrogates, no
+//! number beyond finite binary64, nesting of at most [`MAX_DEPTH`]. The same rules apply to ignored members.
 
 use crate::scan;
 
@@ -14,26 +14,26 @@ pub use refusal::{Reason, Refusal, Unfit};
 pub use text::{character_length, characters, unescape, write_text};
 use text::{means, unit};
 
-/// Arrays and objects may stand this deep in one another.
+/// Greatest nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 128;
 
-/// A string's place in the body, without its quotes.
+/// The range of a string in the body, without its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// First byte after the opening quote.
     pub start: usize,
     /// The closing quote's offset.
     pub end: usize,
-    /// True if it holds an escape.
+    /// True if it contains an escape.
     pub escaped: bool,
-    /// True if all its bytes are ASCII (escapes may still stand for other characters).
+    /// True if all its bytes are ASCII (escapes may still mean other characters).
     pub ascii: bool,
 }
 
-/// Checks a whole body: one JSON value with nothing but white space around it.
+/// Checks a whole body: one JSON value with only white space around it.
 ///
 /// # Errors
-/// The first thing refused: a byte order mark, then invalid UTF-8 anywhere, then the rest in byte order.
+/// The first fault: a byte order mark, then invalid UTF-8 anywhere, then the others in byte order.
 pub fn check(body: &[u8]) -> Result<(), Refusal> {
     let mut scanner = Scanner::new(body)?;
     scanner.skip_space();
@@ -41,10 +41,10 @@ pub fn check(body: &[u8]) -> Result<(), Refusal> {
     scanner.end()
 }
 
-/// Reads one value that stands at a place of a text; gives the place after it.
+/// Reads one value at an offset of a text; returns the offset after it.
 ///
 /// # Errors
-/// The first thing refused, in the order of the bytes.
+/// The first fault, in byte order.
 pub fn value_end(text: &str, at: usize) -> Result<usize, Refusal> {
     let mut scanner = Scanner::of(text);
     scanner.at = at;
@@ -74,7 +74,7 @@ fn check_encoding(body: &[u8]) -> Result<(), Refusal> {
     Err(Refusal { offset, reason })
 }
 
-/// A cursor over a body whose encoding was checked.
+/// A cursor over a body with a valid encoding.
 #[derive(Debug)]
 pub struct Scanner<'a> {
     body: &'a [u8],
@@ -82,7 +82,7 @@ pub struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Checks the encoding of `body` and stands at its first byte.
+    /// Checks the encoding of `body` and starts at its first byte.
     ///
     /// # Errors
     /// A byte order mark or invalid UTF-8.
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
         Ok(Scanner { body, at: 0 })
     }
 
-    /// Stands at the first byte of a text.
+    /// Starts at the first byte of a text.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         let body = text.as_bytes();
@@ -104,18 +104,18 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
-    /// Stands at another byte: one where a value of a checked body begins or ends.
+    /// Moves to an offset at which a value of a checked body begins or ends.
     pub fn stand_at(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// The bytes of a string as they stand in the body.
+    /// The bytes of a string in the body, with its escapes.
     #[must_use]
     pub fn bytes(&self, span: Span) -> &'a [u8] {
         &self.body[span.start..span.end]
     }
 
-    /// The bytes between two places of the body.
+    /// The bytes between two offsets of the body.
     #[must_use]
     pub fn between(&self, start: usize, end: usize) -> &'a [u8] {
         &self.body[start..end]
@@ -135,7 +135,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Steps over white space.
+    /// Skips white space.
     #[inline]
     pub fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
@@ -143,7 +143,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over `byte`, which must come next.
+    /// Skips `byte`, which must come next.
     ///
     /// # Errors
     /// Another byte, or the end.
@@ -156,7 +156,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Steps over `byte` when it comes next, and says whether it did.
+    /// Skips `byte` if it comes next; true if it did.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
@@ -164,7 +164,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Nothing but white space may follow.
+    /// Checks that only white space follows.
     ///
     /// # Errors
     /// Anything else.
@@ -177,7 +177,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a string, its opening quote coming next.
+    /// Reads a string; its opening quote comes next.
     ///
     /// # Errors
     /// No quote, a control character, a bad escape, a lone surrogate, no end.
@@ -203,7 +203,7 @@ impl<'a> Scanner<'a> {
                 }
                 Some(b'\\') => {
                     span.escaped = true;
-                    // Where every character is escaped, the next one is at once.
+                    // If every character is escaped, the next escape follows at once.
                     while self.peek() == Some(b'\\') {
                         self.escape()?;
                     }
@@ -213,7 +213,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over one escape, its backslash coming next; a surrogate pair is one escape.
+    /// Skips one escape; its backslash comes next. A surrogate pair is one escape.
     fn escape(&mut self) -> Result<(), Refusal> {
         let start = self.at;
         self.at += 1;
@@ -268,7 +268,7 @@ impl<'a> Scanner<'a> {
         }
         let start = self.at;
         self.skip_number_text()?;
-        // The grammar leaves only ASCII that `parse` knows, so neither step can fail.
+        // The grammar allows only ASCII that `parse` accepts, so neither step can fail.
         let text = std::str::from_utf8(&self.body[start..self.at]).unwrap_or("");
         let value: f64 = text.parse().unwrap_or(f64::INFINITY);
         if value.is_finite() {
@@ -281,16 +281,16 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a number of few digits without an exponent, and nothing else: one whose digits are a whole
-    /// number that binary64 has, so that a single division by a power of ten, which it has too, is rounded
-    /// right (Clinger, 1990).
+    /// Reads a number with few digits and no exponent, and no other. Its digits are a whole number that
+    /// binary64 represents exactly, and so is the power of ten. So a single division rounds correctly
+    /// (Clinger, 1990).
     #[inline]
     fn short_number(&mut self) -> Option<f64> {
         const POWERS: [f64; 16] = [
             1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
         ];
         let text = &self.body[self.at..];
-        // No more digits than 64 bits have room for.
+        // At most as many digits as 64 bits can hold.
         let text = &text[..text.len().min(19)];
         let first = usize::from(text.first() == Some(&b'-'));
         let (mut digits, mut at, mut point) = (0_u64, first, None);
@@ -349,7 +349,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Steps over a literal such as `true`.
+    /// Skips a literal such as `true`.
     ///
     /// # Errors
     /// At the first byte that differs.
@@ -360,7 +360,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Steps over a value that is no array and no object.
+    /// Skips a value that is neither an array nor an object.
     fn skip_scalar(&mut self) -> Result<(), Refusal> {
         match self.peek() {
             Some(b'"') => self.string().map(|_| ()),
@@ -374,11 +374,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over any value that stands inside `depth` arrays and objects. Not recursive: the kinds of the
-    /// open brackets are the bits of one number.
+    /// Skips any value inside `depth` arrays and objects. Not recursive: the kinds of the open brackets are
+    /// the bits of one number.
     ///
     /// # Errors
-    /// Whatever is refused in it.
+    /// The first fault in it.
     pub fn skip_value(&mut self, depth: usize) -> Result<(), Refusal> {
         let mut objects: u128 = 0;
         let mut open = 0;
@@ -403,7 +403,7 @@ impl<'a> Scanner<'a> {
                 }
                 _ => self.skip_scalar()?,
             }
-            // A value, or the inside of a bracket, ended: close what closes, or go on after a comma.
+            // A value ended, or the inside of a bracket: close brackets, or continue after a comma.
             loop {
                 if open == 0 {
                     return Ok(());
@@ -424,12 +424,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes on at a place of a body that was read before.
+    /// Continues at an offset of a body that was checked before.
     pub(crate) fn again(body: &'a [u8], at: usize) -> Self {
         Scanner { body, at }
     }
 
-    /// Place of a string that was read among words of ASCII.
+    /// Index of a string among ASCII words.
     #[inline]
     pub fn place(&self, text: Span, words: &[&[u8]]) -> Option<usize> {
         let bytes = self.bytes(text);
@@ -449,10 +449,10 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    /// Steps over `null` when it comes next, and says whether it did.
+    /// Skips `null` if it comes next; true if it did.
     ///
     /// # Errors
-    /// What begins like it and is no JSON.
+    /// A text that begins like it and is not JSON.
     pub fn null(&mut self) -> Result<bool, Unfit> {
         let null = self.peek() == Some(b'n');
         if null {
@@ -461,7 +461,7 @@ impl<'a> Scanner<'a> {
         Ok(null)
     }
 
-    /// Reads a member's name and steps over its colon and the white space around it.
+    /// Reads a member's name and skips its colon and the white space around it.
     ///
     /// # Errors
     /// No string or no colon.

@@ -1,6 +1,6 @@
-//! API keys: `fg_`, 43 characters of base64url (RFC 4648, 32 bytes), and 6 that check them: CRC-32 (as in
-//! zlib) of the 43 in base 62, digits first, as GitHub's tokens have it. And the table of the keys that one
-//! process knows, by their SHA-256 (FIPS 180-4); no key is in it, and none can be computed from it.
+//! API keys: `fg_`, 43 characters of base64url (RFC 4648, 32 bytes), and a checksum of 6: CRC-32 (as in zlib)
+//! of the 43 in base 62, digits first, as in GitHub's tokens. Also the table of keys that one process knows,
+//! by their SHA-256 (FIPS 180-4): it contains no key, and none can be computed from it.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const BASE_62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 /// SHA-256 of a key's characters.
 pub type Hash = [u8; 32];
 
-/// The key that `raw` makes.
+/// The key that encodes `raw`.
 pub fn write(raw: &[u8; 32]) -> String {
     let mut key = PREFIX.to_vec();
     for three in raw.chunks(3) {
@@ -30,7 +30,7 @@ pub fn write(raw: &[u8; 32]) -> String {
     key.iter().map(|&byte| char::from(byte)).collect()
 }
 
-/// SHA-256 of a key; nothing when it has not the form of one or was mistyped.
+/// SHA-256 of a key; `None` if its form or checksum is wrong.
 pub fn hash(key: &[u8]) -> Option<Hash> {
     let (secret, check) = key.strip_prefix(PREFIX)?.split_at_checked(SECRET)?;
     let formed = secret
@@ -52,11 +52,11 @@ fn checksum(secret: &[u8]) -> [u8; CHECK] {
 /// Status of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It may.
+    /// It may be used.
     Active,
-    /// Not now.
+    /// Suspended: it may become active again.
     Suspended,
-    /// Never again.
+    /// Revoked for good.
     Revoked,
 }
 
@@ -65,24 +65,24 @@ pub enum Status {
 pub struct Record {
     /// Index of its tier.
     pub tier: usize,
-    /// The key whose limits and usage it shares: its own hash, or that of the first of the keys that its
-    /// holder replaced one by the other.
+    /// The key whose limits and usage it shares: its own hash, or that of the first key in its chain of
+    /// replacements.
     pub counted_as: Hash,
-    /// Months are counted from here (ms since 1970).
+    /// Start of its first month (ms since 1970).
     pub issued_at_ms: u64,
-    /// When it ends (ms since 1970); never when there is none.
+    /// When it expires (ms since 1970); `None`: never.
     pub expires_at_ms: Option<u64>,
     /// Its status.
     pub status: Status,
 }
 
-/// Keys known at most (about 40 MB); when there are more, the table starts again.
+/// Most known keys (about 40 MB); beyond that the table is cleared.
 const MOST_KNOWN: usize = 1 << 18;
 
 /// The keys that one process knows.
 #[derive(Default)]
 pub struct Known {
-    /// By the first eight bytes of the hash: of two keys that share them the table knows the last.
+    /// By the first eight bytes of the hash; of two keys that share them the table has the last.
     by_prefix: HashMap<u64, (Hash, Record)>,
 }
 
@@ -93,7 +93,7 @@ impl Known {
         bool::from(known.ct_eq(hash)).then_some(*record)
     }
 
-    /// Takes a key in, or its new record.
+    /// Adds a key, or its new record.
     pub fn insert(&mut self, hash: Hash, record: Record) {
         if self.by_prefix.len() >= MOST_KNOWN {
             self.by_prefix.clear();

@@ -1,5 +1,5 @@
-//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, the
-//! check of keys and limits, the repair and glossing of text, and the digests of fragments.
+//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion,
+//! checks of keys and limits, repair and glossing of text, and the digests of fragments.
 
 pub mod access;
 pub mod analyzer;

@@ -1,28 +1,28 @@
-//! Limits that hold over every process of a machine: requests a minute as a token bucket (GCRA, ITU-T I.371),
-//! characters a month as a sum. They lie in one mapped file; every worker changes them with atomics.
+//! Limits across all processes of a machine: requests a minute as a token bucket (GCRA, ITU-T I.371),
+//! characters a month as a sum. They are in one mapped file; every worker changes them with atomics.
 //!
 //! **Layout.** A header (magic, secret seed), then three areas of 2^16 slots of 64 bytes: one for keys, one
-//! for addresses, one for networks, so that a flood of addresses takes neither a key's slot nor a network's.
-//! A subject (kind and bytes) is known by a 64-bit SipHash under the seed; nobody who does not know the seed
-//! can aim at a slot, and two of 65,536 subjects share a hash with a probability of 2^-33. Its slot is one of
-//! the 16 of its group. After the areas stands one slot for each kind of limit: the crowd's.
+//! for addresses, one for networks. So a flood of addresses takes neither a key's slot nor a network's. A
+//! subject (kind and bytes) is identified by a 64-bit SipHash under the seed. Without the seed no one can aim
+//! at a slot, and two of 65,536 subjects share a hash with a probability of 2^-33. Its slot is one of the 16
+//! of its group. After the areas comes one slot for each kind of limit: the crowd's.
 //!
-//! **Hits take no lock.** A slot's `bucket` is the time at which it is full again, and only ever moves
-//! forward while its owner changes: a compare-exchange from a value that was read while the owner stood there
-//! cannot succeed once the slot is someone else's. So admission is exact however many processes hammer one
-//! bucket.
+//! **Hits take no lock.** A slot's `bucket` is the time at which it is full again. It only moves forward,
+//! also when the owner changes: a compare-exchange from a value read under one owner cannot succeed once the
+//! slot has another. So admission is exact however many processes use one bucket.
 //!
-//! **A change of owner takes the file's lock**, which the kernel gives back when its holder dies. A process
+//! **A change of owner takes the file's lock**, which the kernel releases when its holder dies. A process
 //! killed at any instruction leaves a slot that is free, or one that still belongs to its former owner.
 //!
 //! **Eviction forgives nothing.** A slot may go to another subject once its bucket is full and it was not
-//! charged for a minute: its usage is by then where the caller keeps it, and is loaded again at the next
-//! sight. A group whose 16 slots are all busy has none for the 17th subject. A key then passes uncounted
-//! ([`Verdict::Uncounted`]): nobody who pays is refused for want of room. An address is counted in its kind's
-//! one bucket for all such newcomers, the crowd ([`Verdict::Crowded`]): no number of addresses ends a limit.
+//! charged for a minute: by then the caller has stored its usage, and loads it again at the next request. If
+//! all 16 slots of a group are busy, a 17th subject gets none. A key is then admitted without being counted
+//! ([`Verdict::Uncounted`]): no paying caller is refused for lack of room. An address is counted in one
+//! bucket that all such newcomers of its kind share, the crowd ([`Verdict::Crowded`]): no number of addresses
+//! defeats a limit.
 //!
-//! **An address stands within its networks** ([`Address`]): their buckets are asked first, the widest one
-//! before all, so that a network that is over its limit claims no slot for another of its addresses.
+//! **An address counts within its networks** ([`Address`]): their buckets are checked first, the widest
+//! before the others, so that a network over its limit claims no slot for another of its addresses.
 
 mod address;
 mod file;
@@ -44,34 +44,34 @@ use slot::{Reading, Slot, Taking};
 
 /// Slots of one area.
 const AREA_SLOTS: usize = 1 << 16;
-/// Slots that subjects may claim.
+/// All slots that subjects may claim.
 const SLOTS: usize = 3 * AREA_SLOTS;
-/// Slots that one subject may have.
+/// Slots in a group; a subject may take any of them.
 const GROUP: usize = 16;
 /// Groups of one area.
 const AREA_GROUPS: usize = AREA_SLOTS / GROUP;
 /// Kinds of limit, each with a crowd.
 const KINDS: usize = 1 << 8;
-/// Time after its last use until a slot may go to another subject (ns). Longer than usage takes to be stored.
+/// Time after its last use until a slot may go to another subject (ns); longer than storing its usage takes.
 pub const IDLE_NANOS: u64 = 60_000_000_000;
 /// A month: 30 days (ms).
 pub const MONTH_MS: u64 = 30 * 24 * 60 * 60 * 1000;
-/// The largest number of requests a minute that a bucket can hold exactly to 0.002 %.
+/// The largest number of requests a minute that a bucket counts with an error below 0.002 %.
 pub const MOST_PER_MINUTE: u32 = 1_000_000;
 /// The largest number of characters a month that a slot can hold.
 pub const MOST_PER_MONTH: u64 = (1 << 40) - 1;
 
-/// The kind of subject that is a key; every other kind is an address under one of its limits.
+/// The kind of keys; every other kind is addresses under one of their limits.
 pub const KEYS: u8 = 0;
 
-/// A subject of limits, by its keyed hash.
+/// A subject of limits, by keyed hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subject {
     tag: u64,
     first: usize,
 }
 
-/// Limits of a subject; 0 is no limit.
+/// Limits of a subject; 0: no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// Requests a minute, at most [`MOST_PER_MINUTE`]; the same number may come at once.
@@ -80,7 +80,7 @@ pub struct Limit {
     pub per_month: u64,
 }
 
-/// A moment by both clocks.
+/// A point in time on both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     /// The machine's monotonic clock, the same for all processes (ns).
@@ -89,7 +89,7 @@ pub struct Now {
     pub wall_ms: u64,
 }
 
-/// Share of a whole request that this one counts as.
+/// Share of a whole request that this one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// All of it.
@@ -101,47 +101,47 @@ pub enum Weight {
 /// Verdict of a limit about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It passes, and was counted.
+    /// Admitted, and counted.
     Admitted,
-    /// It passes uncounted: every slot of the group is busy.
+    /// Admitted, but not counted: every slot of the group is busy.
     Uncounted,
-    /// It passes, counted in the bucket of all addresses that found every slot busy.
+    /// Admitted; counted in the bucket shared by all addresses without a slot.
     Crowded,
-    /// The minute's requests are used up.
+    /// Over the minute's requests.
     OverMinute,
-    /// The month's characters are used up.
+    /// Over the month's characters.
     OverMonth,
-    /// The month's usage is not known here: load it, then ask again.
+    /// The month's usage is not loaded: load it, then ask again.
     Unloaded,
-    /// The minute's requests of a network that the address lies in are used up.
+    /// Over the minute's requests of one of the address's networks.
     OverNetwork,
-    /// The minute's requests of all addresses that found every slot busy are used up.
+    /// Over the minute's requests shared by all addresses without a slot.
     OverCrowd,
 }
 
-/// A verdict and what its answer tells the client.
+/// A verdict, and the facts for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The verdict.
     pub verdict: Verdict,
-    /// Whole requests that would pass now.
+    /// Whole requests that would be admitted now.
     pub remaining: u32,
     /// Whole seconds until the bucket is full again, rounded up.
     pub full_in_seconds: u64,
-    /// Whole seconds until a refused request would pass, at least 1; 0 when it was not refused.
+    /// Whole seconds until a refused request would be admitted, at least 1; 0 if it was not refused.
     pub retry_seconds: u64,
-    /// When the present month began (ms since 1970); 0 when months are not counted.
+    /// When the current month began (ms since 1970); 0 if no month is counted.
     pub month_start_ms: u64,
 }
 
-/// The limits of one machine, as one process has mapped them.
+/// The limits of one machine, as mapped by one process.
 pub struct Limits {
     mapped: Mapped,
 }
 
 impl Limits {
-    /// Makes the file at `path` again, with every bucket full and no usage known. What is mapped of a former
-    /// file stays as it is. `seed` is 16 secret random bytes.
+    /// Creates the file at `path` again, with every bucket full and no usage known. Mappings of a former file
+    /// stay valid. `seed` is 16 secret random bytes.
     pub fn create(path: &Path, seed: [u8; 16]) -> io::Result<()> {
         file::create(path, seed)
     }
@@ -153,7 +153,7 @@ impl Limits {
         })
     }
 
-    /// The subject that `kind` and `bytes` name.
+    /// The subject of `kind` and `bytes`.
     pub fn subject(&self, kind: u8, bytes: &[u8]) -> Subject {
         self.subject_in(if kind == KEYS { 0 } else { 1 }, kind, bytes)
     }
@@ -176,7 +176,7 @@ impl Limits {
             .unwrap_or_else(|| Standing::uncounted(Verdict::Uncounted, limit))
     }
 
-    /// Counts one request of `subject`; nothing when it has no slot and finds none.
+    /// Counts one request of `subject`; `None` if it has no slot and none is free.
     fn admit_counted(&self, subject: Subject, limit: Limit, weight: Weight, now: Now) -> Option<Standing> {
         loop {
             let slot = self.find(subject).or_else(|| self.claim(subject, now.nanos))?;
@@ -186,8 +186,8 @@ impl Limits {
         }
     }
 
-    /// True once in `every` (ns) for `subject`, whichever process asks; always true while every slot of its
-    /// group is busy.
+    /// True once per `every` (ns) for `subject`, across processes; always true while every slot of its group
+    /// is busy.
     pub fn first_in(&self, subject: Subject, every: u64, nanos: u64) -> bool {
         loop {
             let Some(slot) = self.find(subject).or_else(|| self.claim(subject, nanos)) else {
@@ -199,12 +199,12 @@ impl Limits {
         }
     }
 
-    /// Undoes one [`Limits::admit`]: the request turned out not to count.
+    /// Undoes one [`Limits::admit`] for a request that turned out not to count.
     pub fn give_back(&self, subject: Subject, per_minute: u32) {
         self.give_back_counted(subject, per_minute, Weight::Whole);
     }
 
-    /// Gives a request back to the subject's slot; false when it has none.
+    /// Returns a request to the subject's slot; false if it has none.
     fn give_back_counted(&self, subject: Subject, per_minute: u32, weight: Weight) -> bool {
         let found = self.find(subject);
         if let (Some(slot), true) = (found, per_minute > 0) {
@@ -213,8 +213,8 @@ impl Limits {
         found.is_some()
     }
 
-    /// Tells the usage that a store holds: `characters` in the month that began at `month_start_ms`. Months
-    /// are counted from there. Changes nothing when the usage is known already.
+    /// Loads a subject's usage from a store: `characters` in the month that began at `month_start_ms`, from
+    /// which months are counted. No effect if the usage is loaded already.
     pub fn load(&self, subject: Subject, month_start_ms: u64, characters: u64, nanos: u64) {
         let _lock = self.mapped.lock();
         let slot = self.find(subject).or_else(|| self.claim_locked(subject, nanos));
@@ -223,14 +223,14 @@ impl Limits {
         }
     }
 
-    /// Adds characters to the month that began at `month_start_ms`, when the subject's usage is known here.
+    /// Adds characters to the month that began at `month_start_ms`, if the subject's usage is loaded.
     pub fn charge(&self, subject: Subject, month_start_ms: u64, characters: u64, nanos: u64) {
         self.change_usage(subject, month_start_ms, nanos, |used| {
             used.saturating_add(characters).min(MOST_PER_MONTH)
         });
     }
 
-    /// Tells that a store holds `total` characters for the month that began at `month_start_ms`.
+    /// Raises the total of the month that began at `month_start_ms` to that of a store.
     pub fn raise(&self, subject: Subject, month_start_ms: u64, total: u64, nanos: u64) {
         self.change_usage(subject, month_start_ms, nanos, |used| {
             used.max(total.min(MOST_PER_MONTH))
@@ -249,7 +249,7 @@ impl Limits {
         }
     }
 
-    /// The subject's slot. Nothing is kept from call to call: the slot may change hands at any moment.
+    /// The subject's slot, looked up in each call: it may change hands at any moment.
     fn find(&self, subject: Subject) -> Option<&Slot> {
         self.group(subject)
             .iter()
@@ -265,7 +265,7 @@ impl Limits {
         self.claim_locked(subject, nanos)
     }
 
-    /// Gives the subject a slot, with the lock held; the one it has when another process was faster.
+    /// Gives the subject a slot, with the lock held; its existing one if another process was faster.
     fn claim_locked(&self, subject: Subject, nanos: u64) -> Option<&Slot> {
         if let Some(slot) = self.find(subject) {
             return Some(slot);
@@ -277,17 +277,17 @@ impl Limits {
     }
 }
 
-/// Time in which one request becomes free again (ns).
+/// Time that restores one request (ns).
 fn interval(per_minute: u32) -> u64 {
     60_000_000_000 / u64::from(per_minute.clamp(1, MOST_PER_MINUTE))
 }
 
-/// All that a bucket holds (ns).
+/// Capacity of a bucket (ns).
 fn depth(per_minute: u32) -> u64 {
     interval(per_minute) * u64::from(per_minute)
 }
 
-/// The time that one request takes out of a bucket (ns).
+/// Time that one request takes from a bucket (ns).
 fn cost(per_minute: u32, weight: Weight) -> u64 {
     match weight {
         Weight::Whole => interval(per_minute),
@@ -295,12 +295,12 @@ fn cost(per_minute: u32, weight: Weight) -> u64 {
     }
 }
 
-/// The number, from 1, of the month that `at_ms` falls in, where month 1 began at `anchor_ms`.
+/// The number, from 1, of the month that contains `at_ms`; month 1 began at `anchor_ms`.
 fn month_number(anchor_ms: u64, at_ms: u64) -> u64 {
     at_ms.saturating_sub(anchor_ms) / MONTH_MS + 1
 }
 
-/// Admits in the subject's slot; nothing when the slot has changed hands.
+/// Admits in the subject's slot; `None` if the slot has changed hands.
 fn admit_in(slot: &Slot, tag: u64, limit: Limit, weight: Weight, now: Now) -> Option<Standing> {
     let mut month_start_ms = 0;
     let mut over = false;
@@ -344,7 +344,7 @@ fn admit_in(slot: &Slot, tag: u64, limit: Limit, weight: Weight, now: Now) -> Op
     Some(standing)
 }
 
-/// Characters used in a month: none when the slot still counts for an earlier one.
+/// Characters used in a month: 0 if the slot still counts an earlier one.
 fn used_in(reading: Reading, number: u64) -> u64 {
     if reading.month() < number {
         0
@@ -371,7 +371,7 @@ impl Standing {
         }
     }
 
-    /// Verdict where every slot is busy: as if the request were the subject's first.
+    /// Verdict if every slot is busy: as for the subject's first request.
     fn uncounted(verdict: Verdict, limit: Limit) -> Self {
         let used_nanos = if limit.per_minute == 0 {
             0

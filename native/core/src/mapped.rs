@@ -1,4 +1,4 @@
-//! A file made by one process and mapped by many: its bytes, and its lock.
+//! A file created by one process and mapped by many: its bytes, and its lock.
 
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, Write};
@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-/// Writes a file of `length` bytes that begins with `header` beside `path` and moves it there: a process that
-/// has mapped a former one keeps that. All bytes have their place on the disk, none is left as a hole: a page
-/// that a full disk cannot give would kill its process later.
+/// Writes a file of `length` bytes that begins with `header` next to `path`, then renames it: processes that
+/// have mapped a former file keep that one. All bytes are allocated on the disk, without holes: otherwise a
+/// full disk would kill a process later, on access to a page.
 pub fn create(path: &Path, header: &[u8], length: usize) -> io::Result<()> {
     let fresh = path.with_extension("new");
     let mut options = OpenOptions::new();
@@ -23,24 +23,24 @@ pub fn create(path: &Path, header: &[u8], length: usize) -> io::Result<()> {
         .and_then(|()| reserve(&mut file, header.len(), length))
         .and_then(|()| rename(&fresh, path));
     if made.is_err() {
-        // The room taken on a full disk is given back. The first failure is the one reported.
+        // Frees the space taken on a full disk. The first failure is the one reported.
         let _ = std::fs::remove_file(&fresh);
     }
     made
 }
 
-/// Makes a file of `from` bytes `length` bytes long, the new ones 0.
+/// Extends a file of `from` bytes to `length` bytes with zeros.
 #[cfg(target_os = "linux")]
 fn reserve(file: &mut File, _: usize, length: usize) -> io::Result<()> {
     use std::os::fd::AsRawFd;
-    // SAFETY: the descriptor is that of an open file.
+    // SAFETY: the descriptor belongs to an open file.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as libc::off_t) } {
         0 => Ok(()),
         code => Err(io::Error::from_raw_os_error(code)),
     }
 }
 
-/// Makes a file of `from` bytes `length` bytes long, the new ones 0.
+/// Extends a file of `from` bytes to `length` bytes with zeros.
 #[cfg(not(target_os = "linux"))]
 fn reserve(file: &mut File, from: usize, length: usize) -> io::Result<()> {
     const CHUNK: usize = 1 << 20;
@@ -50,15 +50,16 @@ fn reserve(file: &mut File, from: usize, length: usize) -> io::Result<()> {
         .try_for_each(|at| file.write_all(&zeros[..CHUNK.min(length - at)]))
 }
 
-/// The file as one process has mapped it. It is never made shorter: a new one takes its name, not its place.
+/// The file, as mapped by one process. It is never truncated: a new file takes over its name.
 pub struct MappedFile {
     map: MmapRaw,
-    /// The same file, for its lock; the mutex keeps apart the threads of one process, which share that lock.
+    /// The same file, for its lock; the mutex separates the threads of one process, which share that lock.
     file: Mutex<File>,
 }
 
 impl MappedFile {
-    /// Maps a file of `length` bytes that begins with `magic`; any other is refused as no `what`.
+    /// Maps a file of `length` bytes that begins with `magic`; refuses any other with an error that names
+    /// `what`.
     pub fn open(path: &Path, magic: &[u8], length: usize, what: &str) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let foreign = || {
@@ -69,7 +70,7 @@ impl MappedFile {
             return Err(foreign());
         }
         let map = MmapOptions::new().len(length).map_raw(&file)?;
-        // SAFETY: the mapping is longer than `magic`, and nobody writes there once the file has its name.
+        // SAFETY: the mapping is longer than `magic`, which is never written after the file has its name.
         let found = unsafe { std::slice::from_raw_parts(map.as_ptr(), magic.len()) };
         if found != magic {
             return Err(foreign());
@@ -78,13 +79,13 @@ impl MappedFile {
         Ok(Self { map, file })
     }
 
-    /// The first byte; page-aligned, good for the mapping's length as long as this lives.
+    /// The first byte; page-aligned, valid for the mapping's length as long as this lives.
     pub fn start(&self) -> *mut u8 {
         self.map.as_mut_ptr()
     }
 
-    /// Locks the file against other processes and threads until dropped. Waits as long as another holds it,
-    /// which is microseconds; a holder that dies gives it back.
+    /// Locks the file against other processes and threads until dropped. Waits while another holds the lock,
+    /// for microseconds; the lock of a holder that dies is released.
     pub fn lock(&self) -> Locked<'_> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let held = file.lock().is_ok();
@@ -99,7 +100,7 @@ pub struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// True if other processes are locked out; the system may refuse it.
+    /// True if other processes are locked out; false if the system refused.
     pub fn is_held(&self) -> bool {
         self.held
     }
@@ -108,7 +109,7 @@ impl Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         if self.held {
-            // An unlock that fails leaves the lock to the end of the process; there is nobody to tell.
+            // If unlocking fails, the lock ends with the process; no caller could handle the error.
             let _ = self.file.unlock();
         }
     }

@@ -1,5 +1,5 @@
-//! The exact scan: every vector of a block against one, and the nearest of them in a total order. The loops
-//! are plain Rust, compiled once more for each instruction set that is worth it and chosen at run time.
+//! The exact scan: compares a vector with every vector of a block, and selects the nearest in a total order.
+//! The loops are plain Rust, compiled again for each instruction set that pays, and chosen at run time.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -7,20 +7,20 @@ use std::cmp::Ordering;
 use crate::simd::{Level, Path};
 use crate::static_model::{DIMENSION, Vector};
 
-/// Vectors that are looked at together.
+/// Vectors compared together.
 pub const BLOCK: usize = 1024;
 
-/// A vector's place and its similarity (cosine) to the one asked about.
+/// A vector's index and its similarity (cosine) to the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Place in the log's order.
+    /// Index in log order.
     pub index: u32,
     /// Above 0, at most 1.
     pub similarity: f64,
 }
 
 impl Neighbour {
-    /// The more similar first, of equals the earlier: a total order, since no similarity is NaN.
+    /// The more similar first, ties by index: a total order, since no similarity is NaN.
     pub fn order(&self, other: &Self) -> Ordering {
         other
             .similarity
@@ -44,11 +44,11 @@ pub fn square(vector: &Vector) -> u32 {
     dot(vector, vector) as u32
 }
 
-/// Cosine of the angle between vectors by their product and squared lengths; every step is exact or correctly
-/// rounded, so that it is the same on every machine. 0 where one of them is 0.
+/// Cosine of the angle between vectors from their product and squared lengths. Every step is exact or
+/// correctly rounded, so that the result is the same on every machine. 0 if one of them is 0.
 #[inline(always)]
 fn cosine(product: i32, a: u32, b: u32) -> f64 {
-    // The square of 0 would make NaN, of which the product's 0 then makes 0.
+    // A square of 0 would give NaN; with 1 instead, the product of 0 gives 0.
     f64::from(product) / (f64::from(a.max(1)) * f64::from(b.max(1))).sqrt()
 }
 
@@ -57,7 +57,7 @@ pub fn similarity(a: &Vector, b: &Vector) -> f64 {
     cosine(dot(a, b), square(a), square(b))
 }
 
-/// Similarities of one vector to those of a block. `squares`: the squared lengths of these.
+/// Similarities of one vector to those of a block. `squares`: the block's squared lengths.
 #[inline(always)]
 fn compare_with<One: Borrow<Vector>>(
     (query, square): (&Vector, u32),
@@ -96,7 +96,7 @@ fn compare_avx2<One: Borrow<Vector>>(
     compare_with(query, vectors, squares, out);
 }
 
-/// As [`compare_with`], by a path of the CPU.
+/// As [`compare_with`], on a path of the CPU.
 fn compare<One: Borrow<Vector>>(
     path: Path,
     query: (&Vector, u32),
@@ -119,7 +119,7 @@ fn compare<One: Borrow<Vector>>(
     }
 }
 
-/// Similarities of a vector, with its squared length, to at most [`BLOCK`] others, by their places in `out`.
+/// Similarities of a vector, with its squared length, to at most [`BLOCK`] others; `out` has them by index.
 pub(crate) fn similarities<One: Borrow<Vector>>(
     query: (&Vector, u32),
     vectors: &[One],
@@ -129,25 +129,25 @@ pub(crate) fn similarities<One: Borrow<Vector>>(
     compare(Path::best(), query, vectors, squares, out);
 }
 
-/// The best few of what was offered.
+/// The best few of the offered neighbours.
 #[derive(Clone, Debug)]
 pub struct Best {
-    /// In their order; never more than `most`.
+    /// In order; never more than `most`.
     kept: Vec<Neighbour>,
     most: usize,
-    /// Only scores above it are taken.
+    /// Only scores above it are accepted.
     least: f64,
 }
 
 impl Best {
-    /// Room for `count` of them, all above a similarity of at least 0.
+    /// Room for `most` of them, all above `least`, which is at least 0.
     pub fn new(most: usize, least: f64) -> Self {
         let kept = Vec::with_capacity(most + 1);
         Self { kept, most, least }
     }
 
-    /// Takes a neighbour where it is among the best so far. Of equals the first that was offered stays, so
-    /// that places must be offered in their order.
+    /// Adds a neighbour if it is among the best so far. Of equals the first offered stays, so offer them by
+    /// ascending index.
     #[inline]
     pub fn offer(&mut self, neighbour: Neighbour) {
         if neighbour.similarity <= self.least {
@@ -161,7 +161,7 @@ impl Best {
         }
     }
 
-    /// As [`Best::offer`], where places come in any order: of equals the first place stays.
+    /// As [`Best::offer`], in any order of indexes: of equals the lower index stays.
     pub(crate) fn offer_unordered(&mut self, neighbour: Neighbour) {
         let full = self.kept.len() == self.most;
         let worse = |last: &Neighbour| !neighbour.order(last).is_lt();
@@ -173,7 +173,7 @@ impl Best {
         self.kept.truncate(self.most);
     }
 
-    /// Offers those of a block, whose first one has the place `first`.
+    /// Offers the vectors of a block; the first one has index `first`.
     pub fn scan(&mut self, query: &Vector, square: u32, first: u32, vectors: &[Vector], squares: &[u32]) {
         let mut similarities = [0.0; BLOCK];
         if self.most == 0 || square == 0 {
@@ -187,7 +187,7 @@ impl Best {
         }
     }
 
-    /// The best, in their order.
+    /// The best, in order.
     pub fn take(self) -> Vec<Neighbour> {
         self.kept
     }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A vector of few different numbers, so that equal similarities occur.
+    /// Vectors of few distinct numbers, so that equal similarities occur.
     fn vectors(count: usize) -> impl Strategy<Value = Vec<Vector>> {
         let one = (
             any::<u64>(),
@@ -216,7 +216,7 @@ mod tests {
         prop::collection::vec(one, 1..count)
     }
 
-    /// The obvious reading: every similarity, sorted.
+    /// The obvious implementation: every similarity, sorted.
     fn naive(query: &Vector, all: &[Vector], most: usize, least: f64) -> Vec<Neighbour> {
         let length = |vector: &Vector| -> i64 { vector.iter().map(|&one| i64::from(one).pow(2)).sum() };
         let mut found: Vec<Neighbour> = (0_u32..)

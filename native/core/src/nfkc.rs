@@ -9,7 +9,7 @@ use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 const NFKC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfkc();
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 
-/// The NFKC form of a text; one that has it already is not copied.
+/// The NFKC form of a text; a text in that form is not copied.
 pub fn nfkc(text: &str) -> Cow<'_, str> {
     NFKC.normalize(text)
 }
@@ -17,6 +17,6 @@ pub fn nfkc(text: &str) -> Cow<'_, str> {
 /// True if a character is of general category Cf.
 #[inline]
 pub fn is_format(character: char) -> bool {
-    // SOFT HYPHEN is the first of them.
+    // SOFT HYPHEN is the lowest of them.
     character >= '\u{AD}' && CATEGORIES.get(character) == GeneralCategory::Format
 }

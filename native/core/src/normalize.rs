@@ -1,4 +1,5 @@
-//! POST /v1/normalize from the request's bytes to the answer's: repair, glosses, and every change reported.
+//! POST /v1/normalize from the request's bytes to the answer's: repair, glosses, and a report of every
+//! change.
 
 pub mod edits;
 pub mod gloss;
@@ -27,12 +28,12 @@ pub const CLDR_VERSION: &str = normalize_tables::CLDR_VERSION;
 /// Most code points of a text (contract, Limits).
 pub const MAX_CHARACTERS: u64 = 100_000;
 
-/// Treatment of items that have a gloss.
+/// Treatment of items with a gloss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The gloss follows in parentheses.
     Augment,
-    /// The gloss stands in its place.
+    /// The gloss replaces the item.
     Replace,
     /// Nothing is glossed.
     Repair,
@@ -42,13 +43,13 @@ impl Mode {
     /// Every mode.
     pub const ALL: [Mode; 3] = [Mode::Augment, Mode::Replace, Mode::Repair];
 
-    /// The mode of a name, if it is one.
+    /// The mode with this name, if there is one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// Its name on the wire.
+    /// Its name in requests.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,10 +67,10 @@ pub fn edits(text: &str, mode: Mode, contextual: bool, glosses: Option<&Glosses>
     bounded_edits(text, mode, contextual, glosses, Bounds::NONE).unwrap_or_default()
 }
 
-/// The edits that normalize a text, glossed within bounds.
+/// The edits that normalize a text, with glosses within bounds.
 ///
 /// # Errors
-/// The bounds that were exceeded.
+/// The exceeded bounds.
 pub fn bounded_edits(
     text: &str,
     mode: Mode,
@@ -98,7 +99,7 @@ pub fn bounded_edits(
         return Ok(first);
     }
     let both = first.then(&glossed, source, &repaired);
-    // A gloss may have put letters beside what was left alone without them.
+    // A gloss may have put letters next to characters that the first repair left alone.
     let with_glosses = applied(middle, &glossed);
     let last = repair::lines_of(checked(&with_glosses), &glossed, contextual);
     if last.is_empty() {
@@ -107,14 +108,14 @@ pub fn bounded_edits(
     Ok(both.then(&last, source, &with_glosses))
 }
 
-/// A text with edits applied.
+/// A text after edits.
 fn applied(text: &str, edits: &Edits) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 4);
     edits.apply(text.as_bytes(), &mut out);
     out
 }
 
-/// Bytes of a text as text: edits put whole characters in place of whole characters.
+/// Edited bytes as text: edits replace whole characters by whole characters.
 fn checked(bytes: &[u8]) -> &str {
     simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
@@ -122,18 +123,18 @@ fn checked(bytes: &[u8]) -> &str {
 /// Outcome of one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The answer was written: its length, and how many characters the request counts for.
+    /// The answer was written.
     Written {
         /// Bytes written.
         length: usize,
         /// Code points of the text.
         characters: u64,
     },
-    /// It is no valid request.
+    /// The request is invalid.
     Invalid,
-    /// The glosses are over the bounds.
+    /// The glosses exceed the bounds.
     Refused(Refused),
-    /// The answer needs more room; it waits in [`Workspace::take_answer`].
+    /// The answer needs more room; it is in [`Workspace::take_answer`].
     NeedsRoom {
         /// Bytes of the answer.
         length: usize,
@@ -142,14 +143,14 @@ pub enum Outcome {
     },
 }
 
-/// Buffers that one thread keeps from request to request.
+/// Buffers that one thread reuses from request to request.
 #[derive(Debug, Default)]
 pub struct Workspace {
     unescaped: Vec<u8>,
     answer: Vec<u8>,
 }
 
-/// Buffers over this many bytes are given back after the request.
+/// Buffers above this size are freed after the request.
 const KEPT_BYTES: usize = 4 << 20;
 
 impl Workspace {
@@ -173,7 +174,7 @@ impl Workspace {
         outcome
     }
 
-    /// The answer that needed more room than there was.
+    /// The answer that needed more room.
     pub fn take_answer(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.answer)
     }
@@ -187,7 +188,7 @@ impl Workspace {
         Outcome::Written { length, characters }
     }
 
-    /// Writes the answer; returns the text's code points, or `None` where it is too long.
+    /// Writes the answer; returns the text's code points, or `None` if it is too long.
     fn write(&mut self, body: &[u8], options: &Options, bounds: Bounds) -> Result<Option<u64>, Refused> {
         let Workspace { unescaped, answer } = self;
         let span = options.text;
@@ -237,7 +238,7 @@ impl Answer<'_> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// A member's beginning and its number.
+    /// Writes the text before a member's number, then the number.
     fn number(&mut self, before: &str, value: u64) {
         self.raw(before);
         let (mut digits, mut at, mut rest) = ([0; 20], 20, value);
@@ -252,7 +253,7 @@ impl Answer<'_> {
         self.out.extend_from_slice(&digits[at..]);
     }
 
-    /// A string's characters, escaped where JSON asks for it (RFC 8259 section 7).
+    /// Writes a string's characters, escaped as JSON requires (RFC 8259 section 7).
     fn string(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -312,7 +313,7 @@ impl Answer<'_> {
         }
     }
 
-    /// The reasons of all kinds that had a part in a change.
+    /// Writes the reasons of all kinds that took part in a change.
     fn reason(&mut self, edit: &Edit) {
         let kinds = Kind::ALL.into_iter().filter(|kind| edit.kinds & kind.bit() != 0);
         for (number, kind) in kinds.enumerate() {

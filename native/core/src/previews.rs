@@ -1,13 +1,13 @@
-//! Previews of fragments that wait for their confirmation, in one mapped file that all workers share.
+//! Previews of fragments that await confirmation, in one mapped file that all workers share.
 //!
-//! **Layout.** A header (magic, end), a table of chains, then the arena: a ring in which records follow one
-//! another. Places are counted from the file's making and never wrap, so that a record is there as long as
-//! its place is within one arena of the end: the oldest go first, and nothing else ever goes before its time.
-//! A token's chain begins at its bucket and leads from the newest record to older ones.
+//! **Layout.** A header (magic, end), a table of chains, then the arena: a ring of consecutive records.
+//! Places count from the file's creation and never wrap, so a record exists as long as its place is within
+//! one arena of the end. The oldest are evicted first; nothing else is evicted early. A token's chain starts
+//! at its bucket and leads from the newest record to older ones.
 //!
-//! **Everything happens under the file's lock**, which the kernel gives back when its holder dies. A process
-//! killed while it writes loses its own record and may lose those that the ring had to give up for it: the
-//! end moves before bytes are written, the chain begins at a record after they are.
+//! **Everything happens under the file's lock**, which the kernel releases when its holder dies. A process
+//! killed while it writes loses its own record, and perhaps those that the ring evicted for it: the end moves
+//! before bytes are written, and the chain points to a record only afterwards.
 
 use std::io;
 use std::path::Path;
@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicU64, fence};
 use crate::mapped::{self, Locked, MappedFile};
 
 const MAGIC: [u8; 8] = *b"fgprevw1";
-/// Chains.
+/// Number of chains.
 const BUCKETS: usize = 1 << 14;
 /// Bytes before the chains: the magic, the end, zeros.
 const HEADER_BYTES: usize = 4096;
 const ARENA_AT: usize = HEADER_BYTES + BUCKETS * size_of::<AtomicU64>();
-/// Bytes of records, at least 1,000 of the largest.
+/// Bytes for records: at least 1,000 of the largest.
 pub const ARENA_BYTES: usize = 16 << 20;
 const FILE_BYTES: usize = ARENA_AT + ARENA_BYTES;
 /// The first place; 0 ends a chain.
@@ -36,7 +36,7 @@ pub type Token = [u8; 32];
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RecordHead {
-    /// Place of the next older record of the chain; 0: none.
+    /// Place of the next older record in the chain; 0: none.
     previous: u64,
     expires_at_ms: u64,
     length: u64,
@@ -45,16 +45,16 @@ struct RecordHead {
 
 const HEAD_BYTES: usize = size_of::<RecordHead>();
 
-/// A preview that is there.
+/// A stored preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// The contents as they were put in.
+    /// The contents as stored.
     pub payload: Vec<u8>,
     /// When it expires (ms since 1970).
     pub expires_at_ms: u64,
 }
 
-/// The previews as one process has them.
+/// The previews in one process.
 pub struct Previews {
     file: MappedFile,
 }
@@ -64,7 +64,7 @@ fn bucket(token: &Token) -> usize {
 }
 
 impl Previews {
-    /// Makes the file again, empty.
+    /// Creates the file again, empty.
     pub fn create(path: &Path) -> io::Result<()> {
         let mut header = MAGIC.to_vec();
         header.extend(FIRST.to_ne_bytes());
@@ -77,9 +77,8 @@ impl Previews {
         Ok(Self { file })
     }
 
-    /// Keeps a payload under a token until it expires or the ring gives it up; a former one of the same token
-    /// is no longer found. False where it cannot be kept: it is larger than a quarter of the arena, or the
-    /// system refuses the lock.
+    /// Stores a payload under a token until it expires or is evicted; an earlier one of the same token is no
+    /// longer found. False if it is larger than a quarter of the arena, or the system refuses the lock.
     pub fn put(&self, token: &Token, payload: &[u8], expires_at_ms: u64) -> bool {
         let lock = self.file.lock();
         if !lock.is_held() || payload.len() > ARENA_BYTES / 4 {
@@ -94,8 +93,8 @@ impl Previews {
             token: *token,
         };
         let start = self.at(place);
-        // SAFETY: `reserve` found room for head and payload in the arena at `place`, which is aligned as a
-        // head is; the lock keeps everyone else out of the arena.
+        // SAFETY: `reserve` found room for head and payload in the arena at `place`, which is aligned for a
+        // head; the lock excludes all other access to the arena.
         unsafe {
             start.cast::<RecordHead>().write(head);
             start
@@ -121,13 +120,13 @@ impl Previews {
                     expires_at_ms: head.expires_at_ms,
                 });
             }
-            // Chains lead back, whatever a killed process left.
+            // Only backwards, whatever a killed process left: so the chain ends.
             place = if head.previous < place { head.previous } else { 0 };
         }
         None
     }
 
-    /// Moves the end past a new record of `length` bytes, and gives its place.
+    /// Moves the end past a new record of `length` bytes, and returns its place.
     fn reserve(&self, _: &Locked<'_>, length: usize) -> u64 {
         let end = self.end().load(SeqCst);
         let length = length.next_multiple_of(ALIGNMENT) as u64;
@@ -138,7 +137,7 @@ impl Previews {
         place
     }
 
-    /// The head of the record at a place; nothing if there is none left.
+    /// The head of the record at a place; `None` if it is gone.
     fn head(&self, _: &Locked<'_>, place: u64) -> Option<RecordHead> {
         let end = self.end().load(SeqCst);
         let there = place >= FIRST && place < end && end - place <= ARENA_BYTES as u64;
@@ -146,33 +145,34 @@ impl Previews {
         if !there || !place.is_multiple_of(ALIGNMENT as u64) || room < HEAD_BYTES as u64 {
             return None;
         }
-        // SAFETY: the head lies within the arena, aligned; every bit pattern is one, and the lock keeps
-        // writers out.
+        // SAFETY: the head is within the arena and aligned; every bit pattern is valid, and the lock excludes
+        // writers.
         let head = unsafe { self.at(place).cast::<RecordHead>().read() };
         (head.length <= room - HEAD_BYTES as u64).then_some(head)
     }
 
     fn payload(&self, _: &Locked<'_>, place: u64, head: &RecordHead) -> Vec<u8> {
-        // SAFETY: `head` found that the payload lies within the arena; the lock keeps writers out.
+        // SAFETY: `head` verified that the payload is within the arena; the lock excludes writers.
         unsafe { std::slice::from_raw_parts(self.at(place).add(HEAD_BYTES), head.length as usize) }.to_vec()
     }
 
     fn end(&self) -> &AtomicU64 {
-        // SAFETY: the eight bytes after the magic are aligned and reached by atomics alone.
+        // SAFETY: the eight bytes after the magic are aligned and accessed only atomically.
         unsafe { &*self.file.start().add(MAGIC.len()).cast::<AtomicU64>() }
     }
 
     fn chains(&self) -> &[AtomicU64] {
-        // SAFETY: BUCKETS numbers fit between header and arena, aligned, reached by atomics alone.
+        // SAFETY: BUCKETS numbers fit between header and arena, are aligned, and are accessed only
+        // atomically.
         unsafe {
             let first = self.file.start().add(HEADER_BYTES).cast::<AtomicU64>();
             std::slice::from_raw_parts(first, BUCKETS)
         }
     }
 
-    /// The byte at a place. Arena and places are multiples of the alignment apart.
+    /// The byte at a place. Places are multiples of the alignment, and so is the arena's start.
     fn at(&self, place: u64) -> *mut u8 {
-        // SAFETY: the remainder lies within the arena.
+        // SAFETY: the remainder is within the arena.
         unsafe {
             self.file
                 .start()
@@ -189,7 +189,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::AtomicUsize;
 
-    /// A file of its own for each test, removed at the end.
+    /// A separate file for each test, removed at the end.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The obvious reading: a queue of records by their places, the oldest out first.
+    /// The obvious implementation: a queue of records by place, the oldest evicted first.
     #[derive(Default)]
     struct Naive {
         records: VecDeque<(u64, Token, Preview)>,

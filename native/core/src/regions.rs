@@ -1,5 +1,5 @@
-//! Regions of a view's fragments: spherical k-means (Dhillon and Modha 2001) from a fixed beginning, so that
-//! the same fragments always have the same regions.
+//! Regions of a view's fragments: spherical k-means (Dhillon and Modha 2001) from a fixed start, so that the
+//! same fragments always have the same regions.
 
 use crate::clusters::Cluster;
 use crate::nearest::{Best, Neighbour, square};
@@ -8,32 +8,32 @@ use crate::vectors::View;
 
 /// Most regions.
 pub const MOST: usize = 12;
-/// Fragments a region has on average where there are few.
+/// Average fragments of a region while there are few fragments.
 const FEW: usize = 4;
-/// Most fragments that the centres are found from.
+/// Most fragments used to find the centres.
 const SAMPLE: usize = 8_192;
 const ROUNDS: usize = 5;
 
 /// One region.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// Place of the fragment nearest to its centre.
+    /// Index of the fragment nearest to its centre.
     pub centre: u32,
-    /// Its fragments.
+    /// Number of its fragments.
     pub count: u32,
 }
 
-/// The centre that is nearest to a vector, the first of equals; none where none is above 0.
+/// The centre nearest to a vector, the first of equals; `None` if no similarity is above 0.
 fn nearest(centres: &[Vector], squares: &[u32], vector: &Vector) -> Option<Neighbour> {
     let mut best = Best::new(1, 0.0);
     best.scan(vector, square(vector), 0, centres, squares);
     best.take().first().copied()
 }
 
-/// A vector, and how many fragments it stands for.
+/// A vector, and the number of fragments it represents.
 type Weighted<'a> = (&'a Vector, u32);
 
-/// One round: each centre moves to the middle of what is nearest to it.
+/// One round: each centre moves to the mean of the points nearest to it.
 fn moved(points: &[Weighted], centres: &[Vector]) -> Vec<Vector> {
     let squares: Vec<u32> = centres.iter().map(square).collect();
     let mut sums = vec![[0_i64; DIMENSION]; centres.len()];
@@ -52,7 +52,7 @@ fn moved(points: &[Weighted], centres: &[Vector]) -> Vec<Vector> {
         .collect()
 }
 
-/// Centres of regions of clusters, and the fragments of each.
+/// Centres of regions of clusters, and the number of fragments of each.
 pub fn of_clusters(clusters: &[Cluster]) -> Vec<(Vector, u32)> {
     let points: Vec<Weighted> = clusters.iter().map(|one| (&one.middle, one.fragments)).collect();
     let wanted = points.len().min(MOST);
@@ -65,7 +65,7 @@ pub fn of_clusters(clusters: &[Cluster]) -> Vec<(Vector, u32)> {
     let squares: Vec<u32> = centres.iter().map(square).collect();
     let mut found: Vec<(Vector, u32)> = centres.iter().map(|centre| (*centre, 0)).collect();
     for (vector, fragments) in points {
-        // A cluster whose middle is none of these directions has fragments all the same.
+        // The fragments of a cluster count even if its own vector is near no centre.
         let region = nearest(&centres, &squares, vector).map_or(0, |centre| centre.index as usize);
         found[region].1 += fragments;
     }
@@ -73,7 +73,7 @@ pub fn of_clusters(clusters: &[Cluster]) -> Vec<(Vector, u32)> {
     found
 }
 
-/// The regions of a view, those with the fewest fragments first. A fragment without words is in none.
+/// The regions of a view, the smallest first. Fragments without words belong to none.
 pub fn regions(view: &View) -> Vec<Region> {
     let count = view.count();
     let wanted = (count / FEW).clamp(usize::from(count > 0), MOST);

@@ -1,18 +1,17 @@
-//! Finding the bytes that end a plain stretch of a JSON string (RFC 8259 section 7), 64 at a time where the
-//! CPU can.
+//! Finds the end of a plain stretch of a JSON string (RFC 8259 section 7), 64 bytes at a time if the CPU can.
 
 #[cfg(target_arch = "x86_64")]
 use crate::simd::Level;
 use crate::simd::Path;
 
-/// First offset from `at` on at which a string cannot go on plainly (a quote, a backslash, a control
-/// character, or the end of `bytes`), and whether all bytes before it are ASCII.
+/// First offset from `at` on at which a string's plain stretch ends (a quote, a backslash, a control
+/// character, or the end of `bytes`), and true if all bytes before it are ASCII.
 #[inline]
 pub fn string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
     string_stop_by(Path::best(), bytes, at)
 }
 
-/// [`string_stop`] by a path of one's choice.
+/// [`string_stop`] on a given path.
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 #[inline]
 fn string_stop_by(path: Path, bytes: &[u8], at: usize) -> (usize, bool) {
@@ -27,7 +26,7 @@ fn string_stop_by(path: Path, bytes: &[u8], at: usize) -> (usize, bool) {
 /// Offset of the first backslash.
 #[inline]
 pub fn backslash(text: &[u8]) -> Option<usize> {
-    // Where every character is escaped, the next one comes at once.
+    // If every character is escaped, the next escape follows at once.
     if text.first() == Some(&b'\\') {
         Some(0)
     } else {
@@ -35,7 +34,7 @@ pub fn backslash(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Length of the ASCII text that `text` begins with.
+/// Length of the ASCII prefix of `text`.
 #[inline]
 pub fn ascii_length(text: &[u8]) -> usize {
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -52,9 +51,9 @@ pub fn ascii_length(text: &[u8]) -> usize {
             .unwrap_or(rest.len())
 }
 
-/// Number of characters of UTF-8 `text`: bytes that do not continue one.
+/// Number of characters of UTF-8 `text`: bytes that are not continuation bytes.
 pub fn code_points(text: &[u8]) -> u64 {
-    // Blocks whose count fits a byte, which is what lets the compiler count many bytes at once.
+    // The count of a block fits a byte, so that the compiler can count many bytes at once.
     let block = |bytes: &[u8]| {
         bytes
             .iter()
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The obvious reading, byte by byte.
+    /// The obvious implementation, byte by byte.
     fn naive_string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
         let mut stop = at;
         while stop < bytes.len() && bytes[stop] >= 0x20 && bytes[stop] != b'"' && bytes[stop] != b'\\' {

@@ -1,15 +1,15 @@
-//! The shape that a route's body has to have, as the contract's schemas say it: types, bounds, names.
+//! The required shape of a route's body, from the contract's schemas: types, limits, names.
 
 /// Form of a JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// True if null fits.
+    /// True if null is allowed.
     pub nullable: bool,
-    /// Kinds of values that fit.
+    /// Kinds of values allowed.
     pub what: What,
 }
 
-/// The kinds of values. Bounds are inclusive; lengths are code points, or items.
+/// The kinds of values. Limits are inclusive; lengths are code points, or items.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// `true` or `false`.
@@ -23,30 +23,29 @@ pub enum What {
     },
     /// A number.
     Number {
-        /// True if it must be whole.
+        /// True if it must be a whole number.
         whole: bool,
         /// Least value.
         min: f64,
         /// Greatest value.
         max: f64,
     },
-    /// One of some words of ASCII.
+    /// One of several ASCII words.
     Word(Vec<String>),
     /// An array.
     List {
         /// Form of its items.
         items: Box<Shape>,
-        /// Least count of them.
+        /// Least number of items.
         min: f64,
-        /// Greatest count of them.
+        /// Greatest number of items.
         max: f64,
     },
-    /// An object of any names whose values have one form: strings of any length, numbers, or objects.
+    /// An object with any names whose values have one form: strings of any length, numbers, or objects.
     Map(Box<Shape>),
-    /// An object of known members.
+    /// An object with known members.
     Object(Vec<Member>),
-    /// The first of these that is of the value's own JSON type; a value of no such type is checked by the
-    /// first.
+    /// The first of these with the value's JSON type; if there is none, the first of all applies.
     OneOf(Vec<Shape>),
 }
 
@@ -55,15 +54,15 @@ pub enum What {
 pub struct Member {
     /// Its name, in ASCII.
     pub name: String,
-    /// True if it must be there.
+    /// True if it is required.
     pub required: bool,
     /// Its form.
     pub shape: Shape,
 }
 
 impl Shape {
-    /// Reads a shape out of words: its kind, `null` or `-`, then its bounds, words or parts in the order of
-    /// [`What`]; lists of them begin with their count. Nothing where the words are no shape.
+    /// Parses a shape from words: its kind, `null` or `-`, then its limits, words or parts in the order of
+    /// [`What`]; lists of these begin with their length. `None` if the words are not a shape.
     pub fn read<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Shape> {
         let kind = words.next()?;
         let nullable = words.next()? == "null";
@@ -102,7 +101,7 @@ impl Shape {
 }
 
 impl What {
-    /// True if a value that begins with `first` is of this kind's JSON type.
+    /// True if a value with this first byte is of this kind's JSON type.
     pub fn begins_with(&self, first: Option<u8>) -> bool {
         match self {
             What::Boolean => matches!(first, Some(b't' | b'f')),

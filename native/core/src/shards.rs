@@ -1,9 +1,10 @@
 //! Shard markers in a pasted reply (contract, POST /harvest): `<<SHARD>>` JSON `<</SHARD>>`, and the variant
-//! `<<<SHARD` JSON `SHARD>>>`; white space around the JSON is tolerated.
+//! `<<<SHARD` JSON `SHARD>>>`; white space around the JSON is allowed.
 //!
-//! Each opening begins one marker. A whole one is stepped over, so that markers inside its strings are text;
-//! of a broken one only the opening is, so that it hides no other. No text makes this take more than a few
-//! times its length: of the openings inside a JSON value at most one in two can begin a value that goes on.
+//! Each opening begins one marker. A complete marker is skipped, so that markers inside its strings are text.
+//! Of a broken one only the opening is skipped, so that it hides no others. The time is at most a few times
+//! the text's length: of the openings inside a JSON value at most one in two can begin a value that
+//! continues.
 
 use crate::json::{self, Reason};
 
@@ -14,19 +15,19 @@ pub enum Fault {
     NotAnObject,
     /// The JSON is refused, at this offset (characters) from the marker's start.
     Json {
-        /// Characters from the marker's beginning to what is refused.
+        /// Characters from the marker's start to the refused part.
         at: usize,
         /// Why.
         reason: Reason,
     },
-    /// No closing follows the JSON object.
+    /// No closing tag follows the JSON object.
     Unclosed,
 }
 
 /// One marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard<'a> {
-    /// Characters of the text before its opening.
+    /// Number of characters in the text before its opening.
     pub at: usize,
     /// The text of its JSON object, which JSON parsers accept.
     pub object: Result<&'a str, Fault>,
@@ -47,8 +48,8 @@ const TOLERATED: Form = Form {
     closing: "SHARD>>>",
 };
 
-/// The form whose opening stands at the beginning of a text. `<<<SHARDS` opens nothing, and in `<<<SHARD>>`
-/// the plain opening stands one character later.
+/// The form whose opening is at the start of a text. `<<<SHARDS` opens nothing, and in `<<<SHARD>>` the plain
+/// opening comes one character later.
 fn form(text: &str) -> Option<&'static Form> {
     if text.starts_with(PLAIN.opening) {
         return Some(&PLAIN);
@@ -76,7 +77,7 @@ fn read<'a>(text: &'a str, start: usize, form: &Form) -> Result<(&'a str, usize)
     Ok((&text[begin..end], text.len() - behind.len()))
 }
 
-/// Every marker of a text, in its order.
+/// Every marker of a text, in order.
 pub fn find(text: &str) -> Vec<Shard<'_>> {
     let mut shards = Vec::new();
     let (mut at, mut counted, mut characters) = (0, 0, 0);
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(objects("<<<SHARD"), [Err(Fault::NotAnObject)]);
     }
 
-    /// The steps that every text takes stay within a few times its length.
+    /// The steps for any text stay within a few times its length.
     #[test]
     fn hostile_texts_take_no_long() {
         let start = std::time::Instant::now();

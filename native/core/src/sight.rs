@@ -1,9 +1,9 @@
-//! How much of a text an embedding model can read. A vocabulary has no token for most words of a language
-//! that its model was not trained on; all of these are one unknown token, or none, so that two such texts
-//! look alike whatever they say.
+//! The share of a text that an embedding model can read. A vocabulary lacks most words of a language that its model
+//! was not trained on. All of these become one unknown token, or none, so that two such texts look alike
+//! whatever they say.
 //!
-//! A computed vector tells it by its length, which no cosine sees: 1, 1/2 or 0. So neither the file of
-//! embeddings nor the store has a member more, and what they held before is read as it was.
+//! The length of a computed vector carries this, which no cosine sees: 1, 1/2 or 0. So neither the file of
+//! embeddings nor the store needs another member, and their old entries stay valid.
 
 /// Readable share of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Sight {
 }
 
 impl Sight {
-    /// Of the numbers of a text's known tokens, punctuation aside, and of its unknown ones.
+    /// From the numbers of a text's known tokens, without punctuation, and of its unknown ones.
     pub fn of(known: usize, unknown: usize) -> Self {
         match (known, unknown) {
             (0, 1..) => Self::Blind,
@@ -36,7 +36,7 @@ impl Sight {
         }
     }
 
-    /// By a computed vector's squared length.
+    /// From a computed vector's squared length.
     pub fn of_square(square: f64) -> Self {
         match square {
             0.0 => Self::Blind,
@@ -46,16 +46,16 @@ impl Sight {
     }
 }
 
-/// Sight of a query and of its docs' texts.
+/// Which of the query and the docs' texts the model knows poorly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Poor {
     /// More than half of the query's tokens are unknown, or all.
     pub query: bool,
-    /// The same of one of the texts.
+    /// The same for at least one of the texts.
     pub docs: bool,
 }
 
-/// Gives docs without a score of their own the least score of the others; 0 where no doc has one.
+/// Gives docs without a score of their own the least score of the others; 0 if no doc has one.
 pub fn fill_blind(scores: &mut [f64], sights: &[Sight]) {
     let own = scores
         .iter()
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_vector_s_length_tells_it() {
         for sight in [Sight::Clear, Sight::Dim, Sight::Blind] {
-            // Rounding of a scaled vector's numbers moves its length by less than this.
+            // Rounding of a scaled vector's numbers changes its length by less than this.
             for rounding in [0.999_99, 1.0, 1.000_01] {
                 let square = f64::from(sight.length()).powi(2) * rounding;
                 assert_eq!(Sight::of_square(square), sight);

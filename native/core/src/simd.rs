@@ -1,15 +1,15 @@
-//! Vector instructions of the CPU, detected once for every function that is compiled for some of them.
+//! Vector instructions of the CPU, detected once for all functions that are compiled for them.
 //!
-//! Each such function takes the [`Path`] to go. A path can only be had where the CPU has all of its
-//! instructions, which is what makes the calls sound; tests go every path that the machine has.
+//! Each such function takes the [`Path`] to use. A path exists only if the CPU has all of its instructions,
+//! which makes the calls sound; tests run every path that the machine has.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Sets of instructions, each with those before it.
+/// Sets of instructions; each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {
-    /// The instructions of every CPU of the platform.
+    /// The instructions that every CPU of the platform has.
     Portable = 1,
     /// `avx2,bmi1,bmi2,popcnt`
     #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ const LEVELS: [Level; 4] = [Level::Portable, Level::Avx2, Level::Avx512, Level::
 const LEVELS: [Level; 1] = [Level::Portable];
 
 impl Level {
-    /// True if the CPU has what this level adds to the one before.
+    /// True if the CPU has the instructions that this level adds to the one before.
     fn added(self) -> bool {
         match self {
             Level::Portable => true,
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// A CPU that lacks one of a level's instructions takes none of it: `avx2` alone is not enough for
+    /// A CPU that lacks one of a level's instructions does not use the level: `avx2` alone is not enough for
     /// functions that are compiled for `bmi1` and `popcnt`, too.
     #[cfg(target_arch = "x86_64")]
     #[test]

@@ -1,20 +1,20 @@
-//! Listening sockets that one process leaves to the next: they are found, sent over a Unix socket with
-//! `SCM_RIGHTS` (unix(7)), and put in the place of another. None is closed for all on the way, so that no
-//! connection is lost that waits on one. Linux alone; elsewhere every call fails as unsupported.
+//! Listening sockets that one process passes to the next: they are found, sent over a Unix socket with
+//! `SCM_RIGHTS` (unix(7)), and put in the place of another. At any time at least one process has each of them
+//! open, so no pending connection is lost. Linux only; elsewhere every call fails as unsupported.
 
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// A descriptor of this process, which whoever has it must close.
+/// A descriptor of this process; its holder must close it.
 pub type Descriptor = i32;
 
-/// A message that came over a Unix socket.
+/// A message received over a Unix socket.
 #[derive(Debug)]
 pub struct Delivery {
     /// The text that describes the descriptors.
     pub text: String,
-    /// The descriptors, in the order in which they were sent. They are closed in programs that this starts.
+    /// The descriptors, in the order sent. Programs that this process starts do not inherit them.
     pub descriptors: Vec<Descriptor>,
 }
 
@@ -36,7 +36,7 @@ mod linux {
     use std::ptr;
     use std::time::Duration;
 
-    /// Room for the control message of the most descriptors, aligned as its head is.
+    /// Room for the control message with the most descriptors, aligned for its head.
     type Control = [u64; 64];
 
     const _: () = assert!(size_of::<Control>() >= 64 + MOST_DESCRIPTORS * size_of::<Descriptor>());
@@ -45,7 +45,7 @@ mod linux {
         io::Error::new(ErrorKind::InvalidInput, text)
     }
 
-    /// The result of a system call that answers -1 where it fails.
+    /// The result of a system call that returns -1 if it fails.
     fn checked(result: isize) -> io::Result<usize> {
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
@@ -54,7 +54,7 @@ mod linux {
     fn listening_port(descriptor: Descriptor) -> Option<u16> {
         let mut accepts: libc::c_int = 0;
         let mut length = size_of_val(&accepts) as libc::socklen_t;
-        // SAFETY: the option is an int, and `length` says how much room it has.
+        // SAFETY: the option is an int, and `length` gives its size.
         let asked = unsafe {
             libc::getsockopt(
                 descriptor,
@@ -67,7 +67,7 @@ mod linux {
         if asked != 0 || accepts == 0 {
             return None;
         }
-        // SAFETY: it is a socket, which is only asked for its address, and is not closed.
+        // SAFETY: it is a socket; it is only asked for its address, and is not closed.
         let listener = ManuallyDrop::new(unsafe { TcpListener::from_raw_fd(descriptor) });
         listener.local_addr().ok().map(|address| address.port())
     }
@@ -89,7 +89,7 @@ mod linux {
         };
         // SAFETY: dup3 reads and writes no memory of this process.
         checked(unsafe { libc::dup3(descriptor, place, libc::O_CLOEXEC) } as isize)?;
-        // SAFETY: the caller gives the descriptor away; the socket lives on in its new place.
+        // SAFETY: the caller gives up the descriptor; the socket lives on in its new place.
         drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
         Ok(())
     }
@@ -108,9 +108,9 @@ mod linux {
             iov_len: text.len(),
         };
         let payload = size_of_val(descriptors);
-        // SAFETY: a message head of zeros is a valid one, without parts. What it is then told to read lives
-        // until `sendmsg` returns: `part`, the text, and `control`, which has room for `payload` bytes behind
-        // a head, as asserted above, and is aligned for that head.
+        // SAFETY: a message head of zeros is valid, without parts. Everything it points to lives until
+        // `sendmsg` returns: `part`, the text, and `control`, which has room for `payload` bytes after a
+        // head, as asserted above, and is aligned for that head.
         let sent = unsafe {
             let mut message: libc::msghdr = MaybeUninit::zeroed().assume_init();
             message.msg_iov = &mut part;
@@ -142,7 +142,7 @@ mod linux {
                 _ => {}
             }
             let listener = UnixListener::bind(path)?;
-            // Its owner alone may send.
+            // Only its owner may send.
             set_permissions(path, Permissions::from_mode(0o600))?;
             Ok(Self { listener })
         }
@@ -154,7 +154,7 @@ mod linux {
                 revents: 0,
             };
             let wait_ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
-            // SAFETY: one entry, as said.
+            // SAFETY: `asked` is one entry, as the call says.
             if checked(unsafe { libc::poll(&mut asked, 1, wait_ms) } as isize)? == 0 {
                 return Ok(None);
             }
@@ -171,7 +171,7 @@ mod linux {
         }
     }
 
-    /// The first bytes of a delivery, and the descriptors that come with them.
+    /// The first bytes of a delivery, and the descriptors sent with them.
     fn read_first(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         let mut bytes = vec![0_u8; MOST_TEXT];
         let mut control: Control = [0; 64];
@@ -180,9 +180,9 @@ mod linux {
             iov_len: bytes.len(),
         };
         let mut owned = Vec::new();
-        // SAFETY: as in `send`; the kernel writes at most as much as `part` and `msg_controllen` say. The
-        // heads that it has written are walked with its own macros; each carries whole descriptors, which are
-        // this process's from now on and nobody else's.
+        // SAFETY: as in `send`; the kernel writes at most as much as `part` and `msg_controllen` allow. The
+        // heads that it has written are walked with its own macros; each carries whole descriptors, which
+        // only this process owns from now on.
         let received = unsafe {
             let mut message: libc::msghdr = MaybeUninit::zeroed().assume_init();
             message.msg_iov = &mut part;
@@ -259,29 +259,30 @@ pub fn listening_on(port: u16) -> io::Result<Vec<Descriptor>> {
     system::listening_on(port)
 }
 
-/// Puts a listening socket in the place of the one that listens on `port`, which is closed. Whoever had that
-/// one has the other from then on under the same descriptor. `descriptor` itself is closed.
+/// Replaces the socket that listens on `port` with another listening socket, under the same descriptor; the
+/// replaced socket is closed. Users of that descriptor use the new socket from then on. `descriptor` itself
+/// is closed.
 pub fn put_in_place(descriptor: Descriptor, port: u16) -> io::Result<()> {
     system::put_in_place(descriptor, port)
 }
 
-/// Sends descriptors to the [`Inbox`] at `path`. This process keeps its own.
+/// Sends descriptors to the [`Inbox`] at `path`. This process's own stay open.
 pub fn send(path: &Path, text: &str, descriptors: &[Descriptor]) -> io::Result<()> {
     system::send(path, text, descriptors)
 }
 
-/// A Unix socket at which deliveries come in.
+/// A Unix socket that receives deliveries.
 pub struct Inbox {
     inner: system::Inbox,
 }
 
 impl Inbox {
-    /// Listens at `path`; what lies there is removed.
+    /// Listens at `path`; an existing file there is removed.
     pub fn bind(path: &Path) -> io::Result<Self> {
         system::Inbox::bind(path).map(|inner| Self { inner })
     }
 
-    /// The next delivery; none where nothing came in time.
+    /// The next delivery; `None` if none arrives in time.
     pub fn receive(&self, wait: Duration) -> io::Result<Option<Delivery>> {
         self.inner.receive(wait)
     }

@@ -1,6 +1,6 @@
-//! Sentence vectors without a network: a vector for each word piece, summed over a text (as in model2vec and
-//! earlier bag-of-embeddings models). Sums are of integers, so that a text's vector and every similarity are
-//! the same on every machine.
+//! Sentence vectors without a neural network: a vector for each word piece, summed over a text (as in
+//! model2vec and earlier bag-of-embeddings models). Sums are integers, so that a text's vector and every
+//! similarity are the same on every machine.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -12,13 +12,13 @@ use crate::sight::Sight;
 use crate::simd::{self, Level};
 use crate::wordpiece::Vocabulary;
 
-/// Numbers of a vector.
+/// Dimension of a vector.
 pub const DIMENSION: usize = 256;
 
-/// The file of the vocabulary: an entry a line, in the order of ids.
+/// The vocabulary's file: an entry a line, in the order of ids.
 pub const VOCABULARY_FILE: &str = "vocabulary.txt";
-/// The file of the vectors: [`DIMENSION`] signed bytes an entry. A piece's weight is its vector's length;
-/// one without weight has zeros.
+/// The vectors' file: [`DIMENSION`] signed bytes per entry. A piece's weight is its vector's length; a piece
+/// without weight has zeros.
 pub const VECTORS_FILE: &str = "vectors.i8";
 
 /// A vector in signed bytes.
@@ -27,7 +27,7 @@ pub type Vector = [i8; DIMENSION];
 /// A text's vector, not scaled.
 pub type Sums = [i64; DIMENSION];
 
-/// Vectors that can be added before a sum leaves 16 bits.
+/// Vectors that can be added before a sum exceeds 16 bits.
 const ROWS_IN_16_BITS: usize = (i16::MAX / 128) as usize;
 
 /// The pieces' vectors, mapped so that the processes of a machine share them.
@@ -36,21 +36,21 @@ pub struct StaticModel {
     vectors: Mmap,
 }
 
-/// Room that one thread keeps from text to text.
+/// Buffers that one thread reuses from text to text.
 #[derive(Debug, Default)]
 pub struct Scratch {
     word: Vec<u8>,
     pieces: Vec<u32>,
 }
 
-/// Scratch over this many bytes is given back.
+/// Buffers above this size are freed.
 const KEPT_BYTES: usize = 1 << 20;
 
 impl StaticModel {
-    /// Opens a model's folder, whose files are replaced whole or not at all.
+    /// Opens a model's folder; its files are only ever replaced whole.
     ///
     /// # Errors
-    /// Files that are missing, or do not fit each other.
+    /// Missing files, or files that do not fit each other.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let wrong = |what: &str| {
             let text = format!("{} is no static model: {what}", folder.display());
@@ -60,7 +60,7 @@ impl StaticModel {
         let vocabulary = Vocabulary::new(text.lines())
             .map_err(|bad| wrong(&format!("its vocabulary cannot be used ({bad:?})")))?;
         let file = File::open(folder.join(VECTORS_FILE))?;
-        // SAFETY: nobody writes into an installed model's files; a new one takes the folder's name.
+        // SAFETY: an installed model's files are never written; a new model takes over the folder's name.
         let vectors = unsafe { Mmap::map(&file)? };
         if vectors.len() != vocabulary.len() * DIMENSION || vocabulary.is_empty() {
             return Err(wrong("its vectors do not fit its vocabulary"));
@@ -68,7 +68,7 @@ impl StaticModel {
         Ok(Self { vocabulary, vectors })
     }
 
-    /// The vector of a text; zeros where it has no words.
+    /// The vector of a text; zeros if it has no words.
     pub fn embed(&self, text: &str, scratch: &mut Scratch) -> Sums {
         self.read(text, scratch).0
     }
@@ -88,7 +88,7 @@ impl StaticModel {
 
     fn rows(&self) -> &[Vector] {
         let bytes: &[u8] = &self.vectors;
-        // SAFETY: a signed byte has the layout of a byte, and a row that of its bytes; `open` found that
+        // SAFETY: a signed byte has the layout of a byte, and a row that of its bytes; `open` verified that
         // whole rows fill the mapping, which lives as long as `self`.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<Vector>(), bytes.len() / DIMENSION) }
     }
@@ -98,7 +98,7 @@ impl StaticModel {
     }
 }
 
-/// Sums the rows of pieces by a path of the CPU.
+/// Sums the rows of pieces on a path of the CPU.
 fn sum_by(path: simd::Path, rows: &[Vector], pieces: &[u32]) -> Sums {
     match path.level() {
         // SAFETY: the path proves that the CPU has what the function is compiled for.
@@ -111,7 +111,7 @@ fn sum_by(path: simd::Path, rows: &[Vector], pieces: &[u32]) -> Sums {
     }
 }
 
-/// Sums the rows of pieces: in 16 bits as long as they hold, which is what vector registers have most of.
+/// Sums the rows of pieces: in 16 bits as long as they suffice, because vector registers hold most of these.
 #[inline(always)]
 fn sum_portable(rows: &[Vector], pieces: &[u32]) -> Sums {
     let mut sums = [0_i64; DIMENSION];
@@ -142,8 +142,8 @@ fn sum_avx2(rows: &[Vector], pieces: &[u32]) -> Sums {
     sum_portable(rows, pieces)
 }
 
-/// Cosine of the angle between two texts' vectors; 0 where one of them is 0. Products are added in one
-/// order, and every step is correctly rounded: the same bits on every machine.
+/// Cosine of the angle between two texts' vectors; 0 if one of them is 0. The order of the sums is fixed, and
+/// every step is correctly rounded: the same bits on every machine.
 pub fn cosine(a: &Sums, b: &Sums) -> f64 {
     let square = |sums: &Sums| dot(sums, sums);
     let length = (square(a) * square(b)).sqrt();
@@ -165,7 +165,7 @@ pub(crate) fn dot(a: &Sums, b: &Sums) -> f64 {
     lanes.iter().sum()
 }
 
-/// A text's vector in signed bytes: the largest magnitude is 127, halves away from zero.
+/// A text's vector in signed bytes, scaled so that the largest magnitude is 127; halves round away from zero.
 pub fn quantized(sums: &Sums) -> Vector {
     let largest = sums.iter().map(|sum| sum.abs()).max().unwrap_or(0).max(1);
     sums.map(|sum| {
@@ -174,7 +174,7 @@ pub fn quantized(sums: &Sums) -> Vector {
     })
 }
 
-/// The model that ships, for tests.
+/// The shipped model, for tests.
 #[cfg(test)]
 pub(crate) fn shipped() -> StaticModel {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Adds number by number.
+    /// The obvious sum, number by number.
     fn naive(rows: &[Vector], pieces: &[u32]) -> Sums {
         let mut sums = [0; DIMENSION];
         for &piece in pieces {

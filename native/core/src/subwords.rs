@@ -1,5 +1,5 @@
-//! The subword tokenizer of an embedding model: `tokenizer.json` as Hugging Face's tokenizers writes it
-//! (WordPiece, Unigram, BPE), text in, token ids out, cut to the length that the model reads.
+//! The subword tokenizer of an embedding model: `tokenizer.json` of Hugging Face's tokenizers (WordPiece,
+//! Unigram, BPE). Text becomes token ids, cut to the length that the model reads.
 
 use std::borrow::Cow;
 
@@ -7,25 +7,25 @@ use tokenizers::{Encoding, Model, PostProcessor, Tokenizer, TruncationDirection}
 
 use crate::sight::Sight;
 
-/// Bytes of a text that are looked at for each token that the model reads: texts of that many bytes a token
-/// are no prose, and a text of megabytes must not hold up the others.
+/// Bytes of a text examined per token that the model reads: a text with more bytes per token is not prose,
+/// and megabytes of it must not delay other requests.
 pub const READ_BYTES_PER_TOKEN: usize = 256;
 
-/// Bytes for each token that are tokenized at first; nearly every text has more tokens than that.
+/// Bytes per token that are tokenized at first; nearly every text has more tokens than that.
 const FIRST_BYTES_PER_TOKEN: usize = 8;
 
-/// Tokens after the last one that is used, of which a cut text must have more: none of those that are used
-/// then comes of its last word, which the cut may have changed.
+/// Tokens that a cut text must have after the last one that is used: so none of the used tokens comes from
+/// its last word, which the cut may have changed.
 const MARGIN: usize = 128;
 
-/// A text as its model reads it.
+/// A text's tokens for its model.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Subwords {
-    /// Token ids, the special ones among them.
+    /// Token ids, including the special ones.
     pub ids: Vec<u32>,
-    /// The text had more than fits.
+    /// The text was cut.
     pub truncated: bool,
-    /// Known share of the tokens, those of a prefix aside.
+    /// Known share of the text, without its prefix.
     pub sight: Sight,
 }
 
@@ -33,19 +33,19 @@ pub struct Subwords {
 pub struct SubwordTokenizer {
     tokenizer: Tokenizer,
     max_tokens: usize,
-    /// Special tokens that every text gets.
+    /// Number of special tokens in every text.
     specials: usize,
     largest_id: u32,
-    /// Token of what is not in the vocabulary.
+    /// Token for text outside the vocabulary.
     unknown: Option<u32>,
-    /// The prefixes that a text may have, each with the number of its known tokens.
+    /// The prefixes that a text may have, each with its number of known tokens.
     prefixes: Vec<(String, usize)>,
 }
 
 impl SubwordTokenizer {
-    /// Reads a `tokenizer.json`; its own padding and truncation are not used. `max_tokens`: what the model
-    /// reads, special tokens included. `prefixes`: what callers put before a text. Fails with what is wrong
-    /// with the file, after "tokenizer.json".
+    /// Parses a `tokenizer.json`; its own padding and truncation are not used. `max_tokens`: most tokens of
+    /// the model, including special ones. `prefixes`: what callers put before a text. Fails with a sentence
+    /// part that follows "tokenizer.json".
     pub fn new(json: &[u8], max_tokens: usize, prefixes: &[&str]) -> Result<Self, String> {
         let mut tokenizer =
             Tokenizer::from_bytes(json).map_err(|error| format!("cannot be read ({error})"))?;
@@ -97,7 +97,7 @@ impl SubwordTokenizer {
         (known.iter().filter(|id| is_word(id)).count(), unknown.len())
     }
 
-    /// Known share of what is read of a text.
+    /// Known share of the part of a text that the model reads.
     fn sight(&self, text: &str, encoding: &Encoding) -> Sight {
         let Some(unknown) = self.unknown else {
             return Sight::Clear;
@@ -114,7 +114,7 @@ impl SubwordTokenizer {
         Sight::of(known.saturating_sub(of_prefix), unknown)
     }
 
-    /// Checks that every special token which texts get is the vocabulary's own.
+    /// Checks that the special tokens of every text are in the vocabulary.
     fn check_specials(&self) -> Result<(), String> {
         let empty = self
             .tokenizer
@@ -123,7 +123,7 @@ impl SubwordTokenizer {
         if empty.len() != self.specials {
             return Err("gives an empty text other tokens than the special ones".to_owned());
         }
-        // The names come with the ids from the post-processor: only the vocabulary can say that they fit.
+        // The post-processor gives both names and ids: only the vocabulary can confirm that they match.
         for (token, &id) in empty.get_tokens().iter().zip(empty.get_ids()) {
             if self.tokenizer.token_to_id(token) != Some(id) {
                 return Err(format!(
@@ -134,13 +134,13 @@ impl SubwordTokenizer {
         Ok(())
     }
 
-    /// The largest id that a text can get.
+    /// The largest id that it can output.
     pub fn largest_id(&self) -> u32 {
         self.largest_id
     }
 
-    /// Token ids of a text. Bytes that are no UTF-8 count as U+FFFD. A text is read up to
-    /// [`READ_BYTES_PER_TOKEN`] bytes for each token of the model; the same text always gets the same ids.
+    /// Token ids of a text. Invalid UTF-8 counts as U+FFFD. At most [`READ_BYTES_PER_TOKEN`] bytes per token
+    /// of the model are examined; the same text always gives the same ids.
     pub fn encode(&self, text: &[u8]) -> Result<Subwords, String> {
         let limit = self.max_tokens * READ_BYTES_PER_TOKEN;
         let read = readable(text, limit);
@@ -159,7 +159,7 @@ impl SubwordTokenizer {
         }
     }
 
-    /// Cuts what does not fit and adds the special tokens.
+    /// Cuts tokens that do not fit and adds the special ones.
     fn finish(&self, text: &str, mut encoding: Encoding, cut: bool) -> Result<Subwords, String> {
         let room = self.max_tokens - self.specials;
         let truncated = cut || encoding.len() > room;
@@ -177,9 +177,9 @@ impl SubwordTokenizer {
     }
 }
 
-/// The token that stands for everything which the vocabulary lacks; nothing where the vocabulary has bytes.
+/// The token for everything outside the vocabulary; `None` if the vocabulary has bytes.
 fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {
-    // A noncharacter, which is in no vocabulary.
+    // A noncharacter, which no vocabulary contains.
     let tokens = tokenizer.get_model().tokenize("\u{10FFFF}").ok()?;
     match &tokens[..] {
         [token] => Some(token.id),
@@ -187,7 +187,7 @@ fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {
     }
 }
 
-/// The beginning of a text, cut between characters.
+/// The first part of a text, cut between characters.
 fn readable(text: &[u8], limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return String::from_utf8_lossy(text);
@@ -229,7 +229,7 @@ mod tests {
     static SHIPPED: LazyLock<SubwordTokenizer> =
         LazyLock::new(|| SubwordTokenizer::new(&shipped_json(), LENGTH, &[]).expect("the shipped tokenizer"));
 
-    /// The obvious reading: all of the text at once, then cut.
+    /// The obvious implementation: the whole text at once, then cut.
     fn naive(text: &str) -> Subwords {
         let whole = SHIPPED.tokenizer.encode_fast(text, false).expect("tokens");
         let room = LENGTH - 2;

@@ -1,9 +1,9 @@
 //! The Merkle tree of the log of receipts: hashes, inclusion and consistency proofs of RFC 6962 (section 2.1)
 //! over the tiles of C2SP tlog-tiles.
 //!
-//! A tile holds up to 256 hashes of complete subtrees that follow one another: tile (L, N) has those of
-//! 256^L leaves, from number 256·N on. Tiles are all that is stored. A proof's hash is first a range of
-//! leaves, which falls into complete subtrees, each of which lies in one tile.
+//! A tile holds up to 256 hashes of consecutive complete subtrees: tile (L, N) has those of 256^L leaves,
+//! from number 256·N on. Only tiles are stored. A proof's hash is that of a range of leaves, which splits
+//! into complete subtrees, each of which is in one tile.
 
 #[cfg(test)]
 mod naive;
@@ -16,13 +16,13 @@ pub type Hash = [u8; 32];
 /// Bytes of a hash.
 pub const HASH_BYTES: usize = 32;
 
-/// Hashes of a full tile.
+/// Hashes in a full tile.
 pub const TILE_WIDTH: usize = 256;
 
 /// Levels of a subtree within one tile.
 const TILE_HEIGHT: u32 = 8;
 
-/// Most leaves of a tree: what a JavaScript number counts exactly.
+/// Most leaves of a tree: the numbers up to it are exact in JavaScript.
 pub const MAX_LEAVES: u64 = (1 << 53) - 1;
 
 /// Hash of a leaf.
@@ -33,7 +33,7 @@ pub fn leaf_hash(entry: &[u8]) -> Hash {
     hash.finalize().into()
 }
 
-/// Hash of a subtree by those of its halves.
+/// Hash of a subtree from those of its halves.
 pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     let mut hash = Sha256::new();
     hash.update([1]);
@@ -42,7 +42,7 @@ pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     hash.finalize().into()
 }
 
-/// Hash over a run of subtrees of one height; of none, that of the empty tree.
+/// Hash over a sequence of subtrees of one height; of none, that of the empty tree.
 pub fn root_of(hashes: &[Hash]) -> Hash {
     match hashes {
         [] => Sha256::digest([]).into(),
@@ -59,13 +59,13 @@ fn split(count: u64) -> u64 {
     1 << (count - 1).ilog2()
 }
 
-/// Hashes of bytes; undefined where they are no whole number of hashes.
+/// Splits bytes into hashes; `None` if they are not a whole number of hashes.
 pub fn hashes_of(bytes: &[u8]) -> Option<Vec<Hash>> {
     let (hashes, rest) = bytes.as_chunks::<HASH_BYTES>();
     rest.is_empty().then(|| hashes.to_vec())
 }
 
-/// Leaves from `start` on, before `end`. The tree of RFC 6962 has a subtree for each range that is used here.
+/// Leaves from `start` on, before `end`. For each range used here, the tree of RFC 6962 has a subtree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Number of the first leaf.
@@ -74,25 +74,25 @@ pub struct Range {
     pub end: u64,
 }
 
-/// Place of a tile.
+/// Level and index of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tile {
     /// Its hashes are those of 256^level leaves.
     pub level: u32,
-    /// Number in its level.
+    /// Index in its level.
     pub index: u64,
 }
 
-/// Hashes of one tile as they are stored, the first ones of it.
+/// The stored hashes of one tile, from its first on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileHashes {
-    /// Its place.
+    /// Its level and index.
     pub tile: Tile,
-    /// Up to 256 of them.
+    /// At most 256 of them.
     pub hashes: Vec<Hash>,
 }
 
-/// A complete subtree of 2^height leaves: its place among those of its height.
+/// A complete subtree of 2^height leaves: its index among those of its height.
 #[derive(Clone, Copy)]
 struct Node {
     height: u32,
@@ -100,7 +100,7 @@ struct Node {
 }
 
 impl Node {
-    /// The tile that has it, and the hashes there that it covers.
+    /// The tile that contains it, and the range of hashes there that it covers.
     fn place(self) -> (Tile, usize, usize) {
         let level = self.height / TILE_HEIGHT;
         let within = self.height % TILE_HEIGHT;
@@ -113,7 +113,7 @@ impl Node {
     }
 }
 
-/// The complete subtrees that a range falls into, the largest first.
+/// The complete subtrees of a range, the largest first.
 fn nodes(Range { start, end }: Range) -> Vec<Node> {
     let mut nodes = Vec::new();
     let mut at = start;
@@ -128,32 +128,32 @@ fn nodes(Range { start, end }: Range) -> Vec<Node> {
     nodes
 }
 
-/// The question that a list of hashes answers.
+/// The statement that a list of hashes proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// The root of the tree of `size` leaves: one hash.
     Root {
-        /// Leaves of the tree.
+        /// Number of leaves.
         size: u64,
     },
     /// PATH(index, D[size]): the leaf is in the tree.
     Inclusion {
-        /// Number of the leaf, from 0 on.
+        /// Index of the leaf, from 0.
         index: u64,
-        /// Leaves of the tree.
+        /// Number of leaves.
         size: u64,
     },
-    /// PROOF(old, D[size]): the tree of `old` leaves is the beginning of that of `size`.
+    /// PROOF(old, D[size]): the tree of `size` leaves extends that of `old`.
     Consistency {
-        /// Leaves of the earlier tree.
+        /// Number of leaves of the earlier tree.
         old: u64,
-        /// Leaves of the tree.
+        /// Number of leaves.
         size: u64,
     },
 }
 
 impl Proof {
-    /// The ranges whose hashes make the proof, in its order; undefined where there is no such proof.
+    /// The ranges whose hashes make the proof, in order; `None` if there is no such proof.
     pub fn ranges(self) -> Option<Vec<Range>> {
         match self {
             Proof::Root { size } if size <= MAX_LEAVES => Some(vec![Range { start: 0, end: size }]),
@@ -167,7 +167,7 @@ impl Proof {
         }
     }
 
-    /// The tiles that hold what the proof is made of, each once.
+    /// The tiles that the proof needs, each once.
     pub fn tiles(self) -> Option<Vec<Tile>> {
         let ranges = self.ranges()?;
         let mut tiles: Vec<Tile> = ranges
@@ -180,7 +180,7 @@ impl Proof {
         Some(tiles)
     }
 
-    /// The proof's hashes; undefined where there is no such proof, or a tile is missing or too short.
+    /// The proof's hashes; `None` if there is no such proof, or a tile is missing or too short.
     pub fn hashes(self, tiles: &[TileHashes]) -> Option<Vec<Hash>> {
         let ranges = self.ranges()?;
         ranges.into_iter().map(|range| range_hash(range, tiles)).collect()
@@ -211,7 +211,7 @@ fn consistency(old: u64, size: u64) -> Vec<Range> {
         proof.push(if is_left { right } else { left });
         range = if is_left { left } else { right };
     }
-    // The old tree itself is known to whoever asks.
+    // The verifier knows the old tree itself.
     if range.start > 0 {
         proof.push(range);
     }
@@ -238,21 +238,21 @@ fn range_hash(range: Range, tiles: &[TileHashes]) -> Option<Hash> {
     Some(hash.unwrap_or_else(|| root_of(&[])))
 }
 
-/// A tree to whose end leaves are added. It holds the last tile of each level, as far as it is not full.
+/// A tree that grows at its end. It holds the last tile of each level that is not full.
 #[derive(Clone, Debug)]
 pub struct Growing {
     size: u64,
     edge: Vec<Vec<Hash>>,
 }
 
-/// Hashes that the last tile of a level has in a tree of `size` leaves, where it is not full.
+/// Number of hashes in the last tile of a level, in a tree of `size` leaves; 0 if that tile is full.
 fn edge_width(size: u64, level: u32) -> usize {
     (size.checked_shr(TILE_HEIGHT * level).unwrap_or(0) % TILE_WIDTH as u64) as usize
 }
 
 impl Growing {
-    /// The tree of `size` leaves. `edge`: the last tile of each level, from the leaves up, none where it is
-    /// full; undefined where they do not fit the size.
+    /// The tree of `size` leaves. `edge`: the last tile of each level, from the leaves up, empty if it is
+    /// full; `None` if they do not fit the size.
     pub fn new(size: u64, edge: Vec<Vec<Hash>>) -> Option<Growing> {
         let fits = (0u32..8).all(|level| {
             let width = edge.get(level as usize).map_or(0, Vec::len);
@@ -266,7 +266,7 @@ impl Growing {
         self.size
     }
 
-    /// Adds leaves by their hashes and returns every tile that this made or changed, as it is now.
+    /// Adds leaves by their hashes and returns every tile that this made or changed, in its new state.
     pub fn add(&mut self, leaves: impl IntoIterator<Item = Hash>) -> Vec<TileHashes> {
         let before = self.size;
         let mut changed = Vec::new();
@@ -318,7 +318,7 @@ mod tests {
         (0..size).map(|index| leaf_hash(&index.to_be_bytes())).collect()
     }
 
-    /// Every tile of a tree, grown in steps; full tiles and the last of each level.
+    /// Every tile of a tree grown in steps; full tiles and the last of each level.
     fn grown(size: u64, step: usize) -> Vec<TileHashes> {
         let mut tree = Growing::new(0, Vec::new()).expect("an empty tree");
         let mut tiles: Vec<TileHashes> = Vec::new();

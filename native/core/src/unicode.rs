@@ -10,9 +10,9 @@ pub const VERSION: &str = tables::VERSION;
 pub enum Kind {
     /// Not of general category L, N or M: it ends a token.
     Separator,
-    /// Stands in a token and folds to itself.
+    /// Belongs to a token and folds to itself.
     Word,
-    /// Stands in a token and folds to what [`folded`] says.
+    /// Belongs to a token and folds to [`folded`].
     Folded,
 }
 
@@ -27,7 +27,7 @@ pub fn kind(code: u32) -> Kind {
     }
 }
 
-/// The characters that a code point of kind [`Kind::Folded`] folds to; NUL where there are fewer than three.
+/// The characters that a code point of kind [`Kind::Folded`] folds to; padded with NUL to three.
 #[inline(never)]
 pub fn folded(code: u32) -> [char; 3] {
     match tables::FOLD.binary_search_by_key(&code, |entry| entry.0) {
@@ -36,7 +36,7 @@ pub fn folded(code: u32) -> [char; 3] {
     }
 }
 
-/// True if a character is Han, kana or Hangul by the blocks that hold them: texts which `ws` cannot split.
+/// True if a character is in a block of Han, kana or Hangul: `ws` cannot split such text.
 pub fn is_cjk(character: char) -> bool {
     matches!(character as u32,
         0x1100..=0x11FF | 0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3021..=0x3029 | 0x3038..=0x303B
@@ -52,8 +52,8 @@ mod tests {
     use icu_properties::CodePointMapData;
     use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 
-    /// Every code point against ICU4X; folding never turns a word character into a separator or back, so
-    /// that folding first and splitting first give the same tokens.
+    /// Every code point against ICU4X. Folding never turns a word character into a separator or back, so that
+    /// folding before and after splitting give the same tokens.
     #[test]
     fn tables_equal_icu4x() {
         let categories = CodePointMapData::<GeneralCategory>::new();

@@ -1,8 +1,8 @@
-//! Word pieces as the uncased BERT models cut them (Devlin et al. 2019; Wu et al. 2016): lower case, accents
-//! taken off, punctuation and CJK characters by themselves, then the longest known piece first.
+//! Word pieces as the uncased BERT models cut them (Devlin et al. 2019; Wu et al. 2016): lower case, without
+//! accents, punctuation and CJK characters separate, then the longest known piece first.
 //!
-//! Words of ASCII letters and digits are looked up as they are read; a stretch with anything else in it is
-//! put into the normal form first, so that mostly plain texts stay fast.
+//! Words of ASCII letters and digits are looked up directly; only a stretch with other characters is
+//! normalized first, so that mostly plain texts are fast.
 
 use icu_properties::props::GeneralCategory;
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
@@ -20,15 +20,15 @@ const LONGEST_WORD: usize = 100;
 /// Why a vocabulary cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadVocabulary {
-    /// Two entries are the same.
+    /// Two entries are equal.
     Repeated,
-    /// An entry is empty, or longer than the table takes.
+    /// An entry is empty, or too long for the table.
     Length,
-    /// More entries than the table takes.
+    /// Too many entries for the table.
     Count,
 }
 
-/// One place of the hash table.
+/// One slot of the hash table.
 #[derive(Clone, Copy)]
 struct Slot {
     tag: u32,
@@ -40,25 +40,25 @@ const FREE: u32 = u32::MAX;
 const MOST_ENTRIES: usize = 1 << 20;
 const LONGEST_ENTRY: usize = 64;
 
-/// Pieces by their text. A hash is taken byte by byte, so that one pass over a word gives the hash of each of
-/// its beginnings.
+/// Pieces by text. Hashes are computed byte by byte, so that one pass over a word gives the hashes of all its
+/// prefixes.
 pub struct Vocabulary {
     slots: Vec<Slot>,
-    /// Entries one after the other, without the mark of those that continue.
+    /// Entries, concatenated, without the mark of those that continue a word.
     bytes: Vec<u8>,
-    /// Where each entry begins in `bytes`; one more at the end.
+    /// Offset of each entry in `bytes`; one more at the end.
     starts: Vec<u32>,
     /// For each entry, true if it continues a word.
     continues: Vec<bool>,
-    /// Bytes of the longest.
+    /// Length of the longest entry in bytes.
     longest: usize,
     short: ShortWords,
 }
 
-/// Entries of up to eight bytes that begin a word, which most words of a text are: one number each.
+/// Entries of up to eight bytes that begin a word, one number each: most words of a text are among them.
 #[derive(Default)]
 struct ShortWords {
-    /// The entry's bytes, the first in the lowest; 0: the place is free.
+    /// The entry's bytes, the first in the lowest; 0: free.
     keys: Vec<u64>,
     ids: Vec<u32>,
 }
@@ -81,7 +81,7 @@ impl ShortWords {
         made
     }
 
-    /// Where a key is, or would be.
+    /// Index of a key, or of the slot where it would be.
     #[inline(always)]
     fn place(&self, key: u64) -> usize {
         let last = self.keys.len() - 1;
@@ -92,14 +92,14 @@ impl ShortWords {
         place
     }
 
-    /// The entry of that key; [`FREE`] where there is none.
+    /// The entry with this key; [`FREE`] if there is none.
     #[inline(always)]
     fn find(&self, key: u64) -> u32 {
         self.ids[self.place(key)]
     }
 }
 
-/// One to eight bytes as a number that is theirs alone; nothing for more, or where one of them is 0.
+/// One to eight bytes as a unique number; `None` for longer texts, or if one of the bytes is 0.
 #[inline]
 fn short_key(text: &[u8]) -> Option<u64> {
     let mut bytes = [0; 8];
@@ -107,7 +107,7 @@ fn short_key(text: &[u8]) -> Option<u64> {
     (!text.contains(&0) && !text.is_empty()).then(|| u64::from_le_bytes(bytes))
 }
 
-/// The key of one to eight ASCII letters and digits at a place, made small.
+/// The key of one to eight ASCII letters and digits at an offset, lower-cased.
 #[inline(always)]
 fn plain_key(bytes: &[u8], at: usize, length: usize) -> u64 {
     let word = match bytes[at..].first_chunk() {
@@ -120,7 +120,7 @@ fn plain_key(bytes: &[u8], at: usize, length: usize) -> u64 {
     (word | 0x2020_2020_2020_2020) & (u64::MAX >> (64 - 8 * length))
 }
 
-/// Hashes of no bytes: of a piece that begins a word, and of one that goes on with it.
+/// Initial hashes: of a piece that begins a word, and of one that continues it.
 const SEED: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F];
 
 #[inline(always)]
@@ -131,7 +131,7 @@ fn step(hash: u64, byte: u8) -> u64 {
 }
 
 impl Vocabulary {
-    /// Of entries in the order of their ids.
+    /// A vocabulary of entries in the order of their ids.
     ///
     /// # Errors
     /// [`BadVocabulary`]
@@ -147,7 +147,7 @@ impl Vocabulary {
         for entry in entries {
             made.add(entry)?;
         }
-        // At least half of the places stay free, so that a look-up ends soon.
+        // At least half of the slots stay free, so that look-ups are short.
         let places = (made.len() * 2).next_power_of_two().max(16);
         made.slots = vec![Slot { tag: 0, id: FREE }; places];
         for id in 0..made.len() as u32 {
@@ -157,7 +157,7 @@ impl Vocabulary {
         Ok(made)
     }
 
-    /// Count of entries.
+    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.continues.len()
@@ -227,7 +227,7 @@ impl Vocabulary {
         }
     }
 
-    /// The longest piece that `text` begins with, and its bytes.
+    /// The longest piece that is a prefix of `text`, and its length in bytes.
     #[inline]
     fn longest_piece(&self, text: &[u8], continues: bool) -> Option<(u32, usize)> {
         let seed = SEED[usize::from(continues)];
@@ -254,7 +254,7 @@ impl Vocabulary {
             .find_map(|length| Some((self.find(hashes[length - 1], &text[..length], continues)?, length)))
     }
 
-    /// Adds the pieces of a word in normal form; none, and false, of a word that cannot be made of pieces.
+    /// Adds the pieces of a word in normal form; if pieces cannot make the word, adds none and returns false.
     #[inline]
     fn add_pieces(&self, word: &[u8], pieces: &mut Vec<u32>) -> bool {
         let kept = pieces.len();
@@ -270,8 +270,8 @@ impl Vocabulary {
         true
     }
 
-    /// Adds the pieces of a text's words to `pieces`, in order. The names of special tokens are text as any
-    /// other; unknown words are left out; punctuation is in. `scratch` is room for words.
+    /// Adds the pieces of a text's words to `pieces`, in order, including punctuation. Names of special
+    /// tokens are ordinary text; unknown words are left out. `scratch` is a buffer for words.
     pub fn tokenize(&self, text: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) -> Sight {
         let bytes = text.as_bytes();
         let begun = pieces.len();
@@ -296,7 +296,7 @@ impl Vocabulary {
                         pieces.push(id);
                     } else if plain && end - at <= LONGEST_WORD {
                         scratch.clear();
-                        // Sets the bit that makes capitals small; digits have it.
+                        // Sets the bit that makes letters lower-case; digits have it already.
                         scratch.extend(bytes[at..end].iter().map(|byte| byte | 0x20));
                         unknown += usize::from(!self.add_pieces(scratch, pieces));
                     } else if plain {
@@ -312,8 +312,8 @@ impl Vocabulary {
         Sight::of(pieces.len() - begun - marks, unknown)
     }
 
-    /// Adds the pieces of a stretch that holds more than ASCII letters and digits. Returns how many of them
-    /// are punctuation, and the number of unknown words.
+    /// Adds the pieces of a stretch with other characters than ASCII letters and digits. Returns the number
+    /// of punctuation pieces, and the number of unknown words.
     fn add_normalized(&self, stretch: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) -> (usize, usize) {
         let mut word = Word {
             vocabulary: self,
@@ -351,9 +351,9 @@ struct Word<'a> {
     bytes: &'a mut Vec<u8>,
     characters: usize,
     pieces: &'a mut Vec<u32>,
-    /// Pieces of punctuation so far.
+    /// Number of punctuation pieces so far.
     marks: usize,
-    /// Unknown words so far; punctuation is none.
+    /// Number of unknown words so far, without punctuation.
     unknown: usize,
 }
 
@@ -383,7 +383,7 @@ impl Word<'_> {
         self.unknown += usize::from(!known);
     }
 
-    /// Adds the word's pieces and begins another one; false for a word that is not made of pieces.
+    /// Adds the word's pieces and starts another; false if pieces cannot make the word.
     fn add(&mut self) -> bool {
         let fits = self.characters <= LONGEST_WORD;
         let known = fits && self.vocabulary.add_pieces(self.bytes, self.pieces);
@@ -396,7 +396,7 @@ impl Word<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Space,
-    /// Punctuation: a word of its own.
+    /// Punctuation: a separate word.
     Mark,
     /// An ASCII letter or digit.
     Word,
@@ -420,8 +420,8 @@ const CLASS: [Class; 256] = {
     classes
 };
 
-/// End of the bytes from `at` on that are neither ASCII space nor ASCII punctuation, and whether all are
-/// letters and digits. Normal forms do not reach beyond such a stretch.
+/// End of the bytes from `at` on that are neither ASCII space nor ASCII punctuation, and true if all are
+/// letters and digits. Normalization never affects characters across such an end.
 #[inline]
 fn stretch(bytes: &[u8], at: usize) -> (usize, bool) {
     let mut plain = true;
@@ -437,7 +437,7 @@ fn stretch(bytes: &[u8], at: usize) -> (usize, bool) {
     (end, plain)
 }
 
-/// Characters that are dropped: controls, formats, those that mean nothing, and the replacement character.
+/// Dropped characters: controls, formats, other ignorable ones, and the replacement character.
 fn is_dropped(character: char, category: GeneralCategory) -> bool {
     character == '\u{FFFD}'
         || matches!(
@@ -449,7 +449,7 @@ fn is_dropped(character: char, category: GeneralCategory) -> bool {
         )
 }
 
-/// Ideographs, each of which is a word.
+/// Ideographs; each is a word.
 fn is_chinese(character: char) -> bool {
     matches!(character as u32,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2A6DF | 0x2A700..=0x2B73F

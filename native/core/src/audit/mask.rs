@@ -144,7 +144,7 @@ fn label(word: &str) -> Option<&'static str> {
     (secret && !word.contains("//")).then_some("[secret]")
 }
 
-/// Where a secret begins inside a word, such as in a URL or after a name and a colon. Invisible characters
+/// Offset of a secret inside a word, such as in a URL or after a name and a colon. Invisible characters
 /// are skipped, and lookalikes count as the characters they resemble.
 fn secret_at(word: &str) -> Option<usize> {
     let mut start = None;
@@ -168,7 +168,7 @@ fn secret_at(word: &str) -> Option<usize> {
     None
 }
 
-/// Where a provider's key begins in a word. Invisible characters are skipped, and lookalikes count as the
+/// Offset of a provider's key in a word. Invisible characters are skipped, and lookalikes count as the
 /// characters they resemble.
 fn key_at(word: &str) -> Option<usize> {
     // Most words are shorter than any key.
@@ -190,8 +190,8 @@ fn key_at(word: &str) -> Option<usize> {
     Some(places[known.or_else(|| aws_secret_at(&read))?])
 }
 
-/// Where exactly 40 characters of base64 with upper-case and lower-case letters and digits stand (an AWS
-/// secret access key). Paths have full stops, hyphens or more characters.
+/// Offset of exactly 40 characters of base64 with upper-case and lower-case letters and digits (an AWS secret
+/// access key). Paths have full stops, hyphens or more characters.
 fn aws_secret_at(read: &[char]) -> Option<usize> {
     let of_key = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '+');
     let mut from = 0;

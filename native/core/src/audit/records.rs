@@ -14,7 +14,7 @@ pub const LONGEST_RECORD: usize = 64 << 20;
 /// Bytes read at once.
 const CHUNK: usize = 256 << 10;
 
-/// Most bytes of a text's first line while JSON Lines and JSON are told apart.
+/// Most bytes read of a text's first line to distinguish JSON Lines from JSON.
 const LONGEST_FIRST_LINE: usize = 8 << 20;
 
 /// Ways to cut a text into records.
@@ -184,7 +184,7 @@ enum State {
     Json(Array),
 }
 
-/// Where in a JSON text the next value is.
+/// Position of the next value in a JSON text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Array {
     /// Before the text's only value.

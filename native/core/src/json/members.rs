@@ -1,25 +1,25 @@
-//! Arrays and objects of JSON: the scanner hands each item or member to a function that reads it.
+//! Arrays and objects of JSON: the scanner passes each item or member to a function that reads it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
 use super::{Scanner, Span, Unfit, unescape};
 
-/// The known members that an object has.
+/// The known members found in an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Members {
-    /// The bits of the names that were met.
+    /// The bits of the names found.
     pub met: u32,
-    /// The bits of those of which the last value is unfit.
+    /// The bits of those whose last value is unfit.
     pub unfit: u32,
 }
 
 impl Scanner<'_> {
-    /// Reads an array, or with braces for `brackets` an object, and hands each place where an item begins to
-    /// `item`, which reads it.
+    /// Reads an array, or with braces as `brackets` an object. Calls `item` at the start of each item to read
+    /// it.
     ///
     /// # Errors
-    /// Another value, or what `item` says.
+    /// Another value, or an error of `item`.
     #[inline]
     fn items(
         &mut self,
@@ -45,16 +45,16 @@ impl Scanner<'_> {
     /// Reads an array, each item by `item`.
     ///
     /// # Errors
-    /// Another value, or what `item` says.
+    /// Another value, or an error of `item`.
     #[inline]
     pub fn array(&mut self, item: impl FnMut(&mut Self) -> Result<(), Unfit>) -> Result<(), Unfit> {
         self.items(*b"[]", item)
     }
 
-    /// Reads an object of any names: `value` is given each member's name and reads its value.
+    /// Reads an object with any names: `value` gets each member's name and reads its value.
     ///
     /// # Errors
-    /// Another value, or what `value` says.
+    /// Another value, or an error of `value`.
     #[inline]
     pub fn dictionary(
         &mut self,
@@ -66,17 +66,16 @@ impl Scanner<'_> {
         })
     }
 
-    /// Reads an object of which `names` are known, in ASCII: `value` is given a name's place among them and
-    /// reads its value. Unknown members are stepped over. Of a repeated member the last counts (as in
-    /// ECMAScript's JSON.parse), so that `value` must forget what it read for the same name before, and a
-    /// value that it finds unfit is stepped over and held against the object only where none follows that
-    /// fits.
+    /// Reads an object with known `names`, in ASCII: `value` gets the index of a name and reads its value.
+    /// Unknown members are skipped. The last of repeated members counts (as in ECMAScript's JSON.parse), so
+    /// `value` must forget what it read for the same name before. A value that it finds unfit is skipped, and
+    /// is an error only if no fitting one follows.
     ///
     /// `inside`: how many arrays and objects are open within it, itself included. Returns the bits of the
-    /// names that were met.
+    /// names found.
     ///
     /// # Errors
-    /// Another value, what is no JSON, or a member of which the last value is unfit.
+    /// Another value, malformed JSON, or a member whose last value is unfit.
     #[inline]
     pub fn members<const COUNT: usize>(
         &mut self,
@@ -92,11 +91,11 @@ impl Scanner<'_> {
         }
     }
 
-    /// Does what [`Scanner::members`] does, and tells more: which members are unfit, and to `unknown` the
-    /// name of each that is not known.
+    /// As [`Scanner::members`], but returns the unfit members, and passes the name of each unknown member to
+    /// `unknown`.
     ///
     /// # Errors
-    /// Another value, or what is no JSON.
+    /// Another value, or malformed JSON.
     #[inline]
     pub fn members_told<const COUNT: usize>(
         &mut self,
@@ -124,13 +123,13 @@ impl Scanner<'_> {
         Ok(Members { met, unfit })
     }
 
-    /// Reads an object of any names whose values are strings; the places of both go to `pairs`, repeated
-    /// names included. `inside` as for [`Scanner::members`], and as there the last value of a name counts.
+    /// Reads an object with any names whose values are strings; the ranges of both go to `pairs`, repeated
+    /// names included. `inside` and repeated names as for [`Scanner::members`].
     ///
     /// # Errors
-    /// Another value, what is no JSON, or a name of which the last value is no string.
+    /// Another value, malformed JSON, or a name whose last value is not a string.
     pub fn pairs(&mut self, inside: usize, pairs: &mut Vec<(Span, Span)>) -> Result<(), Unfit> {
-        // Names whose value is no string, and how many pairs came before.
+        // Names whose value is not a string, and the number of pairs before each.
         let mut unfit = Vec::new();
         pairs.clear();
         self.dictionary(|scanner, name| {
@@ -162,18 +161,18 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads an object of any names, each value by `value`. Of a repeated name the last value counts.
+    /// Reads an object with any names, each value by `value`. The last value of a repeated name counts.
     /// `inside` as for [`Scanner::members`].
     ///
     /// # Errors
-    /// Another value, what is no JSON, or a name of which the last value is unfit.
+    /// Another value, malformed JSON, or a name whose last value is unfit.
     pub(crate) fn values(
         &mut self,
         inside: usize,
         mut value: impl FnMut(&mut Self, Span) -> Result<(), Unfit>,
     ) -> Result<(), Unfit> {
-        // Hashes of the names whose last value so far is unfit. Others have one of these by chance once in
-        // 2^64 times the number of names.
+        // Hashes of the names whose last value so far is unfit. For n such names, another name has one of these
+        // hashes with a probability of n / 2^64.
         let mut unfit: HashSet<u64> = HashSet::new();
         let mut text = Vec::new();
         self.dictionary(|scanner, name| {

@@ -1,11 +1,11 @@
-//! Why a body is refused, in a closed list.
+//! The closed list of reasons to refuse a body.
 
 /// Why a body is not JSON that Fusegate accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// Byte offset of the first byte that cannot stand (of the token, for numbers and literals).
+    /// Byte offset of the first invalid byte (of the token, for numbers and literals).
     pub offset: usize,
-    /// The fault there.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -31,7 +31,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The reason in the words of the wire.
+    /// The reason as the API states it.
     pub fn text(self) -> &'static str {
         match self {
             Reason::Syntax => "syntax",
@@ -46,7 +46,7 @@ impl Reason {
     }
 }
 
-/// A value that is not what its reader asks for; whether it is JSON at all shows when it is skipped.
+/// A value that its reader does not accept; skipping it shows if it is JSON at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit;
 

@@ -1,4 +1,4 @@
-//! Strict JSON: what is taken, and what is not.
+//! Strict JSON: accepted and refused texts.
 
 use super::*;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn numbers(body: &[u8]) -> Option<[Option<f64>; 3]> {
     Some(read)
 }
 
-/// The same by serde_json, which lets the last member of a name win, too.
+/// The same by serde_json, where the last member of a name wins, too.
 fn naive_numbers(body: &[u8]) -> Option<[Option<f64>; 3]> {
     let members: Map<String, Value> = serde_json::from_slice(body).ok()?;
     let number = |name: &[u8]| match members.get(std::str::from_utf8(name).ok()?) {
@@ -85,7 +85,7 @@ fn object() -> impl Strategy<Value = String> {
             .collect();
         format!("{{{}}}", written.join(","))
     });
-    // Now and then cut off.
+    // Sometimes truncated.
     (members, prop::option::weighted(0.1, 0usize..40)).prop_map(|(text, cut)| match cut {
         Some(at) => text.chars().take(at).collect(),
         None => text,
@@ -124,7 +124,7 @@ proptest! {
     fn pairs_are_those_of_serde_json(body in object()) {
         let naive = serde_json::from_str::<std::collections::HashMap<String, String>>(&body).ok();
         let naive = naive.or_else(|| {
-            // serde_json refuses a map for a value that a later one replaces.
+            // serde_json refuses a value of the wrong type even if a later one replaces it.
             let members: Map<String, Value> = serde_json::from_str(&body).ok()?;
             members.into_iter().map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect()
         });

@@ -2,7 +2,7 @@
 
 use crate::scan;
 
-/// Value of each hexadecimal digit; 0xFF for every other byte.
+/// Value of each hex digit; 0xFF for every other byte.
 static HEX: [u8; 256] = {
     let mut table = [0xFF; 256];
     let mut value = 0;
@@ -14,7 +14,7 @@ static HEX: [u8; 256] = {
     table
 };
 
-/// The UTF-16 unit that four hexadecimal digits stand for.
+/// The UTF-16 unit of four hex digits.
 #[inline]
 pub(super) fn unit(digits: &[u8; 4]) -> Option<u32> {
     let [first, second, third, fourth] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
@@ -22,7 +22,7 @@ pub(super) fn unit(digits: &[u8; 4]) -> Option<u32> {
     ((first | second | third | fourth) < 16).then_some(unit)
 }
 
-/// True if a checked string stands for `word`, which is ASCII.
+/// True if a checked string means `word`, which is ASCII.
 pub(super) fn means(mut text: &[u8], word: &[u8]) -> bool {
     for &byte in word {
         let (code, length) = match text.first() {
@@ -54,7 +54,7 @@ pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
-/// Number of characters that a checked string stands for.
+/// Number of characters that a checked string means.
 #[must_use]
 pub fn characters(mut text: &[u8]) -> u64 {
     let mut count = 0;
@@ -70,7 +70,7 @@ pub fn characters(mut text: &[u8]) -> u64 {
     count + scan::code_points(text)
 }
 
-/// Bytes of the character that a checked string, which is not empty, begins with.
+/// Bytes of the first character of a checked string, which must not be empty.
 #[must_use]
 pub fn character_length(text: &[u8]) -> usize {
     match text.first() {
@@ -82,7 +82,7 @@ pub fn character_length(text: &[u8]) -> usize {
     }
 }
 
-/// Appends UTF-8 as the inside of a string, escaped as ECMAScript's JSON.stringify does.
+/// Appends UTF-8 as the contents of a string, escaped as ECMAScript's JSON.stringify does.
 pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     loop {

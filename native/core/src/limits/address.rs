@@ -1,5 +1,5 @@
-//! An address under a limit, and the networks that it lies in: whoever holds many addresses of one network is
-//! bounded by the network's bucket, whoever holds many networks by the one bucket of all newcomers.
+//! An address under a limit, and its networks. A holder of many addresses in one network is limited by the
+//! network's bucket, a holder of many networks by the one bucket shared by all newcomers.
 
 use super::slot::Taking;
 use super::{Limit, Limits, MOST_PER_MINUTE, Now, Standing, Subject, Verdict, Weight, cost, depth};
@@ -7,12 +7,12 @@ use super::{Limit, Limits, MOST_PER_MINUTE, Now, Standing, Subject, Verdict, Wei
 /// The area of the networks' slots.
 const NETWORKS: usize = 2;
 
-/// Rate of a wide network, in rates of an address: a /24 (IPv4) and a /48 (IPv6), and the crowd.
+/// Rate of a wide network, as a multiple of an address's: a /24 (IPv4), a /48 (IPv6), and the crowd.
 pub const WIDE_TIMES: u32 = 64;
-/// Rate of a /56 (IPv6), in rates of an address.
+/// Rate of a /56 (IPv6), as a multiple of an address's.
 pub const NARROW_TIMES: u32 = 8;
 
-/// A network that an address lies in.
+/// A network that contains an address.
 #[derive(Clone, Copy, Debug)]
 struct Network {
     subject: Subject,
@@ -27,7 +27,7 @@ pub struct Address {
     networks: [Option<Network>; 2],
 }
 
-/// The buckets that one request has taken from, so that a refusal gives all of it back.
+/// The buckets that one request was taken from; a refusal returns it to all of them.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     networks: [bool; 2],
@@ -35,7 +35,7 @@ struct Taken {
 }
 
 impl Limits {
-    /// The address that `kind` and `bytes` name: 4 bytes (IPv4), 8 (an IPv6 /64), others have no networks.
+    /// The address of `kind` and `bytes`: 4 bytes (IPv4) or 8 (an IPv6 /64); others have no networks.
     pub fn address(&self, kind: u8, bytes: &[u8]) -> Address {
         let network = |length: usize, times| {
             let subject = self.subject_in(NETWORKS, kind, &bytes[..length]);
@@ -52,10 +52,10 @@ impl Limits {
         }
     }
 
-    /// Counts one request of an address, in its own bucket and in those of its networks, unless one of them
-    /// is over the limit; what was taken from the others is then given back. After [`Verdict::Unloaded`] the
-    /// networks' share stays taken until [`Limits::admit_loaded`]: many first requests at once must not
-    /// claim more slots than their network may have requests.
+    /// Counts one request of an address, in its own bucket and in those of its networks. If one of them is
+    /// over its limit, the request is refused and returned to the others. After [`Verdict::Unloaded`] the
+    /// networks' share stays taken until [`Limits::admit_loaded`]: many simultaneous first requests must not
+    /// claim more slots than their network has requests.
     pub fn admit_address(&self, address: &Address, limit: Limit, weight: Weight, now: Now) -> Standing {
         if limit.per_minute == 0 {
             let standing = self.admit_counted(address.own, limit, weight, now);
@@ -96,7 +96,7 @@ impl Limits {
         self.admit_address(address, limit, weight, now)
     }
 
-    /// Undoes one [`Limits::admit_address`]: the request turned out not to count.
+    /// Undoes one [`Limits::admit_address`] for a request that turned out not to count.
     pub fn give_back_address(&self, address: &Address, per_minute: u32, weight: Weight) {
         if per_minute == 0 {
             return;
@@ -107,8 +107,8 @@ impl Limits {
         }
     }
 
-    /// Counts `count` more after [`Limits::admit_address`] let a request pass whose size was not known then.
-    /// The buckets may owe: what comes next waits until that is paid.
+    /// Counts `count` more after [`Limits::admit_address`] admitted a request of unknown size. The buckets
+    /// may go into debt: later requests wait until it is paid.
     pub fn spend_address(&self, address: &Address, per_minute: u32, count: u32, now: Now) {
         if per_minute == 0 {
             return;
@@ -130,7 +130,7 @@ impl Limits {
             .is_some_and(|slot| slot.spend(subject.tag, cost, nanos))
     }
 
-    /// Gives back to every network; where one has no slot, to the crowd, once. Returns that it did.
+    /// Returns a request to every network, and once to the crowd if one has no slot; true in that case.
     fn give_back_networks(&self, address: &Address, per_minute: u32, weight: Weight) -> bool {
         let mut crowded = false;
         for network in address.networks.iter().flatten() {
@@ -153,7 +153,8 @@ impl Limits {
         }
     }
 
-    /// Takes one request from a network; nothing where there is none, or where the crowd has counted it.
+    /// Takes one request from a network; `None` if there is no such network, or if the crowd has counted the
+    /// request.
     fn take_network(
         &self,
         address: &Address,
@@ -185,13 +186,13 @@ impl Limits {
         Some(standing)
     }
 
-    /// Takes one request from the bucket of all who found no slot, unless this request has already.
+    /// Takes one request from the crowd's bucket, unless this request has done so already.
     fn take_crowd(&self, kind: u8, taken: &mut Taken, limit: Limit, weight: Weight, now: Now) -> Standing {
         if taken.crowd {
             return Standing::uncounted(Verdict::Crowded, limit);
         }
         let per_minute = wide(limit.per_minute, WIDE_TIMES);
-        // No subject claims this slot: its owner is 0 for good.
+        // No subject claims this slot: its owner is always 0.
         let crowd = self.mapped.crowd(kind);
         let taking = crowd.take(0, depth(per_minute), cost(per_minute, weight), now.nanos);
         let taking = taking.unwrap_or(Taking {
@@ -217,7 +218,7 @@ impl Limits {
     }
 }
 
-/// The rate of a network that has `times` the rate of an address.
+/// The rate of a network with `times` the rate of an address.
 pub(super) fn wide(per_minute: u32, times: u32) -> u32 {
     per_minute.saturating_mul(times).min(MOST_PER_MINUTE)
 }

@@ -1,5 +1,5 @@
-//! The obvious reading that limits are held against: a bucket that refills, counted in whole nanoseconds, and
-//! a sum of characters a month, for each subject; one thread, unlimited room.
+//! The obvious implementation that limits are compared with: for each subject a bucket that refills, in whole
+//! nanoseconds, and a sum of characters a month; one thread, unlimited room.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ struct Holder {
     /// Time until the bucket is full again.
     missing_nanos: u64,
     at_nanos: u64,
-    /// Month 1's beginning.
+    /// Start of month 1.
     anchor_ms: Option<u64>,
     characters: HashMap<u64, u64>,
 }
@@ -79,8 +79,8 @@ impl Naive {
         }
     }
 
-    /// An address within networks, the widest first, each with how many times the rate it has: every one of
-    /// them must have room. What is not known of the month leaves the networks' share taken.
+    /// Admits an address within networks, the widest first, each with its multiple of the rate: every one of
+    /// them must have room. If the month's usage is not loaded, the networks' share stays taken.
     pub fn admit_within(
         &mut self,
         networks: &[(u64, u32)],
@@ -122,7 +122,7 @@ impl Naive {
         }
     }
 
-    /// Counts `count` more, whatever is left.
+    /// Counts `count` more, even if there is too little left.
     pub fn spend(&mut self, from: &[(u64, u32)], count: u32, nanos: u64) {
         for &(who, per_minute) in from {
             let each = 60_000_000_000 / u64::from(per_minute);

@@ -1,7 +1,7 @@
-//! One subject's slot of the mapped file: its words, and the atomic steps that change them.
+//! One subject's slot of the mapped file: its words, and the atomic operations on them.
 //!
-//! Every load and every change is sequentially consistent: what is read between two looks at an owner that
-//! stayed is that owner's.
+//! Every load and every change is sequentially consistent: values read between two reads of the same owner
+//! belong to that owner.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -13,24 +13,25 @@ const MONTH_BITS: u32 = 12;
 const CHARACTER_MASK: u64 = (1 << CHARACTER_BITS) - 1;
 const MONTH_MASK: u64 = (1 << MONTH_BITS) - 1;
 
-/// One slot; all zeros is a free one.
+/// One slot; all zeros means free.
 #[repr(C, align(64))]
 pub struct Slot {
     /// The subject's tag; 0: free.
     owner: AtomicU64,
     /// When the bucket is full again (ns of the machine's clock): GCRA's theoretical arrival time. It grows
-    /// with every request and with every change of owner, so that it also tells owners apart.
+    /// with every request and with every change of owner, so it also distinguishes owners.
     bucket: AtomicU64,
-    /// Count of owners so far (12 bits), number of the month (12 bits; 0: usage not loaded), characters (40).
+    /// Number of owners so far (12 bits), number of the month (12 bits; 0: usage not loaded), characters (40
+    /// bits).
     usage: AtomicU64,
     /// When month 1 began (ms since 1970); changed only with the file locked.
     anchor: AtomicU64,
-    /// When it was last charged (ns), as far as `bucket` does not tell.
+    /// When it was last charged (ns), if `bucket` does not show it.
     touched: AtomicU64,
     reserved: [AtomicU64; 3],
 }
 
-/// A slot's usage, read while its owner stood there.
+/// A slot's usage, read under one owner.
 #[derive(Clone, Copy)]
 pub struct Reading {
     usage: u64,
@@ -39,7 +40,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Number of the month that is counted; 0: usage not loaded.
+    /// Number of the counted month; 0: usage not loaded.
     pub fn month(self) -> u64 {
         self.usage >> CHARACTER_BITS & MONTH_MASK
     }
@@ -60,7 +61,7 @@ impl Reading {
 pub struct Taking {
     /// Time until it is full again (ns).
     pub used_nanos: u64,
-    /// Time until the request would pass (ns); 0: it has passed.
+    /// Time until the request would be admitted (ns); 0: it was admitted.
     pub wait_nanos: u64,
 }
 
@@ -73,8 +74,8 @@ impl Slot {
         self.belongs_to(0)
     }
 
-    /// Takes `cost` (ns) from the owner's bucket, which holds `depth`; nothing when the slot has changed
-    /// hands. A slot that no subject may claim is the owner's of tag 0.
+    /// Takes `cost` (ns) from the owner's bucket with capacity `depth`; `None` if the slot has changed hands.
+    /// A slot that no subject may claim belongs to tag 0.
     pub fn take(&self, tag: u64, depth: u64, cost: u64, nanos: u64) -> Option<Taking> {
         loop {
             let full_at = self.bucket.load(SeqCst);
@@ -90,7 +91,7 @@ impl Slot {
                     wait_nanos,
                 });
             }
-            // `full_at` was read while the owner stood there, and never comes back once it does not.
+            // `full_at` was read under this owner, and never recurs under another.
             let next = nanos + used_after;
             if self
                 .bucket
@@ -105,8 +106,8 @@ impl Slot {
         }
     }
 
-    /// Takes `cost` (ns) whatever the owner's bucket holds: it may owe afterwards. False when the slot has
-    /// changed hands.
+    /// Takes `cost` (ns) from the owner's bucket even if it holds less: it may go into debt. False if the
+    /// slot has changed hands.
     pub fn spend(&self, tag: u64, cost: u64, nanos: u64) -> bool {
         loop {
             let full_at = self.bucket.load(SeqCst);
@@ -124,7 +125,7 @@ impl Slot {
         }
     }
 
-    /// State of the bucket; nothing is taken from it.
+    /// State of the bucket, without taking from it.
     pub fn look(&self, per_minute: u32, nanos: u64) -> Taking {
         let used_nanos = self.bucket.load(SeqCst).saturating_sub(nanos);
         Taking {
@@ -133,7 +134,7 @@ impl Slot {
         }
     }
 
-    /// Gives `cost` (ns) back to the owner's bucket.
+    /// Returns `cost` (ns) to the owner's bucket.
     pub fn give_back(&self, tag: u64, cost: u64) {
         loop {
             let full_at = self.bucket.load(SeqCst);
@@ -151,20 +152,20 @@ impl Slot {
         }
     }
 
-    /// Notes a use that the bucket does not show.
+    /// Records a use that the bucket does not show.
     pub fn touch(&self, nanos: u64) {
         self.touched.store(nanos, SeqCst);
     }
 
-    /// The owner's usage; nothing when the slot has changed hands.
+    /// The owner's usage; `None` if the slot has changed hands.
     pub fn read(&self, tag: u64) -> Option<Reading> {
         let usage = self.usage.load(SeqCst);
         let anchor = self.anchor.load(SeqCst);
         self.belongs_to(tag).then_some(Reading { usage, anchor })
     }
 
-    /// Changes the characters of month `number` from what was read: true when done, or when there is nothing
-    /// to change because usage is not loaded or a later month has begun; false: read again.
+    /// Changes the characters of month `number` from `reading`. True if done, or if nothing needs to change
+    /// because usage is not loaded or a later month has begun; false: read again.
     pub fn change_usage(&self, reading: Reading, number: u64, change: impl Fn(u64) -> u64) -> bool {
         let month = reading.month();
         if month == 0 || month > number {
@@ -177,7 +178,7 @@ impl Slot {
             .is_ok()
     }
 
-    /// Sets the usage of month 1, which begins at `anchor_ms`, unless it is known; the file must be locked.
+    /// Sets the usage of month 1, which begins at `anchor_ms`, unless it is loaded; the file must be locked.
     pub fn load(&self, anchor_ms: u64, characters: u64, nanos: u64) {
         let usage = self.usage.load(SeqCst);
         let reading = Reading {
@@ -192,8 +193,8 @@ impl Slot {
         self.touch(nanos);
     }
 
-    /// Gives the slot to the subject `tag` unless it is in use; the file must be locked. Killed anywhere
-    /// within, it leaves the slot to its former owner or free.
+    /// Gives the slot to the subject `tag` unless it is in use; the file must be locked. A process killed
+    /// anywhere in here leaves the slot to its former owner, or free.
     pub fn change_owner(&self, tag: u64, nanos: u64) -> bool {
         let full_at = self.bucket.load(SeqCst);
         let used_at = full_at.max(self.touched.load(SeqCst));
@@ -201,7 +202,7 @@ impl Slot {
             return false;
         }
         let former = self.owner.swap(0, SeqCst);
-        // A request of the former owner that came in since has moved the bucket: the slot stays his.
+        // A request of the former owner since then has moved the bucket: the owner stays.
         let next = nanos.max(full_at + 1);
         if self
             .bucket

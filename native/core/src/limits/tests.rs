@@ -1,4 +1,4 @@
-//! Limits against their naive reading, at exact boundaries, and when slots run out.
+//! Limits against the obvious implementation, at exact boundaries, and without free slots.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::naive::Naive;
 use super::*;
 
-/// Limits on a file of their own, removed with it.
+/// Limits on a temporary file.
 struct Scratch {
     limits: Limits,
     path: PathBuf,
@@ -172,7 +172,7 @@ fn a_file_of_another_kind_is_refused() {
     std::fs::remove_file(&path).expect("the file just written");
 }
 
-/// Subjects of one group.
+/// Subjects of the same group.
 fn neighbours(limits: &Limits, kind: u8, count: usize) -> Vec<Subject> {
     let first = limits.subject(kind, &0_u64.to_le_bytes());
     let all = (0_u64..).map(|at| limits.subject(kind, &at.to_le_bytes()));
@@ -194,7 +194,7 @@ fn a_full_group_counts_no_further_subject_and_forgives_none() {
     }
     let crowded = limits.admit(*extra, a_minute(1), START);
     assert_eq!((crowded.verdict, crowded.remaining), (Verdict::Uncounted, 0));
-    // The buckets are full again after a minute, but are kept for one more.
+    // The buckets are full again after a minute, but the slots stay taken for one more.
     let kept = later(2 * IDLE_NANOS - 1);
     assert_eq!(
         limits.admit(*extra, a_minute(1), kept).verdict,
@@ -295,11 +295,11 @@ fn no_number_of_addresses_ends_a_limit() {
         let address = limits.address(1, bytes);
         limits.admit_address(&address, a_minute(6), Weight::Whole, START)
     };
-    // Each of a network of its own, until no newcomer finds a slot.
+    // Each from another network, until no newcomer finds a slot.
     let filled = (0..400_000_u64).map(|at| admit(&slash_64(at, 0)).verdict);
     let passed = filled.filter(|verdict| *verdict != Verdict::OverCrowd).count();
     assert!(passed < SLOTS, "{passed} passed");
-    // 150,000 of one /47, as they were seen to end the limits.
+    // 150,000 addresses of one /47, which once defeated the limits.
     let flood = (0..150_000_u64).map(|at| slash_64(1 << 40 | at >> 16, at as u16));
     let more = flood.filter(|bytes| {
         let verdict = admit(bytes).verdict;
@@ -313,7 +313,7 @@ fn no_number_of_addresses_ends_a_limit() {
     assert!(over.len() > 600, "most find no slot: {}", over.len());
     assert!(told.iter().all(|standing| standing.verdict == Verdict::Admitted));
     assert!(over.iter().all(|standing| standing.retry_seconds == 1));
-    // A kind of limit that nobody has flooded is as it was, and the crowd's bucket fills again.
+    // Another kind of limit is unaffected, and the crowd's bucket refills.
     let other = limits.address(2, &slash_64(1 << 42, 0));
     let standing = limits.admit_address(&other, a_minute(6), Weight::Whole, START);
     assert!(matches!(standing.verdict, Verdict::Admitted | Verdict::Crowded));
@@ -397,7 +397,7 @@ enum AddressStep {
     Spend(u8, u8, u8, u32),
 }
 
-/// The bytes of one of few addresses: IPv4 where the first is even.
+/// The bytes of one of few addresses: IPv4 if the first number is even.
 fn few(a: u8, b: u8, c: u8) -> Vec<u8> {
     if a.is_multiple_of(2) {
         vec![192, 0, a, b * 4 + c]
@@ -417,7 +417,7 @@ fn address_step() -> impl Strategy<Value = AddressStep> {
     ]
 }
 
-/// A holder's number for bytes of any length.
+/// A number for bytes of any length.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(1, |sum, byte| sum << 8 | u64::from(*byte)) ^ (bytes.len() as u64) << 60
 }
@@ -477,7 +477,7 @@ proptest! {
                 }
                 AddressStep::Spend(a, b, c, count) => {
                     let bytes = few(a, b, c);
-                    // Only who was admitted spends.
+                    // Only admitted requests spend.
                     if limits.find(limits.subject(1, &bytes)).is_some() {
                         limits.spend_address(&limits.address(1, &bytes), per_minute, count, now);
                         let mut from = rates(&networks_of(&bytes), per_minute);
@@ -488,7 +488,7 @@ proptest! {
                 AddressStep::GiveBack(a, b, c) => {
                     let bytes = few(a, b, c);
                     let own = limits.subject(1, &bytes);
-                    // Only what was counted is given back.
+                    // Only counted requests are given back.
                     if limits.find(own).is_some() {
                         limits.give_back_address(&limits.address(1, &bytes), per_minute, Weight::Whole);
                         let mut taken = rates(&networks_of(&bytes), per_minute);

@@ -1,21 +1,21 @@
-//! Edits of a text: non-overlapping replacements in order of place, and how two rounds of them become one.
+//! Edits of a text: non-overlapping replacements in order of place, and the merging of two rounds.
 
 use super::properties::Kind;
 
-/// One replacement. Places are bytes of the text it applies to.
+/// One replacement. Places are byte offsets in the text it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edit {
     /// First byte replaced.
     pub start: usize,
     /// Byte after the last one replaced; never `start`.
     pub end: usize,
-    /// Where the replacement begins in the list's text.
+    /// Offset of the replacement in the list's text.
     text: usize,
     /// The replacement's length.
     length: usize,
     /// The kinds that made it, as bits.
     pub kinds: u32,
-    /// For mojibake, one more than the number of the encoding; else 0.
+    /// For mojibake, the encoding's number plus one; else 0.
     pub encoding: u8,
 }
 
@@ -41,7 +41,7 @@ impl Edits {
         &self.list
     }
 
-    /// Replacement text of an edit of this list.
+    /// Replacement text of one of these edits.
     #[must_use]
     pub fn replacement(&self, edit: &Edit) -> &[u8] {
         &self.text[edit.text..edit.text + edit.length]
@@ -53,25 +53,25 @@ impl Edits {
         self.list.is_empty()
     }
 
-    /// Bytes that all edits put in.
+    /// Total bytes of all replacements.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Where the last edit ends; 0 where there is none.
+    /// End of the last edit; 0 if there are none.
     #[must_use]
     pub fn end(&self) -> usize {
         self.list.last().map_or(0, |edit| edit.end)
     }
 
-    /// Forgets all.
+    /// Removes all edits.
     pub fn clear(&mut self) {
         self.list.clear();
         self.text.clear();
     }
 
-    /// Adds an edit after all others. One that touches the last and is of the same kind becomes part of it.
+    /// Adds an edit after all others. If it touches the last one and is of the same kind, both are merged.
     pub fn push(&mut self, start: usize, end: usize, replacement: &[u8], kind: Kind) {
         self.push_as(start, end, replacement, kind.bit(), 0);
     }
@@ -101,7 +101,7 @@ impl Edits {
         });
     }
 
-    /// As [`Edits::push`], but stays an edit of its own.
+    /// As [`Edits::push`], but never merged.
     pub fn push_apart(&mut self, start: usize, end: usize, replacement: &[u8], kind: Kind) {
         debug_assert!(start < end && self.end() <= start);
         let text = self.text.len();
@@ -116,7 +116,7 @@ impl Edits {
         });
     }
 
-    /// Adds what another list does to the part of this text that begins at `offset`.
+    /// Adds the edits of another list for the part of this text that begins at `offset`.
     pub fn append(&mut self, other: &Edits, offset: usize) {
         for edit in &other.list {
             let (start, end) = (edit.start + offset, edit.end + offset);
@@ -124,7 +124,7 @@ impl Edits {
         }
     }
 
-    /// Writes `source` with the edits applied to the end of `out`.
+    /// Appends `source` with the edits applied to `out`.
     pub fn apply(&self, source: &[u8], out: &mut Vec<u8>) {
         let mut at = 0;
         for edit in &self.list {
@@ -135,8 +135,8 @@ impl Edits {
         out.extend_from_slice(&source[at..]);
     }
 
-    /// The edits that do at once what `self` and then `next` do: `middle` is the text between the two, and
-    /// `next` applies to it.
+    /// The edits equivalent to `self` followed by `next`: `middle` is the text in between, to which `next`
+    /// applies.
     #[must_use]
     pub fn then(&self, next: &Edits, source: &[u8], middle: &[u8]) -> Edits {
         let mut merged = Edits::default();
@@ -170,10 +170,10 @@ impl Edits {
     }
 }
 
-/// The edits of a first round with their places in the text that they make.
+/// The edits of a first round, with their places in the edited text.
 struct Shifted<'a> {
     rest: &'a [Edit],
-    /// Offset from a place of the source, after the edits passed, to its place in the middle text.
+    /// Offset from a place in the source, after the edits so far, to its place in the middle text.
     shift: isize,
 }
 
@@ -200,12 +200,12 @@ impl<'a> Shifted<'a> {
     }
 }
 
-/// Edits of both rounds that overlap, as one.
+/// Overlapping edits of both rounds, merged.
 struct Group<'a> {
     /// Its range in the middle text.
     from: usize,
     to: usize,
-    /// Where it begins in the source.
+    /// Its start in the source.
     start: usize,
     second: &'a [Edit],
     kinds: u32,
@@ -228,8 +228,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Where the next group begins. An edit of the first round that leaves nothing stands before an edit of
-    /// the second that begins at the same place: alone, as a group of no length.
+    /// Start of the next group. If an edit of the first round leaves nothing, and an edit of the second
+    /// begins at the same place, the first one is a group of its own, with no length in the middle text.
     fn start(&self) -> Option<(usize, usize)> {
         match (self.first.peek(), self.second.first()) {
             (None, None) => None,
@@ -240,7 +240,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next edits that belong together, each overlapping another, and the source's place after them.
+    /// The next group of edits, each of which overlaps another, and the source's place after them.
     fn group(&mut self) -> Option<(Group<'a>, usize)> {
         let (from, to) = self.start()?;
         let second = self.second;
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Edits of a text of `length` bytes out of (gap, length, replacement) steps.
+    /// Edits of a text of `length` bytes from (gap, length, replacement) steps.
     fn edits(steps: &[(usize, usize, String)], length: usize) -> Edits {
         let mut edits = Edits::default();
         let mut at = 0;

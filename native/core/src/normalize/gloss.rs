@@ -1,4 +1,4 @@
-//! Glosses: CLDR's English short names for emoji and symbols, and the caller's own words for his terms.
+//! Glosses: CLDR's English short names for emoji and symbols, and the caller's own words for their terms.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
@@ -11,35 +11,35 @@ use crate::normalize_tables::{NAME_FIRSTS, NAMES};
 /// Where a gloss goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In parentheses after what it explains.
+    /// In parentheses after the item.
     After,
-    /// Instead of it.
+    /// Instead of the item.
     Instead,
 }
 
-/// Cost bounds of glossing a text. Both figures are products of a text's and a gloss's length: a short body
-/// may ask for very much.
+/// Limits on the cost of glossing a text. Both costs are products of a text's and a gloss's length, so a
+/// short body can cause much work.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Most bytes of the glossed text.
     pub text_bytes: usize,
-    /// Most steps of the search: bytes of the text times bytes of the longest surface form, after a match of
-    /// every one of which it may have to begin again.
+    /// Most steps of the search: bytes of the text times bytes of the longest surface form. After each match
+    /// the search may have to go back by that length.
     pub steps: usize,
 }
 
 impl Bounds {
-    /// None at all.
+    /// No limits.
     pub const NONE: Bounds = Bounds {
         text_bytes: usize::MAX,
         steps: usize::MAX,
     };
-    /// For what nobody else may wait long for.
+    /// For work on the event loop.
     pub const BRIEF: Bounds = Bounds {
         text_bytes: 64 << 10,
         steps: 1 << 20,
     };
-    /// For one request: four times the longest body, more than CLDR's names make of any text.
+    /// For one request: four times the longest body, more than CLDR's names can make of any text.
     pub const REQUEST: Bounds = Bounds {
         text_bytes: 8 << 20,
         steps: 1 << 28,
@@ -60,12 +60,12 @@ pub enum Refused {
     Forms,
 }
 
-/// The caller's glosses, ready to be looked for.
+/// The caller's glosses, prepared for the search.
 pub struct Glosses {
     search: AhoCorasick,
     /// Bytes of the longest surface form.
     longest: usize,
-    /// The gloss of each surface form, repaired.
+    /// The repaired gloss of each surface form.
     words: Vec<String>,
 }
 
@@ -76,8 +76,8 @@ fn repaired(text: &str, contextual: bool) -> String {
 }
 
 impl Glosses {
-    /// Glosses by surface form; the last of equal ones counts, empty ones are not looked for. Both are
-    /// repaired, since repaired text is what they are looked for in and put into.
+    /// Glosses by surface form; the last of equal forms counts, empty ones are ignored. Forms and glosses are
+    /// repaired, since they are searched for in repaired text and inserted there.
     #[must_use]
     pub fn new(pairs: &[(String, String)], contextual: bool) -> Option<Self> {
         let mut pairs: Vec<(String, String)> = pairs
@@ -86,7 +86,7 @@ impl Glosses {
             .map(|(surface, word)| (repaired(surface, contextual), repaired(word, contextual)))
             .filter(|(surface, _)| !surface.is_empty())
             .collect();
-        // Stable: the last of equal forms, first here, stays.
+        // The sort is stable, so the last of equal forms, first here, stays.
         pairs.sort_by(|left, right| left.0.cmp(&right.0));
         pairs.dedup_by(|next, kept| next.0 == kept.0);
         let forms = pairs.iter().map(|(surface, _)| surface);
@@ -114,13 +114,13 @@ impl Glosses {
         })
     }
 
-    /// Most steps of a search through a text: a form that is longer than it ends with it.
+    /// Most steps of a search through a text; a form cannot match beyond the text's length.
     fn steps(&self, text: &str) -> usize {
         text.len().saturating_mul(self.longest.min(text.len()))
     }
 }
 
-/// Something to gloss.
+/// An item to gloss.
 #[derive(Debug, Clone, Copy)]
 struct Item<'a> {
     start: usize,
@@ -129,12 +129,11 @@ struct Item<'a> {
     kind: Kind,
 }
 
-/// The edits that gloss a repaired text, one pass from left to right: the caller's forms, the longest at each
-/// place; the plain spelling of words with super- and subscripts; and what CLDR names, where none of these
-/// is.
+/// The edits that gloss a repaired text, in one pass from left to right: the caller's forms, the longest at
+/// each place; the plain spelling of words with super- and subscripts; and CLDR's names elsewhere.
 ///
 /// # Errors
-/// The exceeded bounds; the work stopped at them.
+/// The exceeded bounds; the work stopped there.
 pub fn text(
     source: &str,
     place: Place,
@@ -152,7 +151,7 @@ pub fn text(
     let mut at = 0;
     loop {
         let caller = callers.peek().map_or(source.len(), |item| item.start);
-        // A spelling that one of the caller's forms lies in or before is not given.
+        // A spelling is skipped if one of the caller's forms is in it or begins before its end.
         while spelled
             .next_if(|word| word.start < at || word.start <= caller && caller < word.end)
             .is_some()
@@ -184,7 +183,7 @@ pub fn text(
     Ok(edits)
 }
 
-/// The character before `start` in the edited text, and true if an edit put it there.
+/// The character before `start` in the edited text, and true if an edit inserted it.
 fn before(source: &str, edits: &Edits, mut start: usize) -> (Option<char>, bool) {
     for edit in edits.list().iter().rev() {
         if edit.end != start {
@@ -199,7 +198,7 @@ fn before(source: &str, edits: &Edits, mut start: usize) -> (Option<char>, bool)
     (source[..start].chars().next_back(), false)
 }
 
-/// Puts one gloss, with a space where it would run into a word or another gloss. `next`: the place of the
+/// Inserts one gloss, with a space if it would run into a word or another gloss. `next`: the place of the
 /// next of the caller's forms.
 fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edits) {
     let Item {
@@ -209,7 +208,7 @@ fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edit
         kind,
     } = item;
     let clings = |c: Option<char>| c.is_some_and(|c| properties(c).word());
-    // The gloss before may have brought its own space.
+    // The gloss before it may already end with a space.
     let (before, of_gloss) = before(source, edits, start);
     let runs_on = of_gloss && before != Some(' ');
     let mut before_word = clings(source[end..].chars().next());
@@ -224,7 +223,7 @@ fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edit
             text.push(')');
         }
         Place::Instead if word.is_empty() => {
-            // Of what stood around the form one space is left, and only between words.
+            // A form without gloss is removed; one space stays, and only between words.
             before_word &= runs_on || clings(before);
             let spaced = before.is_none_or(char::is_whitespace);
             if spaced && end < next && source[end..].starts_with(' ') {
@@ -238,11 +237,11 @@ fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edit
         }
     }
     text.push_str(if before_word { " " } else { "" });
-    // Each gloss is a change of its own, also where two touch.
+    // Each gloss is a separate change, also if two touch.
     edits.push_apart(start, end, text.as_bytes(), kind);
 }
 
-/// Bytes that begin U+20E3 or a character that a name begins with.
+/// First bytes of U+20E3 and of the characters with which a name's sequence begins.
 static LEADS: [bool; 256] = {
     let mut leads = [false; 256];
     leads[0xE2] = true;
@@ -262,7 +261,7 @@ static LEADS: [bool; 256] = {
     leads
 };
 
-/// The next emoji or symbol with a name that lies between `at` and `limit`, a run of equal ones as one.
+/// The next emoji or symbol with a name between `at` and `limit`; a run of equal ones counts as one.
 fn next_named(source: &str, mut at: usize, limit: usize) -> Option<Item<'static>> {
     let first = at;
     let text = &source[..limit];
@@ -305,7 +304,7 @@ fn is_regional(c: char) -> bool {
     ('\u{1F1E6}'..='\u{1F1FF}').contains(&c)
 }
 
-/// Length to skip where nothing has a name: two regional indicators are one flag, named or not.
+/// Length to skip if nothing has a name: two regional indicators are one flag, with or without a name.
 fn unnamed_length(text: &str, c: char) -> usize {
     let next = text[c.len_utf8()..].chars().next();
     match next {
@@ -318,7 +317,7 @@ fn is_selector(c: char) -> bool {
     matches!(c, '\u{FE0E}' | '\u{FE0F}')
 }
 
-/// The keycap whose U+20E3 stands at `at`, not to begin before `first`.
+/// The keycap whose U+20E3 is at `at`; it must not begin before `first`.
 fn keycap(source: &str, first: usize, at: usize) -> Option<Item<'static>> {
     let mut before = source[first..at]
         .char_indices()
@@ -338,7 +337,7 @@ fn keycap(source: &str, first: usize, at: usize) -> Option<Item<'static>> {
     })
 }
 
-/// The longest named sequence that `text` begins with: its length, selectors after it included, and its name.
+/// The longest named sequence at the start of `text`: its length with trailing selectors, and its name.
 fn named(text: &str) -> Option<(usize, &'static str)> {
     let c = text.chars().next()?;
     let first = NAME_FIRSTS
@@ -348,7 +347,7 @@ fn named(text: &str) -> Option<(usize, &'static str)> {
     let mut candidates: &'static [(&str, &str)] = &NAMES[usize::from(from)..usize::from(to)];
     let (mut at, mut matched, mut best) = (c.len_utf8(), c.len_utf8(), None);
     loop {
-        // Shorter keys stand before those that go on.
+        // Shorter keys come before longer ones with the same prefix.
         if let Some((key, name)) = candidates.first()
             && key.len() == matched
         {
@@ -375,7 +374,7 @@ fn named(text: &str) -> Option<(usize, &'static str)> {
     Some((length + selectors_length(&text[length..]), name))
 }
 
-/// Length of the variation selectors that `text` begins with.
+/// Length of the variation selectors at the start of `text`.
 fn selectors_length(text: &str) -> usize {
     text.chars()
         .take_while(|c| is_selector(*c))
@@ -402,7 +401,7 @@ mod tests {
 
     #[test]
     fn names_alone_keep_a_text_within_a_requests_bounds() {
-        // In parentheses, with a space on either side.
+        // In parentheses, with a space on each side.
         let most = |(sequence, name): &(&str, &str)| {
             (sequence.len() + name.len() + " ( ) ".len()).div_ceil(sequence.chars().count())
         };

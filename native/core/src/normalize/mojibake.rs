@@ -1,8 +1,7 @@
-//! Text that was read in another encoding than it was written in, undone only where nobody would have written
-//! what stands there.
+//! Mojibake: text decoded with the wrong encoding, undone only if people would never write such text.
 //!
-//! The rules of what nobody writes and the order of the attempts follow ftfy 6.3 (Robyn Speer, Apache-2.0):
-//! its published cases are this module's tests.
+//! The rules for such text and the order of the attempts follow ftfy 6.3 (Robyn Speer, Apache-2.0): its
+//! published cases are this module's tests.
 
 use super::edits::Edits;
 use super::properties::{Kind, Properties, properties};
@@ -28,7 +27,8 @@ mod class {
     pub const AROUND_BAD: u16 = ACCENTED | BOX | START | END | CURRENCY | NUMERIC | LAW;
 }
 
-/// Places in a UTF-8 sequence, as bits, of the byte that a character stands for in an encoding like Latin-1.
+/// Positions in a UTF-8 sequence, as bits, of the byte that a character stands for in an encoding like
+/// Latin-1.
 mod clue {
     pub const CONTINUES: u8 = 1;
     pub const CONTINUES_STRICTLY: u8 = 2;
@@ -42,12 +42,12 @@ type Suspect = (u8, [u8; 10]);
 
 /// Number of encodings that are tried.
 const ENCODINGS: usize = tables::ENCODINGS.len();
-/// The encodings of Windows, in which U+FFFD stands for a byte that was lost.
+/// The Windows encodings, in which U+FFFD stands for a lost byte.
 const WINDOWS: std::ops::RangeInclusive<usize> = 1..=6;
 const MACROMAN: usize = 8;
-/// In the place of an encoding: characters U+0080 to U+009F read as Windows-1252.
+/// Used like an encoding's number: characters U+0080 to U+009F read as Windows-1252.
 const CONTROLS: u8 = ENCODINGS as u8 + 1;
-/// Most layers of mojibake that are undone.
+/// Most layers of mojibake to undo.
 const LAYERS: usize = 16;
 
 #[inline]
@@ -66,7 +66,7 @@ fn classes(c: char) -> u16 {
     if c.is_ascii() { 0 } else { properties(c).classes() }
 }
 
-/// The encoding that an edit's text was taken for, in words.
+/// A description of the encoding with which an edit's text was wrongly decoded.
 #[must_use]
 pub fn explain(encoding: u8) -> String {
     match encoding {
@@ -79,7 +79,7 @@ pub fn explain(encoding: u8) -> String {
     }
 }
 
-/// True if somewhere in `line` stands what nobody writes.
+/// True if `line` contains text that people never write.
 #[must_use]
 pub fn is_bad(line: &str) -> bool {
     let bytes = line.as_bytes();
@@ -100,8 +100,8 @@ pub fn is_bad(line: &str) -> bool {
     false
 }
 
-/// Watches the characters of a line go by, sees each that is not ASCII, and looks closely where two that
-/// stand beside each other can begin something bad: hardly ever in what people write.
+/// Scans the characters of a line, of which the caller passes each that is not ASCII. It looks closely only
+/// if two adjacent ones can begin something bad, which is very rare in text that people write.
 #[derive(Debug, Default)]
 pub struct Watch {
     last: Option<(usize, char, u16)>,
@@ -114,7 +114,7 @@ impl Watch {
         self.last = None;
     }
 
-    /// True if something bad begins at the character before, or at `c` by itself.
+    /// True if something bad begins at the previous character, or at `c` alone.
     #[inline]
     pub fn sees_bad(&mut self, line: &str, at: usize, c: char, known: Properties) -> bool {
         let known = known.classes();
@@ -133,7 +133,7 @@ impl Watch {
     }
 }
 
-/// True if a character of these classes may be part of something bad by what it is, not by the one before.
+/// True if a character of these classes may be bad by itself, without the one before it.
 #[inline]
 #[must_use]
 pub fn is_odd(c: char, known: Properties) -> bool {
@@ -142,7 +142,7 @@ pub fn is_odd(c: char, known: Properties) -> bool {
     known != 0 && (known & !(LOWER_COMMON | UPPER_COMMON | FACE) != 0 || matches!(c, '°' | 'Ђ' | 'ў'))
 }
 
-/// As [`is_bad`], every place looked at in full.
+/// As [`is_bad`], with a full check of every place.
 #[cfg(any(test, feature = "naive"))]
 #[must_use]
 pub fn is_bad_anywhere(line: &str) -> bool {
@@ -150,7 +150,7 @@ pub fn is_bad_anywhere(line: &str) -> bool {
         .any(|(at, c)| !c.is_ascii() && is_bad_at(line, at, c))
 }
 
-/// True if two characters beside each other can begin anything bad at all.
+/// True if two adjacent characters can begin anything bad.
 #[inline]
 fn suspicious(first: char, classes: u16, second: char, next: u16) -> bool {
     use class::{BOX, FACE, LOWER_COMMON, UPPER_COMMON};
@@ -160,7 +160,7 @@ fn suspicious(first: char, classes: u16, second: char, next: u16) -> bool {
         || matches!(first, 'в' | 'Г' | '‚' | '√')
 }
 
-/// The classes that may not follow a character of the given ones.
+/// The classes that may not follow a character of these classes.
 fn forbidden_after(first: u16) -> u16 {
     use class::*;
     let rules = [
@@ -184,7 +184,7 @@ fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// True if what begins with the character `c` at `at` is bad, with what stands before it.
+/// True if the sequence that begins with `c` at `at` is bad, given the characters before it.
 fn is_bad_at(line: &str, at: usize, c: char) -> bool {
     use class::*;
     let mut after = line[at + c.len_utf8()..].chars();
@@ -205,8 +205,7 @@ fn is_bad_at(line: &str, at: usize, c: char) -> bool {
         || is_bad_sequence(line, at, c)
 }
 
-/// Sequences that stand for common characters in one encoding or another, and are not recognised by their
-/// classes.
+/// Sequences that mean common characters in one encoding or another, and that classes do not cover.
 fn is_bad_sequence(line: &str, at: usize, c: char) -> bool {
     use class::*;
     let mut after = line[at + c.len_utf8()..].chars();
@@ -253,7 +252,7 @@ fn is_bad_sequence(line: &str, at: usize, c: char) -> bool {
     }) || is_bad_a(line, at, c, Some(second))
 }
 
-/// The letters that Windows-1252 shows for à, á and the no-break space, where these stand alone.
+/// The letters that Windows-1252 shows for à, á and the no-break space, if they stand alone.
 fn is_bad_a(line: &str, at: usize, c: char, second: Option<char>) -> bool {
     if !matches!(c, 'Ã' | 'Â') {
         return false;
@@ -265,7 +264,7 @@ fn is_bad_a(line: &str, at: usize, c: char, second: Option<char>) -> bool {
     match (c, second) {
         ('Ã', Some('\u{A0}' | '¡')) => true,
         (_, Some(' ')) if at == 0 || small(last) || space && small(but_one) => true,
-        // A no-break space, or one of the signs whose second byte is the sign itself in Latin-1.
+        // A no-break space, or a sign whose second byte is the sign itself in Latin-1.
         ('Â', Some(second)) => {
             let sign = second == ' ' || classes(second) & (class::START | class::END) != 0;
             let ends = |c: char| c.is_ascii_lowercase() || ".,?!".contains(c) || classes(c) & class::END != 0;
@@ -275,7 +274,7 @@ fn is_bad_a(line: &str, at: usize, c: char, second: Option<char>) -> bool {
     }
 }
 
-/// Undoes what can be undone in `line`, layer after layer; `None` where nothing can.
+/// Undoes mojibake in `line`, layer after layer; `None` if there is nothing to undo.
 #[must_use]
 pub fn repair(line: &str) -> Option<Edits> {
     if line.is_ascii() {
@@ -292,14 +291,15 @@ pub fn repair(line: &str) -> Option<Edits> {
             None => edits,
             Some(before) => before.then(&edits, line.as_bytes(), current.as_bytes()),
         };
-        // Replacements are whole characters, put in place of whole characters.
+        // Edits replace whole characters by whole characters.
         text = String::from_utf8(next).ok()?;
         all = Some(merged);
     }
     all.filter(|edits| !edits.is_empty())
 }
 
-/// One layer: the whole line out of one encoding, or the parts that look like UTF-8, or single controls.
+/// One layer: decodes the whole line from one encoding, or the parts that look like UTF-8, or single
+/// controls.
 fn one_layer(line: &str) -> Option<Edits> {
     if !is_bad(line) {
         return None;
@@ -313,11 +313,11 @@ fn one_layer(line: &str) -> Option<Edits> {
         .filter(|edits| !edits.is_empty())
 }
 
-/// The encodings that have every character of the line, as bits.
+/// The encodings that contain every character of the line, as bits.
 fn possible_encodings(line: &str) -> u32 {
     line.chars().fold((1 << ENCODINGS) - 1, |possible, c| {
         if c.is_ascii() {
-            // Byte 1A stands for what was lost, so that the character cannot be recovered from it.
+            // Byte 1A stands for a lost character, which it cannot restore.
             let lossy = WINDOWS.fold(0, |bits, encoding| bits | 1 << encoding);
             return if c == '\u{1A}' {
                 possible & !lossy
@@ -331,7 +331,7 @@ fn possible_encodings(line: &str) -> u32 {
     })
 }
 
-/// A line as the bytes of an encoding, with the place of each character.
+/// A line as bytes of an encoding, with the place of each character.
 struct Encoded {
     bytes: Vec<u8>,
     places: Vec<usize>,
@@ -355,7 +355,7 @@ fn encode(line: &str, encoding: usize) -> Encoded {
     }
 }
 
-/// Reads the line's bytes in `encoding` as UTF-8; `None` where they are not.
+/// Decodes the line's bytes in `encoding` as UTF-8; `None` if they are not UTF-8.
 fn decode(line: &str, encoding: usize) -> Option<Edits> {
     let Encoded { bytes, places } = encode(line, encoding);
     let windows = WINDOWS.contains(&encoding);
@@ -389,7 +389,7 @@ fn continues(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
 
-/// A UTF-8 sequence (RFC 3629), or its variants: surrogates in six bytes (CESU-8), NUL in two (Java).
+/// A UTF-8 sequence (RFC 3629), or a variant: surrogates in six bytes (CESU-8), NUL in two (Java).
 fn sequence(bytes: &[u8]) -> Option<(char, usize)> {
     let length = match bytes[0] {
         0xC2..=0xDF => 2,
@@ -415,7 +415,7 @@ fn sequence(bytes: &[u8]) -> Option<(char, usize)> {
     }
 }
 
-/// A sequence in which a no-break space (A0) has become a space, put back where that gives likely characters.
+/// A sequence whose no-break space (A0) has become a space; restored if that gives likely characters.
 fn altered(bytes: &[u8], wanted: bool) -> Option<(char, usize)> {
     if !wanted {
         return None;
@@ -439,14 +439,14 @@ fn altered(bytes: &[u8], wanted: bool) -> Option<(char, usize)> {
     }
 }
 
-/// True if à goes on as one word in Portuguese (àquele, às), so that the space after it was part of it.
+/// True if à continues as one word in Portuguese (àquele, às), so that the space after it was part of it.
 fn begins_with_a_grave_word(rest: &[u8]) -> bool {
     [" ", "quele", "quela", "quilo", "s "]
         .iter()
         .any(|word| rest.starts_with(word.as_bytes()))
 }
 
-/// A sequence that lost a byte, shown as U+FFFD (byte 1A here) or as a question mark: what is left of it is
+/// A sequence with a lost byte, shown as U+FFFD (byte 1A here) or as a question mark: its rest becomes
 /// U+FFFD.
 fn lossy(bytes: &[u8]) -> Option<(char, usize)> {
     let lost = |byte: u8| byte == 0x1A || byte == b'?';
@@ -484,7 +484,7 @@ fn decode_parts(line: &str) -> Option<Edits> {
             continue;
         }
         let part = &line[at..at + length];
-        // The whole line was tried before; what is shorter ends somewhere.
+        // The whole line was tried before; a shorter part must end somewhere.
         if length < line.len()
             && let Some(found) = repair(part)
         {
@@ -497,7 +497,7 @@ fn decode_parts(line: &str) -> Option<Edits> {
     Some(edits).filter(|edits| !edits.is_empty())
 }
 
-/// Length in bytes of the sequences at the beginning of `text` that are UTF-8 in an encoding like Latin-1.
+/// Length in bytes of the UTF-8 sequences, in an encoding like Latin-1, at the start of `text`.
 fn looks_like_utf8(text: &str) -> usize {
     let mut at = 0;
     'sequences: loop {
@@ -521,7 +521,7 @@ fn looks_like_utf8(text: &str) -> usize {
     }
 }
 
-/// Reads what is left of the C1 controls as Windows-1252, which is what they were in.
+/// Decodes the remaining C1 controls as Windows-1252, their likely encoding.
 fn decode_controls(line: &str) -> Option<Edits> {
     let mut edits = Edits::default();
     for (at, c) in line

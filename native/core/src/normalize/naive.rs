@@ -1,5 +1,5 @@
-//! The slow reading of the repair that tests and fuzzers compare with: every row asked at every place of
-//! the line as characters, the whole line composed, until nothing changes.
+//! The slow implementation of the repair for tests and fuzzers: applies every row at every place of the line
+//! as characters, composes the whole line, and repeats until nothing changes.
 
 use super::edits::Edits;
 use super::mojibake;
@@ -14,7 +14,7 @@ fn action(c: char) -> Action {
     properties(c).action()
 }
 
-/// Replaces characters one by one: `rule` sees the line and a place in it; `None` leaves the character.
+/// Replaces characters one by one: `rule` gets the line and an index; `None` leaves the character.
 fn each(line: &[char], rule: impl Fn(&[char], usize) -> Option<String>) -> Vec<char> {
     let replaced = |at: usize| rule(line, at).unwrap_or_else(|| line[at].to_string());
     (0..line.len())
@@ -224,7 +224,7 @@ fn confusable_by_itself(line: &[char], at: usize) -> Option<String> {
 }
 
 fn undo_mojibake(line: &str) -> String {
-    // A line in which nothing bad begins at any place holds nothing to undo.
+    // A line without anything bad at any place has nothing to undo.
     if !mojibake::is_bad_anywhere(line) {
         assert!(mojibake::repair(line).is_none(), "{line:?}");
         return line.to_owned();
@@ -245,13 +245,13 @@ fn repaired_line(line: &str, contextual: bool) -> String {
         spaced, script, slash, prime, wide, control, joiner, selector, tag, map,
     ];
     let chars: Vec<char> = line.chars().collect();
-    // Each place as it stood before any row changed its neighbours.
+    // Each place as it was before any row changed its neighbours.
     let chars = each(&chars, |line, at| rows.iter().find_map(|row| row(line, at)));
     let next: String = chars.into_iter().nfc().collect();
     if next != line {
         return repaired_line(&next, contextual);
     }
-    // A letter's neighbours count as they are when everything else is repaired.
+    // A letter's neighbours count after everything else is repaired.
     let chars: Vec<char> = line.chars().collect();
     let letters = each(
         &chars,
@@ -276,10 +276,10 @@ pub fn repaired(text: &str, contextual: bool) -> String {
         .collect()
 }
 
-/// Checks all that holds for any text; returns it normalized.
+/// Checks everything that must hold for any text; returns it normalized.
 ///
 /// # Panics
-/// When something does not hold.
+/// If something does not hold.
 pub fn assert_sound(text: &str, mode: Mode, contextual: bool, glosses: Option<&Glosses>) -> String {
     let changes = edits(text, mode, contextual, glosses);
     let normalized = applied(text, &changes);
@@ -322,7 +322,7 @@ pub fn assert_sound(text: &str, mode: Mode, contextual: bool, glosses: Option<&G
     normalized
 }
 
-/// Where a place of the source lies in the edited text, everything before it edited.
+/// The place in the edited text of a place in the source, after all earlier edits.
 fn applied_length(changes: &Edits, place: usize) -> usize {
     changes
         .list()

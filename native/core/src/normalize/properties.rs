@@ -2,18 +2,18 @@
 
 use crate::normalize_tables as tables;
 
-/// Action of the repair at a character.
+/// The repair's action at a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
     None,
-    /// Always becomes what [`mapped`] says: quotes, dashes, spaces, compatibility forms.
+    /// Always replaced by [`mapped`]: quotes, dashes, spaces, compatibility forms.
     Map,
-    /// May not stand in NFC, or not after what is before it (NFC_Quick_Check is No or Maybe).
+    /// May be invalid in NFC, or after the previous character (NFC_Quick_Check is No or Maybe).
     Compose,
-    /// A mark whose place among other marks matters (Canonical_Combining_Class is not 0).
+    /// A mark whose order among marks matters (Canonical_Combining_Class is not 0).
     Mark,
-    /// A letter that looks like a Latin one; see [`latin`].
+    /// A letter that resembles a Latin one; see [`latin`].
     Confusable,
     /// Zero-width or bidirectional control.
     Invisible,
@@ -31,15 +31,15 @@ pub enum Action {
     Subscript,
     /// Vulgar fraction.
     Fraction,
-    /// Enclosed alphanumeric, enclosed CJK letter or month, or a sign such as ™ that stands for letters.
+    /// Enclosed alphanumeric, enclosed CJK letter or month, or a sign such as ™ that means letters.
     Enclosed,
-    /// Fullwidth punctuation, which stays beside Han and kana.
+    /// Fullwidth punctuation, which stays as it is next to Han and kana.
     Wide,
-    /// The fraction slash, and the prime, which are other signs between digits or letters.
+    /// The fraction slash, and the prime, which have another meaning between digits or letters.
     Slash,
 }
 
-/// Actions by their numbers in the tables.
+/// Actions by number in the tables.
 const ACTIONS: [Action; 16] = [
     Action::None,
     Action::Map,
@@ -80,7 +80,7 @@ flags! {
     letter = 5,
     /// Latin is among its Script_Extensions.
     latin = 6,
-    /// Belongs to no script: its Script_Extensions are Common or Inherited alone.
+    /// Has no script: its Script_Extensions are only Common or Inherited.
     neutral = 7,
     /// A letter, number or mark of Han, Hiragana or Katakana.
     han_or_kana = 8,
@@ -90,7 +90,7 @@ flags! {
     emoji = 10,
     /// Extended_Pictographic=Yes.
     pictograph = 11,
-    /// A CLDR name begins with it.
+    /// A CLDR name's sequence begins with it.
     named = 12,
     /// A decimal digit.
     digit = 13,
@@ -101,14 +101,14 @@ flags! {
 }
 
 impl Properties {
-    /// Action of the repair here.
+    /// The repair's action for it.
     #[inline]
     #[must_use]
     pub fn action(self) -> Action {
         ACTIONS[(self.0 & 15) as usize]
     }
 
-    /// Its classes as mojibake, one bit each; 0 for what never is.
+    /// Its mojibake classes, one bit each; 0 if it is never mojibake.
     #[inline]
     #[must_use]
     pub fn classes(self) -> u16 {
@@ -137,7 +137,7 @@ fn find<T>(table: &'static [T], code: u32, key: impl Fn(&T) -> u32) -> Option<&'
     Some(&table[place])
 }
 
-/// Replacement of a quote, dash, space or compatibility form, and its kind.
+/// Replacement of a quote, dash, space or compatibility form, and the kind of the change.
 #[must_use]
 pub fn mapped(c: char) -> Option<(&'static str, Kind)> {
     let block = usize::from(tables::MAP_PLACE_BLOCK[c as usize >> 7]);
@@ -161,8 +161,8 @@ pub fn latin(c: char) -> Option<char> {
     find(&tables::CONFUSABLES, u32::from(c), |entry| entry.0).map(|entry| entry.1)
 }
 
-/// True if a letter is one of the small Greek letters that stand for themselves beside Latin ones, as in TNFα
-/// and PPARγ2. Omicron is not: it looks like o, and nobody writes it for its own sake.
+/// True if a letter is one of the lower-case Greek letters that keep their own meaning next to Latin ones, as
+/// in TNFα and PPARγ2. Omicron is not: it looks like o, and no one uses it as a symbol.
 #[inline]
 #[must_use]
 pub fn greek_symbol(c: char) -> bool {
@@ -175,17 +175,17 @@ pub fn prototype(c: char) -> Option<&'static str> {
     find(&tables::PROTOTYPES, u32::from(c), |entry| entry.0).map(|entry| entry.1)
 }
 
-/// Kind of a change. A change that several kinds made together is of the first of them.
+/// Kind of a change. If several kinds made a change together, it has the first of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Text read in another encoding than it was written in.
+    /// Text decoded with the wrong encoding.
     Mojibake,
     /// Emoji glossed.
     Emoji,
     /// Symbol glossed.
     Symbol,
-    /// Glossed by the caller.
+    /// A caller's gloss.
     Gloss,
     /// Control character.
     Control,
@@ -205,7 +205,7 @@ pub enum Kind {
     Fraction,
     /// Enclosed alphanumeric.
     Enclosed,
-    /// Letter that looks like a Latin one.
+    /// Letter that resembles a Latin one.
     Confusable,
     /// Canonical composition and order.
     Composition,
@@ -237,7 +237,7 @@ impl Kind {
         1 << self as u32
     }
 
-    /// Its name on the wire.
+    /// Its name in answers.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -259,7 +259,7 @@ impl Kind {
         }
     }
 
-    /// Why such a change is made, in words.
+    /// The reason for such a change, in words.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
-//! Repair line by line: every row of the closed list in docs/normalize.md, until nothing changes.
+//! Repair line by line: applies every row of the closed list in docs/normalize.md until nothing changes.
 //!
-//! A round looks at the line once and notes edits that do not touch one another; whatever depends on what
-//! another edit of the round puts in waits for the next round.
+//! A round scans the line once and collects edits that do not touch each other; a change that depends on
+//! another edit of the round waits for the next round.
 
 use super::edits::Edits;
 use super::mojibake;
@@ -9,13 +9,13 @@ use super::properties::{Action, Kind, Properties, fraction_digit, latin, mapped,
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
-/// Most rounds that a line gets. No text is known that takes more than four.
+/// Most rounds for a line. No known text takes more than four.
 const ROUNDS: usize = 24;
 
 /// U+2044 FRACTION SLASH.
 const SLASH: char = '\u{2044}';
 
-/// U+2032 PRIME, typed for an apostrophe between letters.
+/// U+2032 PRIME, used as an apostrophe between letters.
 const PRIME: char = '\u{2032}';
 
 /// Most removable characters between a joiner and its neighbour.
@@ -39,7 +39,8 @@ pub fn text(source: &str, contextual: bool) -> Edits {
     all
 }
 
-/// The edits that repair `text`, which was repaired but for what `glosses` put in: the lines that they touch.
+/// The edits that repair `text` after `glosses`: it was repaired before them, so only the lines that they
+/// touch.
 #[must_use]
 pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
     let mut all = Edits::default();
@@ -56,7 +57,7 @@ pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
             .rfind('\n')
             .map_or(done, |newline| done + newline + 1);
         done = memchr::memchr(b'\n', &text.as_bytes()[end..]).map_or(text.len(), |found| end + found + 1);
-        // A gloss may hold line feeds.
+        // A gloss may contain line feeds.
         for touched in text[at..done].split_inclusive('\n') {
             if let Some(edits) = line(touched, contextual) {
                 all.append(&edits, at);
@@ -67,7 +68,7 @@ pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
     all
 }
 
-/// Repairs one line, its line feed included; `None` where nothing changes.
+/// Repairs one line with its line feed; `None` if nothing changes.
 #[must_use]
 pub fn line(source: &str, contextual: bool) -> Option<Edits> {
     let mut all: Option<Edits> = None;
@@ -110,10 +111,10 @@ pub fn line(source: &str, contextual: bool) -> Option<Edits> {
     all.filter(|edits| !edits.is_empty())
 }
 
-/// Findings of a round.
+/// Outcome of a round.
 enum Found {
     Nothing,
-    /// Something nobody writes, with which nothing else is done in the same round.
+    /// Text that people never write; the round does nothing else.
     Bad,
     Edits {
         edits: Edits,
@@ -121,18 +122,18 @@ enum Found {
     },
 }
 
-/// Text and edits after a round.
+/// Work left after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
-    /// Characters at which no row does anything, whatever is next to them.
+    /// Only characters that no row changes, whatever their neighbours.
     Plain,
-    /// Such, but in a new neighbourhood they may be mojibake.
+    /// The same, but with new neighbours they may be mojibake.
     Odd,
-    /// Perhaps more to do.
+    /// There may be more to do.
     Unsure,
 }
 
-/// Length of the beginning of `text` that holds nothing to repair: printable ASCII, line feeds and tabs.
+/// Length of the prefix of `text` without anything to repair: printable ASCII, line feeds and tabs.
 #[must_use]
 pub fn plain_length(text: &[u8]) -> usize {
     let odd = |byte: u8| !(0x20..0x7F).contains(&byte) && byte != b'\n' && byte != b'\t';
@@ -145,7 +146,7 @@ pub fn plain_length(text: &[u8]) -> usize {
     plain * 64 + rest.iter().position(|&byte| odd(byte)).unwrap_or(rest.len())
 }
 
-/// Length of the printable ASCII that `text` begins with, at least 1.
+/// Length of the printable ASCII at the start of `text`, at least 1.
 #[inline]
 fn plain_run(text: &[u8]) -> usize {
     let odd = |byte: &u8| !(0x20..0x7F).contains(byte);
@@ -161,24 +162,24 @@ struct Round<'a> {
     line: &'a str,
     contextual: bool,
     edits: Edits,
-    /// Edits of confusable letters, for a round that makes no others.
+    /// Edits of confusable letters, for a round without other edits.
     letters: Edits,
-    /// End of the last word whose confusable letters were looked at.
+    /// End of the last word whose confusable letters were checked.
     word_end: usize,
-    /// True if the word that goes on here has a letter that is neither Latin nor looks so.
+    /// True if the current word has a letter that is neither Latin nor resembles one.
     foreign: bool,
-    /// True if something was left that may change when its neighbours have.
+    /// True if something was left that may change after its neighbours have.
     waits: bool,
-    /// True if a letter was met that may be confusable in another word.
+    /// True if there was a letter that may be confusable in another word.
     met_letters: bool,
-    /// True if an edit may have changed what is one word.
+    /// True if an edit may have changed word boundaries.
     moved_words: bool,
-    /// True if a character stays that may be mojibake in another neighbourhood.
+    /// True if a remaining character may be mojibake next to other characters.
     odd: bool,
 }
 
 impl<'a> Round<'a> {
-    /// One round over a line. `watch`: it ends where something stands that nobody writes.
+    /// One round over a line. `watch`: the round ends at text that people never write.
     fn over(line: &'a str, contextual: bool, watch: bool) -> Found {
         let mut round = Round {
             line,
@@ -198,7 +199,7 @@ impl<'a> Round<'a> {
         round.found()
     }
 
-    /// Meets every character; whether it met something that nobody writes, which it watched for.
+    /// Visits every character; true if it found text that people never write, while watching for it.
     fn walk(&mut self, watch: bool) -> bool {
         let bytes = self.line.as_bytes();
         let mut at = 0;
@@ -218,7 +219,7 @@ impl<'a> Round<'a> {
         false
     }
 
-    /// Meets the characters from `at` on that are not ASCII; returns where they end.
+    /// Visits the non-ASCII characters from `at` on; returns their end.
     fn walk_run(&mut self, at: usize, watch: bool) -> Option<usize> {
         let line = self.line;
         let mut watched = mojibake::Watch::default();
@@ -247,7 +248,7 @@ impl<'a> Round<'a> {
     }
 
     fn found(self) -> Found {
-        // A letter's neighbours count as they are when everything else is repaired.
+        // A letter's neighbours count after everything else is repaired.
         let (edits, rest) = if self.edits.is_empty() {
             (self.letters, Rest::Unsure)
         } else if self.waits || !self.letters.is_empty() || self.met_letters && self.moved_words {
@@ -270,7 +271,7 @@ impl<'a> Round<'a> {
         self.line[at..].chars().next()
     }
 
-    /// Adds an edit. `words`: it may change what is one word.
+    /// Adds an edit. `words`: it may change word boundaries.
     fn put(&mut self, start: usize, end: usize, replacement: &str, kind: Kind, words: bool) {
         self.moved_words |= words;
         if !replacement.is_ascii() {
@@ -284,7 +285,7 @@ impl<'a> Round<'a> {
         self.put(start, end, "", kind, true);
     }
 
-    /// Replaces a character by what it always becomes.
+    /// Replaces a character by its fixed replacement.
     fn map(&mut self, at: usize, c: char) {
         if let Some((to, kind)) = mapped(c) {
             let words = properties(c).word() || kind == Kind::Compatibility;
@@ -292,7 +293,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Does what a character asks for; returns where to go on, at the latest after it.
+    /// Performs a character's action; returns where to continue, at the latest after the character.
     fn act(&mut self, at: usize, c: char, known: Properties) -> usize {
         let next = at + c.len_utf8();
         if self.edits.end() > at {
@@ -329,8 +330,8 @@ impl<'a> Round<'a> {
         next
     }
 
-    /// A control character of ASCII: one that is white space becomes a space, any other goes; a carriage
-    /// return before a line feed goes too.
+    /// Handles an ASCII control character: white space becomes a space, others are removed, and so is a
+    /// carriage return before a line feed.
     fn control(&mut self, at: usize) {
         let byte = self.line.as_bytes()[at];
         match byte {
@@ -341,9 +342,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Brings the characters around `at` that belong together into NFC: from the last one that composes with
-    /// nothing before it, up to the next such. `unsure`: they may have to change for another reason than
-    /// their order.
+    /// Brings the characters around `at` into NFC: from the last one that composes with nothing before it, up
+    /// to the next such character. `unsure`: they may have to change for another reason than their order.
     fn compose(&mut self, at: usize, unsure: bool) -> usize {
         let open = |c: char| matches!(properties(c).action(), Action::Compose | Action::Mark);
         self.waits = true;
@@ -377,7 +377,7 @@ impl<'a> Round<'a> {
             return;
         }
         let composed: String = part.nfc().collect();
-        // Characters before one that changes by itself stay out of the edit.
+        // Earlier characters that have edits of their own stay out of this edit.
         let first = part.chars().next().map_or(0, char::len_utf8);
         let kept = if composed.starts_with(&part[..first]) && first < part.len() {
             first
@@ -387,7 +387,7 @@ impl<'a> Round<'a> {
         self.put(start + kept, end, &composed[kept..], Kind::Composition, true);
     }
 
-    /// Maps the confusable letters of the word around `at`, or this one alone where words do not count.
+    /// Maps the confusable letters of the word around `at`, or only this one if words do not matter.
     fn confusable(&mut self, at: usize, c: char, known: Properties) {
         if !self.contextual {
             if let Some(to) = latin(c) {
@@ -449,8 +449,8 @@ impl<'a> Round<'a> {
             .find(|c| !removed(c))
     }
 
-    /// True if a joiner or non-joiner from `at` to `next` means something there: between letters of a script
-    /// that joins or stacks, a joiner also at their edge; between two parts of an emoji.
+    /// True if a joiner or non-joiner from `at` to `next` has a meaning there: between letters of a script
+    /// that joins or stacks, for a joiner also at their edge; between two parts of an emoji.
     fn joins(&self, at: usize, next: usize, c: char) -> bool {
         let before = self.visible_before(at).map(properties);
         let after = self.visible_after(next).map(properties);
@@ -474,7 +474,7 @@ impl<'a> Round<'a> {
         keycap || known.emoji() && known.inert()
     }
 
-    /// Keeps a run of tags that ends a flag's emoji sequence as it should, and removes any other.
+    /// Leaves a run of tags that properly ends a flag's emoji sequence, and removes any other.
     fn tags(&mut self, at: usize) -> usize {
         let is_tag = |c: char| properties(c).action() == Action::Tag;
         let length = self.line[at..]
@@ -491,21 +491,22 @@ impl<'a> Round<'a> {
         at + length
     }
 
-    /// True if a fraction slash stands at `at`, between the digits of a fraction.
+    /// True if there is a fraction slash at `at`, between the digits of a fraction.
     fn divides(&self, at: usize) -> bool {
         self.line[at..].strip_prefix(SLASH).is_some_and(|after| {
             self.before(at).is_some_and(fraction_digit) && after.chars().next().is_some_and(fraction_digit)
         })
     }
 
-    /// True if a prime stands at `at`, between letters.
+    /// True if there is a prime at `at`, between letters.
     fn is_apostrophe(&self, at: usize, c: char) -> bool {
         let letter = |c: Option<char>| c.is_some_and(|c| properties(c).letter());
         c == PRIME && letter(self.before(at)) && letter(self.after(at + PRIME.len_utf8()))
     }
 
-    /// Signs around the plain form of a run of superscripts or subscripts: as a numerator a space after
-    /// a digit, nothing after what it is no power of; as a denominator a space before a digit; else the sign.
+    /// Text around the plain form of a run of superscripts or subscripts. Before a numerator: a space after a
+    /// digit, the sign after another base, else nothing. After a denominator: a space before a digit.
+    /// Otherwise the sign comes first.
     fn around_script(&self, at: usize, end: usize, sign: &'static str) -> (&'static str, &'static str, Kind) {
         let before = self.before(at);
         let whole = self.line[at..end].chars().all(fraction_digit);
@@ -525,7 +526,7 @@ impl<'a> Round<'a> {
         (led, "", Kind::Fraction)
     }
 
-    /// Writes a run of superscripts as `^…`, of subscripts as `_…`, and as numbers those of a fraction.
+    /// Writes a run of superscripts as `^…`, of subscripts as `_…`, and those of a fraction as numbers.
     fn script(&mut self, at: usize, action: Action) -> usize {
         let length = self.line[at..]
             .find(|c| properties(c).action() != action)
@@ -540,8 +541,8 @@ impl<'a> Round<'a> {
         at + length
     }
 
-    /// Writes a fraction or enclosed character out, with a space between it and a neighbour that `clings`
-    /// says it would run into, or that is written out so itself.
+    /// Writes out a fraction or enclosed character, with a space next to a neighbour that it would run into
+    /// by `clings`, or that is also written out.
     fn spaced(&mut self, at: usize, c: char, kind: Kind, clings: fn(Properties) -> bool) {
         let Some((form, _)) = mapped(c) else { return };
         let written = |known: Properties| {
@@ -568,14 +569,14 @@ impl<'a> Round<'a> {
             replacement.push(' ');
         }
         replacement.push_str(form);
-        // One that is written out so itself brings its own space.
+        // A neighbour that is also written out adds the space itself.
         if after.is_some_and(|c| edge(c, false) && !written(properties(c))) {
             replacement.push(' ');
         }
         self.put(at, at + c.len_utf8(), &replacement, kind, true);
     }
 
-    /// True if the nearest character on either side is Han or kana, wide punctuation passed over.
+    /// True if the nearest character on either side, apart from wide punctuation, is Han or kana.
     fn beside_han_or_kana(&self, at: usize, next: usize) -> bool {
         let counts = |c: Option<char>| c.is_some_and(|c| properties(c).han_or_kana());
         let passed = |c: &char| properties(*c).wide_neighbour();

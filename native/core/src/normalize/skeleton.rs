@@ -3,7 +3,8 @@
 use super::properties::{properties, prototype};
 use unicode_normalization::UnicodeNormalization;
 
-/// Decomposes, drops default-ignorable characters, puts each character's prototype, decomposes again.
+/// Decomposes, drops default-ignorable characters, replaces each character by its prototype, decomposes
+/// again.
 #[must_use]
 pub fn skeleton(text: &str) -> String {
     let mut mapped = String::with_capacity(text.len());

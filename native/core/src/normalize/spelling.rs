@@ -1,22 +1,22 @@
-//! Words with super- and subscripts as they are typed where there are none: H2O, CO2, m2, Ca2+. Mode
-//! `augment` puts that after the repaired word, which is then found by either.
+//! Words with super- and subscripts, as people type them in plain characters: H2O, CO2, m2, Ca2+. Mode
+//! `augment` puts that form after the repaired word, so that either finds it.
 
 use super::edits::Edits;
 use super::properties::{Kind, properties};
 
-/// Units of length, whose squares and cubes are typed with a plain digit.
+/// Units of length: people type their squares and cubes with a plain digit.
 const UNITS: [&str; 14] = [
     "m", "mm", "cm", "dm", "km", "hm", "nm", "pm", "\u{3BC}m", "in", "ft", "yd", "mi", "ha",
 ];
 
-/// A word of the repaired text, and how it is typed.
+/// A word of the repaired text, and its typed form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelled {
     /// Its first byte.
     pub start: usize,
     /// The byte after it.
     pub end: usize,
-    /// The word without the signs that repair has put before its super- and subscripts.
+    /// The word without the signs that the repair put before its super- and subscripts.
     pub plain: String,
 }
 
@@ -28,13 +28,13 @@ fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || properties(c).letter()
 }
 
-/// The place after the character at `place`.
+/// The end of the character at `place`.
 fn after_character(text: &str, place: usize) -> usize {
     place + text[place..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// The words of the repaired text `middle` that are typed in one piece: those in which a subscript number
-/// follows a letter, a second or third power follows a unit of length, or a charge follows a letter.
+/// The words of the repaired text `middle` that people type without a break: a subscript number after a
+/// letter, a second or third power after a unit of length, or a charge after a letter.
 #[must_use]
 pub fn of(repairs: &Edits, source: &str, middle: &str) -> Vec<Spelled> {
     let mut found: Vec<Spelled> = Vec::new();
@@ -57,8 +57,8 @@ pub fn of(repairs: &Edits, source: &str, middle: &str) -> Vec<Spelled> {
     found
 }
 
-/// Adds the word around the sign at `at`, before a run of scripts which the rest of an edit, `run`, begins
-/// with, if it is typed in one piece.
+/// Adds the word around the sign at `at` if people type it without a break; the run of scripts after the sign
+/// starts `run`, the rest of an edit.
 fn add(found: &mut Vec<Spelled>, middle: &str, at: usize, run: &str) {
     let before = &middle[found.last().map_or(0, |last| last.end)..at];
     let goes_on = before.is_empty() && !found.is_empty();

@@ -1,4 +1,4 @@
-//! Text that outgrows a request: one piece after the other, each by all cores.
+//! Text too large for a request: piece by piece, each on all cores.
 
 use super::gloss::{Bounds, Glosses};
 use super::properties::Kind;
@@ -6,17 +6,17 @@ use super::{Mode, bounded_edits};
 
 /// Settings for every piece of a text.
 pub struct Settings {
-    /// Treatment of items that have a gloss.
+    /// Treatment of items with a gloss.
     pub mode: Mode,
     /// True if confusable letters map only inside words whose other letters are Latin.
     pub contextual: bool,
     /// The caller's glosses.
     pub glosses: Option<Glosses>,
-    /// Bounds of the glosses for one thread's part of a piece.
+    /// Limits on the glosses in one thread's part of a piece.
     pub bounds: Bounds,
 }
 
-/// A piece, normalized.
+/// A normalized piece.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// The text.
@@ -25,20 +25,20 @@ pub struct Piece {
     pub counts: [u64; Kind::ALL.len()],
 }
 
-/// Why a piece is not normalized.
+/// Why a piece could not be normalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The byte at this offset is not UTF-8.
     NotUtf8(usize),
-    /// The glosses are over the bounds.
+    /// The glosses exceed the bounds.
     TooLong,
 }
 
 impl Settings {
-    /// Normalizes a piece of UTF-8 by `threads` threads, which share it out by lines.
+    /// Normalizes a piece of UTF-8 on `threads` threads, which divide it by lines.
     ///
     /// # Errors
-    /// Fault of the piece, or of its result.
+    /// A fault of the piece, or of its result.
     pub fn piece(&self, bytes: &[u8], threads: usize) -> Result<Piece, Fault> {
         let text = std::str::from_utf8(bytes).map_err(|error| Fault::NotUtf8(error.valid_up_to()))?;
         let parts = shares(text, threads.max(1));
@@ -85,7 +85,7 @@ impl Piece {
     }
 }
 
-/// Cuts a text after line feeds into at most `count` parts of about one length, at least one.
+/// Cuts a text after line feeds into at least one and at most `count` parts of similar length.
 fn shares(text: &str, count: usize) -> Vec<&str> {
     let mut rest = text;
     let mut parts = Vec::new();

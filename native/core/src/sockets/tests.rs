@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// A path of its own, removed at the end.
+/// A separate path, removed at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -29,7 +29,7 @@ fn listener() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// The same, looked up in the kernel's table: the oracle.
+/// The same, from the kernel's table: the oracle.
 fn listening_by_table(port: u16) -> Vec<Descriptor> {
     let table = fs::read_to_string("/proc/self/net/tcp").expect("the table");
     let local = format!(":{port:04X}");
@@ -84,7 +84,7 @@ fn a_sent_listener_accepts_what_waited_on_it_after_its_sender_closed_it() {
     let [descriptor] = delivery.descriptors[..] else {
         panic!("one descriptor")
     };
-    // SAFETY: the delivery gave it away.
+    // SAFETY: the delivery gave up the descriptor.
     let taken = TcpListener::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
     let (mut accepted, _) = taken.accept().expect("the connection");
     client.write_all(b"a").expect("sent");
@@ -111,7 +111,7 @@ fn deliveries_keep_their_order_and_number() {
             (text, count)
         );
         for (descriptor, (_, port)) in delivery.descriptors.into_iter().zip(&ports) {
-            // SAFETY: the delivery gave it away.
+            // SAFETY: the delivery gave up the descriptor.
             let taken = TcpListener::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
             assert_eq!(taken.local_addr().expect("its address").port(), *port);
         }
@@ -145,7 +145,7 @@ fn what_cannot_be_is_refused() {
     assert!(send(&place.0, "x", &[]).is_err());
     assert!(send(&place.0, "x", &[listener.as_raw_fd(); 65]).is_err());
     assert!(send(&place.0, "x", &[-1]).is_err());
-    // Two that listen there: neither is the one.
+    // With two listeners on the port it is not clear which to replace.
     let second = listener.try_clone().expect("a second descriptor");
     assert!(put_in_place(second.as_raw_fd(), port).is_err());
     assert_eq!(listening_on(port).expect("found").len(), 2);

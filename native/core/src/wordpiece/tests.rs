@@ -1,4 +1,4 @@
-//! Word pieces: against the obvious reading, and against vectors of Hugging Face's tokenizers.
+//! Word pieces: against the obvious implementation, and against vectors of Hugging Face's tokenizers.
 
 use super::*;
 use icu_normalizer::DecomposingNormalizer;
@@ -13,7 +13,7 @@ fn shipped() -> String {
     std::fs::read_to_string(file).expect("the vocabulary is kept with the code")
 }
 
-/// The pieces of a text, as they stand in the vocabulary, and how much of it is known.
+/// The pieces of a text, as written in the vocabulary, and how much of the text is known.
 fn read(entries: &[&str], vocabulary: &Vocabulary, text: &str) -> (Vec<String>, Sight) {
     let mut found = Vec::new();
     let sight = vocabulary.tokenize(text, &mut Vec::new(), &mut found);
@@ -25,7 +25,7 @@ fn pieces(entries: &[&str], vocabulary: &Vocabulary, text: &str) -> Vec<String> 
     read(entries, vocabulary, text).0
 }
 
-/// Normalization, words and pieces in one pass each, as the reference implementation has them.
+/// Normalization, words and pieces in one pass each, as in the reference implementation.
 fn naive(ids: &HashMap<&str, usize>, text: &str) -> (Vec<String>, Sight) {
     let mut spaced = String::new();
     for one in text.chars() {

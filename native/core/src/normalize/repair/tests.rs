@@ -1,4 +1,4 @@
-//! Rows of the repair, and the plain reading of them.
+//! Rows of the repair, and the slow implementation of them.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use crate::normalize::gloss::Glosses;
 use crate::normalize::{Mode, naive};
 use proptest::prelude::*;
 
-/// Characters that some row is about, with plain ones between.
+/// Characters that rows change, with plain ones in between.
 const PARTS: &[&str] = &[
     "a",
     "b",
@@ -131,7 +131,7 @@ fn any_text() -> impl Strategy<Value = String> {
         prop::collection::vec(prop::sample::select(PARTS), 0..14).prop_map(|parts| parts.concat()),
         "\\PC{0,12}",
         prop::collection::vec(any::<char>(), 0..8).prop_map(|chars| chars.into_iter().collect()),
-        // Text of several scripts, read wrongly.
+        // Text of several scripts, decoded wrongly.
         "[a-zàéñŠα-ωа-я日本語 ’]{0,10}".prop_map(|text| text.bytes().map(char::from).collect()),
     ]
 }

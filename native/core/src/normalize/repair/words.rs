@@ -1,10 +1,10 @@
-//! Words in which letters of several scripts meet.
+//! Words with letters of several scripts.
 
 use super::NEIGHBOUR_DISTANCE;
 use crate::normalize::properties::{Action, greek_symbol, properties};
 
-/// True if a letter is a small Greek one that is read as such: one that hides in a Latin word has small Latin
-/// letters on both sides.
+/// True if a letter is a lower-case Greek one with its own meaning. Inside a Latin word, with lower-case
+/// Latin letters on both sides, it is a disguise.
 pub(super) fn stands_for_itself(line: &str, at: usize, c: char) -> bool {
     let hides = |neighbours: &mut dyn Iterator<Item = char>| {
         let nearest = neighbours.take(NEIGHBOUR_DISTANCE).find(|c| !greek_symbol(*c));
@@ -14,17 +14,17 @@ pub(super) fn stands_for_itself(line: &str, at: usize, c: char) -> bool {
         && !(hides(&mut line[..at].chars().rev()) && hides(&mut line[at + c.len_utf8()..].chars()))
 }
 
-/// Contents of a word besides letters that look like Latin ones.
+/// Other letters in a word, besides those that resemble Latin ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Others {
     None,
-    /// Latin letters alone.
+    /// Only Latin letters.
     Latin,
     /// A letter of another script.
     Foreign,
 }
 
-/// Contents of the word at the start of `text`, and its end, or that of its first foreign letter.
+/// The letters of the word at the start of `text`, and its end, or the end of its first foreign letter.
 pub(super) fn others_in_word(text: &str) -> (usize, Others) {
     let mut others = Others::None;
     for (at, c) in text.char_indices() {
