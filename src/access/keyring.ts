@@ -51,7 +51,7 @@ export type Added = number | 'unavailable' | 'refused' | Unsure;
 
 /** Usage that may or may not have been stored: the source does not know. */
 export interface Unsure {
-  /** Tries again; it is kept once, however often this is called. */
+  /** Retries; the usage is added once, however often this is called. */
   readonly again: () => Promise<Added>;
 }
 

@@ -9,7 +9,7 @@ export interface Limited {
   readonly limits: TierLimits;
   readonly policy: string;
   readonly who: string;
-  /** How the operator lifts the limit a minute and the limit a month: each a sentence after a blank. */
+  /** Advice on lifting the limit a minute and the limit a month: each a sentence after a blank. */
   readonly lift: { readonly minute: string; readonly month: string };
 }
 

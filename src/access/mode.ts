@@ -46,7 +46,7 @@ function amounts({ requests_per_minute, characters_per_month }: TierLimits): str
   return named.length === 0 ? undefined : named.join(' and ');
 }
 
-/** Who is served, and why: one or two sentences for the operator. */
+/** The callers that are served, and the reason: one or two sentences for the operator. */
 export function accessSentence({ mode, reason }: AccessChoice, anonymous: TierLimits): string {
   if (mode === 'keys') {
     return `keys: fuse and normalize need a key (${reason}). Make one: ${makeKey}`;

@@ -19,12 +19,12 @@ export const limitVariables: Readonly<Record<RouteLimit, string>> = {
   cardEvents: 'CARD_EVENTS_PER_MINUTE',
 };
 
-/** How the operator lifts a limit by address. */
+/** Advice to the operator on lifting a limit by address. */
 export function liftRoute(limit: RouteLimit): string {
   return ` The operator of this server lifts this limit with ${limitVariables[limit]}=0 fusegate serve.`;
 }
 
-/** How the operator lifts the limits without a key, a minute's or a month's. */
+/** Advice to the operator on lifting the limits without a key, a minute's or a month's. */
 export function liftAnonymous(limit: 'minute' | 'month'): string {
   const variable = limit === 'minute' ? 'ANONYMOUS_REQUESTS_PER_MINUTE' : 'ANONYMOUS_CHARACTERS_PER_MONTH';
   return (
@@ -33,7 +33,7 @@ export function liftAnonymous(limit: 'minute' | 'month'): string {
   );
 }
 
-/** How the operator changes the limits of a tier. */
+/** Advice to the operator on the limits of a tier. */
 export const liftTier =
   ' The operator of this server sets the limits of tiers in TIERS_FILE, and makes a key of a larger tier ' +
   'with fusegate keys create --tier enterprise.';
@@ -138,7 +138,7 @@ export function overMinute(perMinute: number, who: string, retrySeconds: number,
   );
 }
 
-/** A network has used up what it may have stored for now. */
+/** A network has used up its storing limit for now. */
 export function overStored(kbPerMinute: number, retrySeconds: number): Answer {
   return rateLimited(
     `This network has sent more to be stored than ${kbPerMinute} kB a minute. Try again in ` +

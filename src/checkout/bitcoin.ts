@@ -27,7 +27,7 @@ const knownMs = 3_000;
 /** Lifetime of an address's cached look-up (ms): any number of polls cause one request. */
 const lookedMs = 1_000;
 
-/** The same where the node sends notifications: polls then only make up for a watcher that died. */
+/** The same if the node sends notifications: polls then only make up for a watcher that died. */
 const followedMs = 5_000;
 
 /** Most orders in one unit: they share one step of the account's index. */

@@ -16,7 +16,7 @@ import { closedRail, pollOrder } from './rail.js';
 
 /** Parts of the endpoints. */
 export interface BitcoinRoutesParts extends BookParts {
-  /** Undefined where the operator has not set up the rail. */
+  /** Undefined if the operator has not set up the rail. */
   readonly bitcoin: Bitcoin | undefined;
   readonly tiers: Tiers;
 }

@@ -30,7 +30,7 @@ import { verifiedEvent } from './stripe.js';
 
 /** Parts of the endpoints. */
 export interface CardRoutesParts extends BookParts {
-  /** Undefined where the operator has not set up the rail. */
+  /** Undefined if the operator has not set up the rail. */
   readonly card: Card | undefined;
   readonly clock: Clock;
   readonly tiers: Tiers;

@@ -66,7 +66,7 @@ const reconcileMs = 15_000;
 
 const leaseMs = 30_000;
 
-/** The LND node that the configuration names; undefined where it names none. */
+/** The configured LND node; undefined if there is none. */
 function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: NodeValues, clock: Clock) {
   const macaroon = lndMacaroonHex ?? lndMacaroonPath;
   if (lndRestUrl === null || lndTlsCert === null || macaroon === null) return undefined;

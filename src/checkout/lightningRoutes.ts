@@ -19,7 +19,7 @@ import { closedRail, notConfigured, pollOrder } from './rail.js';
 
 /** Parts of the endpoints. */
 export interface LightningRoutesParts extends BookParts {
-  /** Undefined where the operator has not set up the rail. */
+  /** Undefined if the operator has not set up the rail. */
   readonly lightning: Lightning | undefined;
   readonly tiers: Tiers;
   /** True if a key is handed out only to polls that carry the claim token. */

@@ -40,7 +40,7 @@ interface RailWords {
   readonly note: string;
 }
 
-/** How an order is paid. */
+/** The payment of an order. */
 export interface HowToPay {
   /** The text to copy into a wallet. */
   readonly target: string;

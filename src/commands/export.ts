@@ -13,7 +13,7 @@ import { withStore, type CommandContext, type CommandParts } from './withStore.j
 /** One row: cells by column name. */
 type Row = Readonly<Record<string, Cell>>;
 
-/** How one table is exported. */
+/** The export of one table. */
 interface ExportedTable {
   readonly name: 'leads' | 'interests' | 'optouts' | 'clicks';
   readonly what: string;

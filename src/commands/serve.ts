@@ -9,7 +9,7 @@ import { createLog, type Log } from '../system/log.js';
 import type { Ports } from '../system/ports.js';
 import { exposures } from './exposure.js';
 
-/** How serving ended. */
+/** Outcome of serving. */
 export type ServeOutcome =
   | { readonly kind: 'stopped' }
   /** Requests were still pending when the drain time was over. */

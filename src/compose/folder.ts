@@ -184,7 +184,7 @@ function makeVectors(path: string, method: string, log: Log): void {
 }
 
 /**
- * What a worker does with a mapped file. If the file cannot be used, it gets a private one, which ends with
+ * A worker's use of a mapped file. If the file cannot be used, it gets a private one, which ends with
  * it: its limits then hold for this worker alone, and no other knows its previews.
  * @throws Error if it cannot have a private one either.
  */

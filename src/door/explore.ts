@@ -72,7 +72,7 @@ export interface PageStart {
   readonly from: number;
 }
 
-/** Where a page begins: at the cursor, which fixes `as_of`, or at the start. */
+/** The start of a page: the cursor, which fixes `as_of`, or the beginning. */
 export function readPage(
   parts: Pick<ExploreParts, 'vectors'>,
   query: RouteRequest['query'],

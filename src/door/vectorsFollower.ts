@@ -73,7 +73,7 @@ function kindNumber(kind: string): number {
   return number < 0 ? kinds.length : number;
 }
 
-/** What an entry of the log adds to the file. */
+/** The addition of a log entry to the file. */
 type Explored =
   | { readonly entry: 'fragment'; readonly fragment: Omit<ExploredFragment, 'vector'>; readonly text: string }
   /** Probes are not explored. */

@@ -1,4 +1,4 @@
-/** Paths of tiles (C2SP tlog-tiles): `<level>/x001/x234/067`, with `.p/<width>` where not full. */
+/** Paths of tiles (C2SP tlog-tiles): `<level>/x001/x234/067`, with `.p/<width>` if not full. */
 import { tileWidth } from './tree.js';
 
 /** A requested tile: hashes of a level, or the entries themselves. */

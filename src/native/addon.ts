@@ -8,13 +8,15 @@ import { fileURLToPath } from 'node:url';
 import type * as Addon from './index.js';
 import { cLibrary, prebuiltPackage } from './machine.js';
 
-/** Where `npm run build` puts the module. An installed package has no such file. */
+/** Path of the module that `npm run build` makes. An installed package has no such file. */
 const builtFile = fileURLToPath(new URL('../../native/fusegate.node', import.meta.url));
 
 /** The oldest glibc that a prebuilt module loads on. */
 const oldestGlibc = '2.34';
 
-/** The sentence for the operator of a machine where no module loads. `reasons`: of those that are there. */
+/**
+ * The sentence for the operator of a machine where no module loads. `reasons`: why existing ones do not load.
+ */
 function missing(prebuilt: string, reasons: readonly string[]): string {
   const machine = `${process.platform}-${process.arch} with ${cLibrary()}`;
   const why = reasons.length === 0 ? 'none is installed' : reasons.join('; ');
@@ -26,9 +28,9 @@ function missing(prebuilt: string, reasons: readonly string[]): string {
 }
 
 /**
- * Loads the first module that is there. What a working tree built comes before a package, which may be of
+ * Loads the first module that exists. The one built in a working tree comes first, as a package may have
  * other sources.
- * @throws Error with a sentence that names the machine and says what to do, where none can be loaded
+ * @throws Error with a sentence that names the machine and says what to do, if none loads
  */
 export function loadNative(
   built: string = builtFile,

@@ -1,12 +1,12 @@
-/** The machine as compiled modules see it: C library, system and processor. */
+/** The machine for compiled modules: C library, system and processor. */
 
-/** The version of glibc that this process runs on; undefined: another C library, or another system. */
+/** The glibc version of this process; undefined: another C library, or another system. */
 export function glibcVersion(): string | undefined {
   const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return report.header?.glibcVersionRuntime;
 }
 
-/** The C library and its version, as far as Node's report has them. */
+/** The C library and its version, if Node's report names them. */
 export function cLibrary(): string {
   const version = glibcVersion();
   if (version !== undefined) return `glibc ${version}`;

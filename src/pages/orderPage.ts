@@ -9,7 +9,7 @@ import { amounts, copyButton, grouped, tierTitles } from './amounts.js';
 import { keyShown } from './key.js';
 import { breakable, escapeHtml, type PageMaker } from './page.js';
 
-/** What the order awaits, in words. */
+/** The event that the order awaits, in words. */
 function stateOf(order: OrderView): { readonly words: string; readonly look: string } {
   switch (order.status) {
     case 'pending':
@@ -42,7 +42,7 @@ function isPayable({ status, received_sat: received }: OrderView): boolean {
   return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
 }
 
-/** How to pay the missing part. */
+/** Instructions to pay the missing part. */
 function payment(order: OrderView, { target, uri, noun }: HowToPay): string {
   const btc = btcText(BigInt(order.missing_sat));
   const ends = new Date(order.expires_at);

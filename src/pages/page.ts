@@ -6,7 +6,7 @@ import { notFound } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { noOperator, type Operator } from '../outreach/operator.js';
 
-/** Where `build.mjs` puts all files that a server sends or shows, beside the compiled program. */
+/** The folder, beside the compiled program, where `build.mjs` puts all files that a server sends. */
 const folder = fileURLToPath(new URL('../../pages', import.meta.url));
 
 /** Reads a file of that folder. */

@@ -58,7 +58,7 @@ export interface Reference {
   readonly operations: readonly Operation[];
 }
 
-/** How an operation's form is sent, if it can be. */
+/** The way to send an operation's form, if it can be sent. */
 export interface Sending {
   /** The address that serves the operations, if not this one: another origin, which no form can reach. */
   readonly elsewhere: string | null;

@@ -1,5 +1,5 @@
 /**
- * How one server takes over from another on the same data folder: the sockets that both listen on for a
+ * One server takes over from another on the same data folder: here are the sockets that both listen on for a
  * while, and their messages over a Unix socket in the data folder, one JSON object a line.
  *
  * The new server asks. The old one has its listening sockets and the lock of the data folder sent to the new

@@ -35,7 +35,7 @@ export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embe
   readonly leaveMs: number;
 }
 
-/** How a parent ended. */
+/** Outcome of running a parent. */
 export type ParentOutcome =
   | { readonly kind: 'stopped' }
   /** Requests were still pending when the drain time was over. */

@@ -2,7 +2,7 @@
 import postgres from 'postgres';
 import { reasonOf } from '../system/reason.js';
 
-/** Whether to retry, the subject, and a sentence part for the operator. */
+/** Advice on retrying, the subject, and a sentence part for the operator. */
 export interface Failure {
   /**
    * `conflict`: rolled back because of another transaction; retry at once. `outage`: the server or the

@@ -15,7 +15,7 @@ export interface Metric {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** How the values of several processes are combined. */
+  /** Rule to combine the values of several processes. */
   readonly aggregator: 'sum' | 'max';
   readonly values: readonly MetricValue[];
 }

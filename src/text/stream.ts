@@ -45,7 +45,7 @@ function wholeCharacters(bytes: Buffer): number {
 }
 
 /**
- * Where to cut the gathered bytes: after the last line feed. A line that is too long is cut after its last
+ * The place to cut the gathered bytes: after the last line feed. A line that is too long is cut after its last
  * space, or if it has none, between two characters: there the context across the cut is lost.
  */
 function cutOf(gathered: Buffer, lineBytes: number): number {
