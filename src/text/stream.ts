@@ -45,8 +45,8 @@ function wholeCharacters(bytes: Buffer): number {
 }
 
 /**
- * The place to cut the gathered bytes: after the last line feed. A line that is too long is cut after its last
- * space, or if it has none, between two characters: there the context across the cut is lost.
+ * The place to cut the gathered bytes: after the last line feed. A line that is too long is cut after its
+ * last space, or if it has none, between two characters: there the context across the cut is lost.
  */
 function cutOf(gathered: Buffer, lineBytes: number): number {
   const newline = gathered.lastIndexOf(LF) + 1;

@@ -1,6 +1,6 @@
-//! The share of a text that an embedding model can read. A vocabulary lacks most words of a language that its model
-//! was not trained on. All of these become one unknown token, or none, so that two such texts look alike
-//! whatever they say.
+//! The share of a text that an embedding model can read. A vocabulary lacks most words of a language that its
+//! model was not trained on. All of these become one unknown token, or none, so that two such texts look
+//! alike whatever they say.
 //!
 //! The length of a computed vector carries this, which no cosine sees: 1, 1/2 or 0. So neither the file of
 //! embeddings nor the store needs another member, and their old entries stay valid.

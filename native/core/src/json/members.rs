@@ -171,8 +171,8 @@ impl Scanner<'_> {
         inside: usize,
         mut value: impl FnMut(&mut Self, Span) -> Result<(), Unfit>,
     ) -> Result<(), Unfit> {
-        // Hashes of the names whose last value so far is unfit. For n such names, another name has one of these
-        // hashes with a probability of n / 2^64.
+        // Hashes of the names whose last value so far is unfit. For n such names, another name has one of
+        // these hashes with a probability of n / 2^64.
         let mut unfit: HashSet<u64> = HashSet::new();
         let mut text = Vec::new();
         self.dictionary(|scanner, name| {
