@@ -94,9 +94,8 @@ export class Esplora implements Chain {
   async tip(): Promise<ChainAnswer<number>> {
     const tip = await this.get('/blocks/tip/height');
     if (tip.kind === 'failed') return tip;
-    const height = Number(tip.value);
-    return Number.isSafeInteger(height)
-      ? { kind: 'answer', value: height }
+    return /^\d{1,9}$/.test(tip.value.trim())
+      ? { kind: 'answer', value: Number(tip.value) }
       : failure('its height is no number');
   }
 

@@ -696,13 +696,15 @@ describe('the card endpoints', () => {
     return { ...shop.book, card: rail(), tiers, rates, webhookSecrets: [secret], ...more };
   }
 
-  function signed(what: object, parts = routes()): Promise<Answer> {
-    const payload = JSON.stringify(what);
-    const timestamp = Math.floor(shop.time.nowMs / 1_000);
+  /** Delivers a body that was signed so many seconds ago. */
+  function delivered(payload: string, parts = routes(), ageS = 0): Promise<Answer> {
+    const timestamp = Math.floor(shop.time.nowMs / 1_000) - ageS;
     const header = Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp });
     const fields = (name: string): string => (name === 'stripe-signature' ? header : '');
     return call(cardWebhook(parts), { input: undefined, body: Buffer.from(payload), header: fields });
   }
+
+  const signed = (what: object, parts = routes()): Promise<Answer> => delivered(JSON.stringify(what), parts);
 
   async function pickup(session: string, mayAct = true, parts = routes()): Promise<CardPickupResponse> {
     const asked = { input: undefined, path: { session_id: session }, mayAct };
@@ -839,6 +841,26 @@ describe('the card endpoints', () => {
     const unread = await call(cardWebhookStatus(routes()), { input: undefined });
     shop.failing.failure = undefined;
     assert.equal((jsonOf(unread, 503) as Problem).code, 'store_unavailable');
+  });
+
+  test('take what was signed within 300 seconds, with any of their secrets', async () => {
+    const result = async (answer: Promise<Answer>): Promise<string> =>
+      (jsonOf(await answer) as CardWebhookResponse).result;
+    const refused = async (answer: Promise<Answer>): Promise<string> =>
+      (jsonOf(await answer, 400) as Problem).code;
+    const body = JSON.stringify({});
+    assert.equal(await result(delivered(body, routes(), 300)), 'ignored');
+    assert.equal(await refused(delivered(body, routes(), 301)), 'bad_signature');
+    for (const webhookSecrets of [
+      [secret, 'whsec_another'],
+      ['whsec_another', secret],
+    ]) {
+      assert.equal(await result(delivered(body, routes({ webhookSecrets }))), 'ignored');
+    }
+    for (const webhookSecrets of [['whsec_another'], ['']]) {
+      assert.equal(await refused(delivered(body, routes({ webhookSecrets }))), 'bad_signature');
+    }
+    assert.equal(await result(delivered('no JSON')), 'ignored', 'signed, and of no known shape');
   });
 
   test('show a buyer each state of a session, and the tier once it is decided', async () => {

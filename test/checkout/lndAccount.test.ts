@@ -1,0 +1,217 @@
+/** A watch-only account of LND: what its wallet says is read as money once, exactly, or not at all. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { after, beforeEach, describe, test } from 'node:test';
+import { readAccount, type Account } from '../../src/checkout/addresses.js';
+import { Lnd } from '../../src/checkout/lnd.js';
+import { LndChain } from '../../src/checkout/lndChain.js';
+import { systemClock, type Clock } from '../../src/system/clock.js';
+import { HttpsNode, type NodeAnswer } from './httpsNode.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+  readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+};
+
+/** The keys of two accounts, of mainnet and of the other networks. */
+const [mainKey = '', testKey = ''] = [true, false].map(
+  (isMain) => vectors.find(({ network }) => (network === 'mainnet') === isMain)?.account_public,
+);
+
+const account = ((): Account => {
+  const read = readAccount(testKey, 'regtest');
+  if ('wrong' in read) assert.fail(read.wrong);
+  return read.account;
+})();
+
+/** A transaction of the wallet as LND writes it, in a block of this height; 0: in none. */
+function paying(tx_hash: string, height: number, amount: unknown, more: Json = {}): Json {
+  return {
+    ...{ tx_hash, block_height: height, num_confirmations: height === 0 ? 0 : 1_000 - height + 1 },
+    ...{ time_stamp: '1790000000', output_details: [{ address: 'ours', output_index: '1', amount }] },
+    ...more,
+  };
+}
+
+/** Of LND's interface what an account's chain asks. */
+class Wallet extends HttpsNode {
+  tip = 1_000;
+  synced = true;
+  accounts: readonly Json[] = [];
+  transactions: readonly unknown[] = [];
+  /** Whether it hands out addresses. */
+  hands = true;
+  handedOut = 0;
+  readonly asked: string[] = [];
+
+  static start(): Promise<Wallet> {
+    return new Wallet('a-macaroon').listening();
+  }
+
+  protected async answer(request: IncomingMessage): Promise<NodeAnswer> {
+    const { method = '', url = '' } = request;
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    this.asked.push(`${method} ${url}${body === '' ? '' : ` ${body}`}`);
+    const { pathname, searchParams } = new URL(url, 'https://localhost');
+    const name = searchParams.get('name');
+    switch (pathname) {
+      case '/v1/getinfo':
+        return { status: 200, json: this.info() };
+      case '/v2/wallet/accounts':
+        return {
+          status: 200,
+          json: { accounts: this.accounts.filter((each) => name === null || each['name'] === name) },
+        };
+      case '/v2/wallet/address/next':
+        if (!this.hands) return { status: 500, json: { message: 'the wallet is locked' } };
+        this.handedOut += 1;
+        this.shown();
+        return { status: 200, json: { addr: `address ${this.handedOut}` } };
+      default:
+        return { status: 200, json: this.list(searchParams) };
+    }
+  }
+
+  private info(): Json {
+    const chains = [{ chain: 'bitcoin', network: 'regtest' }];
+    return { block_height: this.tip, block_hash: 'a', synced_to_chain: this.synced, chains };
+  }
+
+  private list(query: URLSearchParams): Json {
+    const from = Number(query.get('start_height'));
+    const isAsked = (each: unknown): boolean => {
+      const height = (each as { readonly block_height?: number } | null)?.block_height ?? 0;
+      return height === 0 || height >= from;
+    };
+    return { transactions: this.transactions.filter(isAsked) };
+  }
+
+  /** Has the account with our key say how many addresses were handed out. */
+  shown(): void {
+    this.accounts = [
+      { name: 'shop', extended_public_key: testKey, external_key_count: this.handedOut },
+      { name: 'other', extended_public_key: mainKey, external_key_count: 5 },
+    ];
+  }
+}
+
+const wallet = await Wallet.start();
+const lnd = new Lnd(wallet.place, systemClock);
+after(() => lnd.close());
+
+describe('an account of LND', () => {
+  let chain: LndChain;
+  let nowMs = 0;
+  const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
+
+  beforeEach(() => {
+    Object.assign(wallet, { tip: 1_000, synced: true, hands: true, handedOut: 0, transactions: [] });
+    wallet.shown();
+    wallet.asked.splice(0);
+    chain = new LndChain(lnd, 'shop', account, clock);
+  });
+
+  async function lookedUp(address = 'ours'): Promise<unknown> {
+    nowMs += 500;
+    const answer = await chain.lookup(address);
+    return answer.kind === 'failed' ? answer.reason : answer.value;
+  }
+
+  test('is that of the key that was configured, on a node that is synced', async () => {
+    assert.deepEqual(await chain.network(), { kind: 'answer', value: 'regtest' });
+    const foreign = new LndChain(lnd, 'other', account, clock);
+    const reason = "LND's account other has another key than BTC_XPUB";
+    assert.deepEqual(await foreign.network(), { kind: 'failed', reason });
+    const missing = await new LndChain(lnd, 'none', account, clock).network();
+    assert.match(missing.kind === 'failed' ? missing.reason : '', /it has no account none/);
+    assert.deepEqual(await new LndChain(lnd, null, account, clock).network(), {
+      kind: 'answer',
+      value: 'regtest',
+    });
+    wallet.synced = false;
+    const behind = { kind: 'failed', reason: 'LND is not synced to the chain' };
+    assert.deepEqual(await chain.network(), behind);
+    assert.deepEqual(await chain.tip(), { kind: 'answer', value: 1_000 });
+  });
+
+  test('shows what was paid to an address, and to no other', async () => {
+    const output_details = [
+      { address: 'theirs', output_index: '0', amount: '900000' },
+      { address: 'ours', output_index: '1', amount: '25000' },
+      { address: 'ours', output_index: '3', amount: 7 },
+      { address: 'ours' },
+    ];
+    wallet.transactions = [paying('aa', 991, '0', { output_details }), paying('bb', 0, '5')];
+    const found = { txid: 'aa', confirmations: 10, atMs: 1_790_000_000_000, height: 991 };
+    assert.deepEqual(await lookedUp(), [
+      { ...found, vout: 1, sat: 25_000n },
+      { ...found, vout: 3, sat: 7n },
+      { ...found, vout: 0, sat: 0n },
+      { txid: 'bb', vout: 1, sat: 5n, confirmations: 0, atMs: null, height: null },
+    ]);
+    assert.deepEqual(await lookedUp('theirs'), [{ ...found, vout: 0, sat: 900_000n }]);
+    assert.deepEqual(await lookedUp('nobody'), []);
+    nowMs += 500;
+    const used = await chain.used(['ours', 'nobody', 'theirs']);
+    assert.deepEqual(used, { kind: 'answer', value: new Set(['ours', 'theirs']) });
+  });
+
+  test('remembers payments that are deep, and counts their depth by the tip', async () => {
+    const depths = async (): Promise<unknown> => {
+      const found = (await lookedUp()) as readonly { txid: string; confirmations: number; height: number }[];
+      return Object.fromEntries(
+        found.map(({ txid, confirmations, height }) => [txid, [confirmations, height]]),
+      );
+    };
+    wallet.transactions = [paying('deep', 856, '1'), paying('near', 857, '1')];
+    assert.deepEqual(await depths(), { deep: [145, 856], near: [144, 857] });
+    wallet.tip = 1_003;
+    wallet.transactions = [paying('deep', 856, '1'), paying('near', 857, '1', { num_confirmations: 147 })];
+    assert.deepEqual(await depths(), { deep: [148, 856], near: [147, 857] });
+    const asked = wallet.asked.filter((each) => each.startsWith('GET /v1/transactions'));
+    const query = (from: number): string =>
+      `GET /v1/transactions?account=shop&start_height=${from}&end_height=-1`;
+    assert.deepEqual(asked, [query(1), query(857)]);
+    // What is deep is there even where LND is asked for later blocks alone.
+    wallet.transactions = [];
+    assert.deepEqual(await depths(), { deep: [148, 856], near: [147, 857] });
+  });
+
+  test('that is said to hold what is no transaction has said nothing', async () => {
+    for (const [wrong, reason] of [
+      [paying('aa', 991, '1', { tx_hash: 1 }), /a transaction is none/],
+      [paying('aa', 991, '1', { output_details: {} }), /a transaction is none/],
+      [paying('aa', 991, 'much'), /an amount is no number/],
+      [paying('aa', 991, 0.5), /an amount is no number/],
+      [paying('aa', 991, null, { time_stamp: 'now' }), /an amount is no number/],
+    ] as const) {
+      wallet.transactions = [paying('bb', 990, '1'), wrong];
+      assert.match(String(await lookedUp()), reason);
+    }
+    wallet.transactions = [null, 'x'];
+    assert.deepEqual(await lookedUp(), [], 'what is no object is none');
+  });
+
+  test('hands out each address before it is shown, and no more than are needed', async () => {
+    assert.deepEqual(await chain.prepare(2), { kind: 'answer', value: undefined });
+    assert.equal(wallet.handedOut, 3);
+    const next = 'POST /v2/wallet/address/next {"account":"shop","change":false}';
+    assert.equal(wallet.asked.filter((each) => each === next).length, 3);
+    await chain.prepare(2);
+    await chain.prepare(0);
+    assert.equal(wallet.handedOut, 3, 'those are handed out');
+    await chain.prepare(3);
+    assert.equal(wallet.handedOut, 4);
+    assert.deepEqual(await chain.firstUnshown(), { kind: 'answer', value: 4 });
+    wallet.hands = false;
+    const locked = await chain.prepare(4);
+    assert.deepEqual(locked.kind === 'failed' && locked.reason, 'LND says: the wallet is locked');
+    const far = await chain.prepare(10_004);
+    assert.deepEqual(far, { kind: 'failed', reason: "LND's account shop is 10000 behind" });
+    const near = await chain.prepare(10_003);
+    assert.deepEqual(near.kind === 'failed' && near.reason, 'LND says: the wallet is locked');
+  });
+});
