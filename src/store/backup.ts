@@ -136,7 +136,9 @@ const chunkBytes = 4 * 1024 * 1024;
 function fileWalk(path: string): Walk {
   return async (visit) => {
     const tally = new Tally();
-    const file = await open(path, 'r');
+    const file = await open(path, 'r').catch((error: unknown) => {
+      throw damaged(path, reasonOf(error));
+    });
     try {
       let rest: Buffer = Buffer.alloc(0);
       for (;;) {

@@ -1,0 +1,340 @@
+/** Backups and restores themselves, without their commands: whole, or refused, and nothing in between. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import {
+  checkBackup,
+  makeBackup,
+  readManifest,
+  restoreBackup,
+  type Manifest,
+} from '../../src/store/backup.js';
+import type { Engine } from '../../src/store/engine.js';
+import { unfinishedCopyKey } from '../../src/store/open.js';
+import { everything, frame } from '../../src/store/records.js';
+import { maxKeyBytes, maxValueBytes, StoreUnavailable, type Entry } from '../../src/store/store.js';
+import { memoryFolder } from '../processes/run.js';
+import { faultyEngine } from './faultyEngine.js';
+import { engineAt } from './open.js';
+
+const about = { fusegate: '1.2.3', made_at: '2026-11-23T00:00:00.000Z' };
+const none = (): undefined => undefined;
+const fine = (): Promise<undefined> => Promise.resolve(undefined);
+
+/** Records of many sizes, some longer than what is read at a time when they are put together. */
+const records: readonly Entry[] = Array.from({ length: 300 }, (_, index) => ({
+  key: Buffer.from([1 + (index % 3), ...Buffer.from(`record ${index}`)]),
+  value: Buffer.alloc(index % 50 === 7 ? 900_000 : (index * 37) % 4_000, `${index}`),
+}));
+
+function put(engine: Engine, entries: readonly Entry[]): Promise<void> {
+  return engine.transact(
+    () => entries.map(({ key }) => key),
+    () => entries,
+  );
+}
+
+async function emptyEngine(): Promise<Engine> {
+  const engine = await engineAt(`lmdb:${memoryFolder()}/store`);
+  after(() => engine.close());
+  return engine;
+}
+
+/** Keys and digests of values, in the order of keys. */
+function shown(entries: readonly Entry[]): string[] {
+  return entries
+    .map(({ key, value }) => {
+      const digest = createHash('sha256').update(value).digest('hex');
+      return `${Buffer.from(key).toString('hex')} ${value.byteLength} ${digest}`;
+    })
+    .sort();
+}
+
+async function allOf(engine: Engine): Promise<string[]> {
+  return shown(await engine.scan({ ...everything, limit: 10_000 }));
+}
+
+async function isUnfinished(engine: Engine): Promise<boolean> {
+  return (await engine.get(unfinishedCopyKey)) !== undefined;
+}
+
+/** A backup's folder with these bytes for records, and a manifest that says so. */
+function written(file: Buffer, more: Partial<Manifest> = {}): { folder: string; manifest: Manifest } {
+  const folder = memoryFolder();
+  const sha256 = createHash('sha256').update(file).digest('hex');
+  const form = { format: 'fusegate-backup', version: 1 } as const;
+  const manifest = { ...form, ...about, records: 1, bytes: file.byteLength, sha256, ...more };
+  writeFileSync(join(folder, 'records'), file);
+  return { folder, manifest };
+}
+
+function framed(...entries: readonly Entry[]): Buffer {
+  return Buffer.concat(entries.flatMap((entry) => [frame(entry), entry.key, entry.value]));
+}
+
+const engine = await emptyEngine();
+await put(engine, records);
+
+describe('a backup', () => {
+  test('has every record, of which its manifest says number, bytes and digest', async () => {
+    const folder = join(memoryFolder(), 'new', 'backup');
+    const steps: unknown[][] = [];
+    const outcome = await makeBackup(engine, folder, about, (...step) => steps.push(step));
+    assert.ok(outcome.kind === 'made', JSON.stringify(outcome));
+    const file = readFileSync(join(folder, 'records'));
+    const sha256 = createHash('sha256').update(file).digest('hex');
+    const form = { format: 'fusegate-backup', version: 1 };
+    const expected = { ...form, ...about, records: records.length, bytes: file.byteLength, sha256 };
+    assert.deepEqual(outcome.manifest, expected);
+    assert.deepEqual(readManifest(folder), { manifest: expected });
+    assert.deepEqual(readdirSync(folder).sort(), ['manifest.json', 'records']);
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600);
+    assert.deepEqual(steps.at(-1), ['backup', records.length, records.length]);
+    const seen: Entry[] = [];
+    const checked: unknown[][] = [];
+    const see = ({ key, value }: Entry): void => {
+      seen.push({ key: Buffer.from(key), value: Buffer.from(value) });
+    };
+    const wrong = await checkBackup(folder, outcome.manifest, (...step) => checked.push(step), see);
+    assert.equal(wrong, undefined);
+    assert.deepEqual(shown(seen), shown(records));
+    assert.deepEqual(checked.at(-1), ['check', records.length, records.length]);
+  });
+
+  test('is written to a folder that is empty, and to no other', async () => {
+    const folder = memoryFolder();
+    writeFileSync(join(folder, 'note'), 'mine');
+    const refused = await makeBackup(engine, folder, about, none);
+    assert.deepEqual(refused, {
+      kind: 'failed',
+      reason: `${folder} is not empty: it holds note. Name a new folder.`,
+    });
+    assert.deepEqual(readdirSync(folder), ['note']);
+    rmSync(join(folder, 'note'));
+    assert.equal((await makeBackup(engine, folder, about, none)).kind, 'made');
+    const again = await makeBackup(engine, folder, about, none);
+    assert.match(
+      again.kind === 'failed' ? again.reason : again.kind,
+      /is not empty: it holds manifest\.json/,
+    );
+    assert.deepEqual(readdirSync(folder).sort(), ['manifest.json', 'records'], 'the one there stays');
+    const place = join(folder, 'records', 'backup');
+    const nowhere = await makeBackup(engine, place, about, none);
+    const cannot = `The folder ${place} cannot be made (ENOTDIR`;
+    assert.ok(nowhere.kind === 'failed' && nowhere.reason.startsWith(cannot), JSON.stringify(nowhere));
+  });
+
+  test('that fails half-way leaves nothing, and says why', async () => {
+    for (const [error, reason] of [
+      [new StoreUnavailable('The disk is gone.'), 'The disk is gone.'],
+      [new Error('it broke'), 'The backup cannot be written (it broke).'],
+    ] as const) {
+      const halfway: Engine = {
+        ...faultyEngine(engine, () => 'none'),
+        snapshot: (use) =>
+          engine.snapshot((scan) => {
+            let pages = 0;
+            return use((range) => ((pages += 1) > 2 ? Promise.reject(error) : scan(range)));
+          }),
+      };
+      const uncounted: Engine = { ...halfway, count: () => Promise.reject(error) };
+      for (const failing of [halfway, uncounted]) {
+        const folder = memoryFolder();
+        assert.deepEqual(await makeBackup(failing, folder, about, none), { kind: 'failed', reason });
+        assert.deepEqual(readdirSync(folder), []);
+      }
+    }
+    const unread: Engine = {
+      ...faultyEngine(engine, () => 'none'),
+      get: () => Promise.reject(new StoreUnavailable('It does not answer.')),
+    };
+    const folder = memoryFolder();
+    const outcome = await makeBackup(unread, folder, about, none);
+    assert.deepEqual(outcome, { kind: 'failed', reason: 'It does not answer.' });
+  });
+
+  test('is made of no unfinished copy', async () => {
+    const half = await emptyEngine();
+    await put(half, [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
+    const folder = join(memoryFolder(), 'backup');
+    const outcome = await makeBackup(half, folder, about, none);
+    const reason = 'The store to copy from is itself an unfinished copy.';
+    assert.deepEqual(outcome, { kind: 'failed', reason });
+    assert.throws(() => readdirSync(folder), /ENOENT/);
+  });
+});
+
+test('a manifest says all of it in its form, or is none', () => {
+  const folder = memoryFolder();
+  const path = join(folder, 'manifest.json');
+  const whole = { format: 'fusegate-backup', version: 1, ...about, records: 0, bytes: 0, sha256: 'a' };
+  const read = (manifest: unknown): unknown => {
+    writeFileSync(path, JSON.stringify(manifest));
+    return readManifest(folder);
+  };
+  assert.deepEqual(read(whole), { manifest: whole });
+  const lacking = { wrong: `${path} lacks what a manifest must say.` };
+  for (const [name, values] of Object.entries({
+    fusegate: [1, null],
+    made_at: [1, null],
+    records: ['1', 0.5, 2 ** 53, null],
+    bytes: ['1', 0.5, 2 ** 53, null],
+    sha256: [1, null],
+  })) {
+    for (const value of [...values, undefined]) {
+      assert.deepEqual(read({ ...whole, [name]: value }), lacking, `${name} ${value}`);
+    }
+  }
+  for (const version of [0, 2, '1', undefined]) {
+    const wrong = `The backup in ${folder} was made by a later version of Fusegate.`;
+    assert.deepEqual(read({ ...whole, version }), { wrong });
+  }
+  for (const other of [{ ...whole, format: 'backup' }, {}, null, 5, []]) {
+    assert.deepEqual(read(other), { wrong: `${path} is no manifest of a Fusegate backup.` });
+  }
+  rmSync(path);
+  const missing = readManifest(folder);
+  const wrong = `${folder} holds no whole backup: manifest.json cannot be read (ENOENT`;
+  assert.ok('wrong' in missing && missing.wrong.startsWith(wrong), JSON.stringify(missing));
+});
+
+describe('a file of records', () => {
+  const entry = { key: Buffer.from([1, 2]), value: Buffer.from('value') };
+  const check = async (file: Buffer, more: Partial<Manifest> = {}): Promise<string | undefined> => {
+    const { folder, manifest } = written(file, more);
+    const wrong = await checkBackup(folder, manifest, none, none);
+    return wrong?.replace(`The backup's file ${join(folder, 'records')} cannot be used: `, '');
+  };
+
+  test('is what its manifest says, by its digest', async () => {
+    assert.equal(await check(framed(entry)), undefined);
+    assert.equal(await check(Buffer.alloc(0)), undefined);
+    const other = 'it is not what the manifest says, by its SHA-256.';
+    assert.equal(await check(framed(entry), { sha256: 'a'.repeat(64) }), other);
+  });
+
+  test('holds whole records alone', async () => {
+    const two = framed(entry, entry);
+    const first = framed(entry).byteLength;
+    for (let length = 1; length < two.byteLength; length += 1) {
+      const wrong = length === first ? undefined : 'it ends within a record.';
+      assert.equal(await check(two.subarray(0, length)), wrong, String(length));
+    }
+  });
+
+  test('has keys and values as long as an engine may hold, and no longer', async () => {
+    const wrong = 'it holds something that is no record.';
+    const [key, value] = [Buffer.alloc(maxKeyBytes + 1, 1), Buffer.alloc(maxValueBytes + 65_536, 1)];
+    assert.equal(await check(framed({ key, value })), undefined);
+    assert.equal(await check(framed({ key: Buffer.alloc(maxKeyBytes + 2, 1), value })), wrong);
+    assert.equal(await check(framed({ key: Buffer.alloc(0), value })), wrong);
+    assert.equal(await check(framed({ key, value: Buffer.concat([value, Buffer.of(1)]) })), wrong);
+  });
+
+  test('that is not there, or not to be read, is named', async () => {
+    const { folder, manifest } = written(framed(entry));
+    const path = join(folder, 'records');
+    rmSync(path);
+    const cannot = `The backup's file ${path} cannot be used:`;
+    const missing = await checkBackup(folder, manifest, none, none);
+    assert.ok(missing?.startsWith(`${cannot} ENOENT`), missing);
+    const target = await emptyEngine();
+    const restored = await restoreBackup(folder, manifest, target, none, fine);
+    assert.deepEqual(restored, { kind: 'failed', reason: missing });
+    mkdirSync(path);
+    const unread = await checkBackup(folder, manifest, none, none);
+    assert.ok(unread?.startsWith(`${cannot} EISDIR`), unread);
+  });
+});
+
+describe('a restore', () => {
+  const entries = [
+    { key: Buffer.from([1, 1]), value: Buffer.from('one') },
+    { key: Buffer.from([2, 2]), value: Buffer.from('two') },
+  ];
+
+  test('has every record, and is unfinished until its end', async () => {
+    const { folder, manifest } = written(framed(...records.toSorted(byKey)), { records: records.length });
+    const target = await emptyEngine();
+    const during: unknown[] = [];
+    const steps: unknown[][] = [];
+    const finish = async (): Promise<undefined> => {
+      during.push(await isUnfinished(target), (await allOf(target)).length);
+      return undefined;
+    };
+    const outcome = await restoreBackup(folder, manifest, target, (...step) => steps.push(step), finish);
+    const { bytes, sha256: digest } = manifest;
+    assert.deepEqual(outcome, { kind: 'copied', records: records.length, bytes, digest });
+    assert.deepEqual(during, [true, records.length + 1], 'the marker is one more');
+    assert.deepEqual(await allOf(target), shown(records));
+    assert.equal(await isUnfinished(target), false);
+    assert.ok(steps.some(([name, count]) => name === 'restore' && count === records.length));
+    assert.deepEqual(steps.at(-1), ['verify target', records.length, records.length]);
+  });
+
+  test('writes to no store that holds something', async () => {
+    const { folder, manifest } = written(framed(...entries));
+    const [taken] = entries;
+    assert.ok(taken !== undefined);
+    const target = await emptyEngine();
+    await put(target, [taken]);
+    const refused = await restoreBackup(folder, manifest, target, none, fine);
+    const reason = 'The store to write to holds records already. It must be empty.';
+    assert.deepEqual(refused, { kind: 'refused', reason });
+    assert.deepEqual(await allOf(target), shown([taken]));
+  });
+
+  test('that does not end well leaves a store that no server takes', async () => {
+    const { folder, manifest } = written(framed(...entries));
+    const [, last] = entries;
+    assert.ok(last !== undefined);
+    const failures: readonly (readonly [RegExp, () => Promise<unknown>, Engine])[] = await Promise.all(
+      [
+        async () => {
+          const target = await emptyEngine();
+          const finish = (): Promise<string> => Promise.resolve('The nodes do not answer.');
+          const run = () => restoreBackup(folder, manifest, target, none, finish);
+          return [/^The nodes do not answer\.$/, run, target] as const;
+        },
+        async () => {
+          const target = await emptyEngine();
+          const other = { ...manifest, sha256: 'b'.repeat(64) };
+          return [
+            / changed meanwhile\.$/,
+            () => restoreBackup(folder, other, target, none, fine),
+            target,
+          ] as const;
+        },
+        async () => {
+          const target = await emptyEngine();
+          const lossy: Engine = {
+            ...faultyEngine(target, () => 'none'),
+            transact: (keys, decide) =>
+              target.transact(keys, (read) => decide(read).filter(({ key }) => !last.key.equals(key))),
+          };
+          const run = () => restoreBackup(folder, manifest, lossy, none, fine);
+          return [/^The target holds other records than the source \(1, 2\)\.$/, run, target] as const;
+        },
+        async () => {
+          const target = await emptyEngine();
+          const cut = written(framed(...entries).subarray(0, -1));
+          const run = () => restoreBackup(cut.folder, cut.manifest, target, none, fine);
+          return [/ it ends within a record\.$/, run, target] as const;
+        },
+      ].map((make) => make()),
+    );
+    for (const [expected, run, target] of failures) {
+      const outcome = (await run()) as { readonly kind: string; readonly reason: string };
+      assert.equal(outcome.kind, 'failed');
+      assert.match(outcome.reason, expected);
+      assert.equal(await isUnfinished(target), true, outcome.reason);
+    }
+  });
+});
+
+function byKey(left: Entry, right: Entry): number {
+  return Buffer.compare(left.key, right.key);
+}
