@@ -1,6 +1,9 @@
 //! Admission of a key or an address by its tier and its limits, decided in one step; and the usage that one
 //! process has counted and not yet handed to the store.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::mem;
 
