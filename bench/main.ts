@@ -25,6 +25,7 @@ import { benchLog, type LogOptions } from './log.js';
 import { benchNodes, type NodesOptions } from './nodes.js';
 import { benchNormalize } from './normalize.js';
 import type { NormalizeOptions } from './normalize.js';
+import { benchOtlp, type OtlpOptions } from './otlp.js';
 import { benchRank, type RankOptions } from './rank.js';
 import { benchRerank } from './rerank.js';
 import type { RerankOptions } from './rerank.js';
@@ -174,6 +175,17 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: NormalizeOptions) => {
     process.exitCode = await benchNormalize(options);
+  });
+program
+  .command('otlp')
+  .description('POST /v1/fuse of 10 docs without a collector, with one, and with one that gets every request')
+  .option('--rounds <n>', 'rounds in which they take turns', whole, 9)
+  .option('--seconds <s>', 'seconds of load of each and round', positive, 3)
+  .option('--connections <n>', 'connections of the load', whole, 8)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: OtlpOptions) => {
+    process.exitCode = await benchOtlp(options);
   });
 program
   .command('audit')

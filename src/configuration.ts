@@ -26,6 +26,7 @@ import {
   type Settings,
   type ValuesOf,
 } from './system/settings.js';
+import { telemetrySettings } from './telemetry/settings.js';
 import { textSettings } from './text/settings.js';
 
 /** Every setting. */
@@ -37,6 +38,7 @@ export const settings = {
   ...publicSettings,
   ...outreachSettings,
   ...metricsSettings,
+  ...telemetrySettings,
   ...logSettings,
   ...accessSettings,
   ...leadSettings,

@@ -42,6 +42,22 @@ const usualRates = {
   ],
 };
 
+/** Settings of a collector: where there is none, and as {@link everyVariable} has them. */
+const untraced = {
+  ...{ otlpEndpoint: null, otlpHeaders: {}, otlpProtocol: 'http/protobuf', otlpTimeoutMs: 10_000 },
+  ...{ otelDisabled: false, otelTraces: 'otlp', otelMetrics: 'otlp', otelMetricsMs: 60_000 },
+  ...{ otelServiceName: null, otelAttributes: {}, otelSpanDelayMs: 5_000 },
+  ...{ otelSampler: 'parentbased_traceidratio', otelSamplerArg: 0.01 },
+} as const;
+const traced = {
+  otlpEndpoint: 'https://collector.example/otlp',
+  otlpHeaders: { authorization: 'Bearer x', 'x-scope': '1' },
+  ...{ otlpProtocol: 'http/json', otlpTimeoutMs: 5_000, otelDisabled: true },
+  ...{ otelTraces: 'none', otelMetrics: 'none', otelServiceName: 'search' },
+  otelAttributes: { a: '1', b: 'c,d' },
+  ...{ otelSampler: 'traceidratio', otelSamplerArg: 0.25, otelSpanDelayMs: 100, otelMetricsMs: 1_000 },
+} as const;
+
 test('defaults', () => {
   assert.deepEqual(readConfiguration({}, linux), {
     configuration: {
@@ -56,7 +72,7 @@ test('defaults', () => {
       operator: noOperator,
       clicksRetentionDays: 90,
       leadsRetentionDays: 0,
-      metricsPort: 0,
+      ...{ metricsPort: 0, ...untraced },
       logLevel: 'info',
       trustedProxies: [],
       serve: ['fuse', 'normalize', 'audit', 'checkout', 'outreach', 'door', 'explore', 'mcp'],
@@ -153,6 +169,19 @@ const everyVariable = {
   BTC_XPUB: 'tpub',
   BTC_CONFIRMATIONS: '1',
   BTC_CHAIN: 'btcd+https://me:p%40ss@127.0.0.1:8334?cert=test/vectors/certificate.pem',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example/otlp/',
+  OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20x, x-scope=1',
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  OTEL_EXPORTER_OTLP_TIMEOUT: '5000',
+  OTEL_SDK_DISABLED: 'True',
+  OTEL_TRACES_EXPORTER: 'none',
+  OTEL_METRICS_EXPORTER: 'none',
+  OTEL_SERVICE_NAME: 'search',
+  OTEL_RESOURCE_ATTRIBUTES: 'a=1,b=c%2Cd',
+  OTEL_TRACES_SAMPLER: 'traceidratio',
+  OTEL_TRACES_SAMPLER_ARG: '.25',
+  OTEL_BSP_SCHEDULE_DELAY: '100',
+  OTEL_METRIC_EXPORT_INTERVAL: '1000',
   MAX_UNPAID_ORDERS: '0',
   UNPAID_ORDERS_PER_ADDRESS: '7',
   LND_REST_URL: 'https://127.0.0.1:8080/',
@@ -228,7 +257,7 @@ test('every value is read', () => {
       password: 'p@ss',
       certificate,
     },
-    ...{ maxUnpaidOrders: 0, unpaidOrdersPerAddress: 7 },
+    ...{ ...traced, maxUnpaidOrders: 0, unpaidOrdersPerAddress: 7 },
     lndRestUrl: 'https://127.0.0.1:8080',
     lndTlsCert: certificate,
     lndMacaroonHex: 'ab'.repeat(40),
@@ -280,6 +309,26 @@ test('LND needs all of its variables, and what they name must be what they shoul
     [{ LIGHTNING_CLAIM: 'yes' }, /^LIGHTNING_CLAIM must be optional or required/],
   ] as const) {
     assert.match(errorsOf({ ...whole, ...wrong }), expected);
+  }
+});
+
+test('a collector is named without secrets, and what is wrong with its settings is said', () => {
+  const errorsOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'errors' in read ? read.errors.join('\n') : '';
+  };
+  for (const [wrong, expected] of [
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'grpc://collector:4317' }, /^OTEL_EXPORTER_OTLP_ENDPOINT must be http/],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://me@collector' }, /and no user, query or fragment/],
+    [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^OTEL_EXPORTER_OTLP_PROTOCOL must be one of http\/protobuf, /],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: 'a b=hidden' }, /^OTEL_EXPORTER_OTLP_HEADERS must be [^;]+\.$/],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: 'a=%0d%0ahidden' }, /^OTEL_EXPORTER_OTLP_HEADERS must be [^;]+\.$/],
+    [{ OTEL_RESOURCE_ATTRIBUTES: 'nothing' }, /^OTEL_RESOURCE_ATTRIBUTES must be name=value pairs/],
+    [{ OTEL_TRACES_SAMPLER: 'jaeger_remote' }, /^OTEL_TRACES_SAMPLER must be one of parentbased/],
+    [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, /^OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1/],
+    [{ OTEL_SDK_DISABLED: 'maybe' }, /^OTEL_SDK_DISABLED must be true or false/],
+  ] as const) {
+    assert.match(errorsOf(wrong), expected);
   }
 });
 
@@ -645,7 +694,12 @@ test('names that are nearly ours are named, others are not', () => {
       'MAX_CONNECTIONS, STORE_URL, STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, ' +
       'PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
       'WEBHOOK_NETWORKS, ' +
-      'OPERATOR_FILE, METRICS_PORT, LOG_LEVEL, ' +
+      'OPERATOR_FILE, METRICS_PORT, ' +
+      'OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_HEADERS_FILE, ' +
+      'OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_SDK_DISABLED, ' +
+      'OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, ' +
+      'OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG, OTEL_BSP_SCHEDULE_DELAY, ' +
+      'OTEL_METRIC_EXPORT_INTERVAL, LOG_LEVEL, ' +
       'ACCESS, TRUSTED_PROXIES, STORED_KB_PER_MINUTE, KEY_GRACE, TIERS_FILE, ' +
       'ANONYMOUS_REQUESTS_PER_MINUTE, ' +
       'ANONYMOUS_CHARACTERS_PER_MONTH, ' +

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Folders of `src` in steps: a file imports from its own folder and from those of earlier steps only. */
 const steps: readonly (readonly string[])[] = [
   ['system', 'contract', 'native'],
-  ['store'],
+  ['store', 'telemetry'],
   ['models'],
   ['search', 'text', 'access', 'log'],
   ['checkout', 'outreach', 'door', 'corpora'],
@@ -35,6 +35,7 @@ const homes: Readonly<Record<string, string>> = {
   'onnxruntime-node': 'src/models/',
   stripe: 'src/checkout/',
   '@noble': 'src/door/',
+  '@opentelemetry': 'src/telemetry/',
 };
 
 /** Functions that are longer, each with its reason. */

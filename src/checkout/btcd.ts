@@ -153,7 +153,8 @@ export class Btcd implements Chain {
     try {
       const { url, user, password } = this.place;
       const body = JSON.stringify({ jsonrpc: '1.0', id: 1, method, params });
-      const asked = { agent: this.agent, method: 'POST', auth: `${user}:${password}`, body } as const;
+      const auth = `${user}:${password}`;
+      const asked = { agent: this.agent, method: 'POST', auth, body, isOwn: true } as const;
       const { status, text } = await askNode(new URL(url), asked, this.clock);
       if (status === 401) return failure('btcd does not know this user or password');
       const json: unknown = JSON.parse(text);

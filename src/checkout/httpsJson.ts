@@ -2,6 +2,7 @@
 import { Agent as PlainAgent, request as requestPlainly } from 'node:http';
 import { Agent, request, type RequestOptions } from 'node:https';
 import type { Clock } from '../system/clock.js';
+import { activeSpan, httpFacts, recorded } from '../telemetry/tracer.js';
 
 /** A pool of connections to a node. */
 export type NodeAgent = Agent | PlainAgent;
@@ -21,6 +22,8 @@ export interface NodeRequest {
   readonly auth?: string;
   /** JSON text; `''`: none. */
   readonly body: string;
+  /** True if the node is the operator's own: it gets the trace that the request belongs to. */
+  readonly isOwn?: boolean;
 }
 
 /** Answer of a node. */
@@ -35,8 +38,26 @@ const answerMs = 5_000;
 /** Most characters of an answer. */
 const mostCharacters = 64 * 1024 * 1024;
 
-/** Sends a request; rejects with an Error whose message contains no secret. */
-export function askNode(
+/**
+ * Sends a request; rejects with an Error whose message tells nothing secret. It is a span of the request that
+ * causes it. Nobody but a node of the operator's own learns of the trace; paths hold hashes, so that no span
+ * has one.
+ */
+export async function askNode(
+  url: URL,
+  asked: NodeRequest,
+  clock: Pick<Clock, 'after'>,
+): Promise<NodeResponse> {
+  const { method, isOwn = false } = asked;
+  const span = activeSpan()?.child(method, 'client');
+  if (span === undefined) return send(url, asked, clock);
+  const facts = { 'http.request.method': method, 'server.address': url.hostname };
+  const headers = isOwn ? { ...asked.headers, ...span.fields() } : asked.headers;
+  const work = () => send(url, { ...asked, ...(headers === undefined ? {} : { headers }) }, clock);
+  return recorded(span, facts, work, ({ status }) => httpFacts(status));
+}
+
+function send(
   url: URL,
   { agent, method, headers, auth, body }: NodeRequest,
   clock: Pick<Clock, 'after'>,

@@ -315,6 +315,7 @@ export class Lnd {
         method,
         headers,
         body: body === undefined ? '' : JSON.stringify(body),
+        isOwn: true,
       };
       const { status, text } = await askNode(new URL(path, this.place.url), asked, this.clock);
       const json: unknown = JSON.parse(text);

@@ -1,6 +1,7 @@
 /** Stripe by its own SDK: checkout sessions, prices of what was bought, and the signatures of webhooks. */
 import Stripe from 'stripe';
 import { reasonOf } from '../system/reason.js';
+import { activeSpan, recorded } from '../telemetry/tracer.js';
 import type { Readiness } from './rail.js';
 
 /** Stripe's address and credentials. */
@@ -42,6 +43,10 @@ const askMs = 8_000;
 
 /** Greatest age of a webhook's signature (s). */
 const toleranceS = 300;
+
+/** Facts of a call's span. Stripe itself learns nothing of the trace. */
+const stripeFacts = { 'server.address': 'api.stripe.com' };
+const noMoreFacts = { attributes: {}, hasFailed: false };
 
 /** A client of one account. */
 export class StripeClient {
@@ -125,8 +130,11 @@ export class StripeClient {
   }
 
   private async ask<Value>(question: () => Promise<Value>): Promise<StripeAnswer<Value>> {
+    const span = activeSpan()?.child('Stripe', 'client');
     try {
-      return { kind: 'answer', value: await question() };
+      const asked =
+        span === undefined ? question() : recorded(span, stripeFacts, question, () => noMoreFacts);
+      return { kind: 'answer', value: await asked };
     } catch (error) {
       return { kind: 'failed', reason: reasonOf(error) };
     }

@@ -12,6 +12,7 @@ import { systemClock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Metric } from '../system/metrics.js';
 import { systemRandomness } from '../system/randomness.js';
+import type { Tracer } from '../telemetry/tracer.js';
 import { post } from './outbound.js';
 import { expiry } from './stores.js';
 import { startWebhooks } from './webhooks.js';
@@ -42,11 +43,11 @@ interface Background {
   readonly stop: () => Promise<unknown>;
 }
 
-/** Starts all of it. */
-export function startBackground(configuration: Configuration, upkeep: Upkeep): Background {
+/** Starts all of it. `tracer`: records messages to webhooks. */
+export function startBackground(configuration: Configuration, upkeep: Upkeep, tracer?: Tracer): Background {
   const signing = publishing(configuration, upkeep);
   const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, upkeep) });
-  const webhooks = startWebhooks(configuration, upkeep);
+  const webhooks = startWebhooks(configuration, upkeep, tracer);
   return {
     metrics: () => webhooks.metrics(),
     stop: () => Promise.all([signing?.stop(), sweep.stop(), webhooks.stop()]),

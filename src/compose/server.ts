@@ -57,6 +57,8 @@ import { systemClock } from '../system/clock.js';
 import { DiskReserve } from '../system/diskReserve.js';
 import { createLog, type Log } from '../system/log.js';
 import { systemRandomness } from '../system/randomness.js';
+import { sendsTraces } from '../telemetry/settings.js';
+import { openTracing } from '../telemetry/tracing.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
 import { searchParts, type SearchParts } from './embedMode.js';
@@ -303,7 +305,10 @@ function handlers(
     health,
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
-    privacy: privacy(storedData({ ...configuration, isStoreShared: isShared(configuration) })),
+    privacy: privacy(
+      storedData({ ...configuration, isStoreShared: isShared(configuration) }),
+      sendsTraces(configuration),
+    ),
     limits: limitsInForce(configuration, tiers),
     ...referencePages(configuration, page),
     pageFile: pageFile(),
@@ -340,9 +345,22 @@ function doorRoutes(configuration: Configuration, all: Handlers, parts: Pipeline
   return servedRoutes({ ...all, ...doorGuides(configuration) }, parts, ['door'], configuration.serve);
 }
 
-/** The checkout, with the warnings about how requests arrive added to its own. */
-function warnedCheckout(parts: Parameters<typeof startCheckout>[0], access: Access): Checkout {
-  const checkout = startCheckout(parts);
+/** What a checkout is made of. */
+type CheckoutParts = Parameters<typeof startCheckout>[0];
+
+/** The checkout, whose warnings are also those about how requests come in. */
+function checkoutOf(
+  configuration: Configuration,
+  tiers: Tiers,
+  upkeep: Pick<CheckoutParts, 'store' | 'secrets' | 'clock' | 'log' | 'holder'>,
+  access: Access,
+): Checkout {
+  const checkout = startCheckout({
+    ...upkeep,
+    ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
+    mayLook: access.mayLookUp,
+    isServed: configuration.serve.includes('checkout'),
+  });
   return { ...checkout, warnings: async () => [...(await checkout.warnings()), ...access.warnings()] };
 }
 
@@ -366,7 +384,10 @@ export async function buildServer(
   embedder: Embedder,
 ): Promise<Server> {
   const log = createLog(configuration.logLevel);
-  const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
+  const parts = { clock: systemClock, randomness: systemRandomness, log };
+  const tracing = await openTracing(configuration, { ...parts, version: SERVICE_VERSION });
+  const { tracer } = tracing;
+  const opened = await openStoreAndSecrets(configuration, log, systemRandomness, tracer !== undefined);
   if ('refused' in opened) throw new Error(opened.refused);
   const room = storageRoom(configuration, opened.store, log);
   const access = buildAccess(configuration, tiers, opened, log);
@@ -375,14 +396,8 @@ export async function buildServer(
   const graceMs = configuration.keyGraceMinutes * 60_000;
   const keyChanges = new KeyChanges({ ...opened, clock: systemClock, watcher: access, graceMs, log });
   const upkeep = { ...opened, clock: systemClock, log, holder: `${hostname()} ${process.pid}` };
-  const background = startBackground(configuration, upkeep);
-  const checkoutParts = {
-    ...upkeep,
-    ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
-    mayLook: access.mayLookUp,
-    isServed: configuration.serve.includes('checkout'),
-  };
-  const checkout = warnedCheckout(checkoutParts, access);
+  const background = startBackground(configuration, upkeep, tracer);
+  const checkout = checkoutOf(configuration, tiers, upkeep, access);
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
   const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
@@ -393,15 +408,14 @@ export async function buildServer(
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, page, log) };
   const pipeline = { ...native, access, ...room, ...keylessStoring(configuration), page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
-  const parts = configuration.doorPort === null ? (['gateway', 'door'] as const) : (['gateway'] as const);
+  const served = configuration.doorPort === null ? (['gateway', 'door'] as const) : (['gateway'] as const);
   const server = createServer({
-    routes: servedRoutes(all, pipeline, parts, configuration.serve),
+    routes: servedRoutes(all, pipeline, served, configuration.serve),
     doorRoutes: doorRoutes(configuration, all, pipeline),
-    clock: systemClock,
-    log,
-    randomness: systemRandomness,
+    ...parts,
     trustedProxies: configuration.trustedProxies,
     page,
+    ...(tracer === undefined ? {} : { tracer }),
     limits: { maxConnections: configuration.maxConnections, workers: configuration.workers },
   });
   keyChanges.start();
@@ -411,11 +425,14 @@ export async function buildServer(
     const closed = Promise.all([...stopped, clicks.close(), access.close()]);
     const last = closed.then(() => opened.store.close());
     await Promise.race([last, systemClock.sleep(lastFlushMs)]);
+    await tracing.close();
   };
   return {
     listen: server.listen,
     metrics: () =>
-      [server, clicks, access, explorer, embedMode, stored, background].flatMap((part) => part.metrics()),
+      [server, clicks, access, explorer, embedMode, stored, background, tracing].flatMap((part) =>
+        part.metrics(),
+      ),
     drain: endingAfter(server.drain, end),
   };
 }

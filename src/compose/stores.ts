@@ -16,15 +16,17 @@ import { createLog, type Log } from '../system/log.js';
 import { systemRandomness, type Randomness } from '../system/randomness.js';
 import { removeOldEvents, removeOldNotices } from '../store/events.js';
 import { whenUnavailable, StoreUnavailable } from '../store/store.js';
+import { tracedStore } from './tracedStore.js';
 
 /**
- * Opens the store with its secrets. `randomness`: makes the first secret if there is none, unless several
- * machines share the store: then the operator must.
+ * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
+ * which is left to the operator where several machines share a store. `isTraced`: units are spans.
  */
 export async function openStoreAndSecrets(
   { storeUrl, dataFolder, masterSecrets }: Configuration,
   log: Log,
   randomness: Randomness | undefined,
+  isTraced = false,
 ): Promise<OpenedStore | { readonly refused: string }> {
   const parts = { clock: systemClock, randomness: systemRandomness, log };
   const refused = ({ message }: StoreUnavailable) => ({ refused: message });
@@ -32,7 +34,7 @@ export async function openStoreAndSecrets(
   if ('refused' in store) return store;
   const sources = { configured: masterSecrets, dataFolder, randomness };
   const found = await whenUnavailable(openSecrets(store, sources), refused);
-  if ('secrets' in found) return { store, secrets: found.secrets };
+  if ('secrets' in found) return { store: isTraced ? tracedStore(store) : store, secrets: found.secrets };
   await store.close();
   return found;
 }

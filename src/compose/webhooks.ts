@@ -10,6 +10,7 @@ import { Webhooks, type Answered, type Send, type WebhookParts } from '../outrea
 import { systemClock } from '../system/clock.js';
 import { parseNetwork, type Network } from '../system/network.js';
 import { systemRandomness } from '../system/randomness.js';
+import { httpFacts, recorded, type Tracer } from '../telemetry/tracer.js';
 
 /** Time limit of a receiver's answer (ms). */
 const answerMs = 20_000;
@@ -68,10 +69,28 @@ export function webhookSender(networkTexts: readonly string[]): Send {
   };
 }
 
-/** Starts sending, in whichever process of those that share the store gets the lease. */
+/**
+ * Sends messages as traces of their own, which a receiver continues: it is the operator's. The request that
+ * caused an event is long over, and another process may send.
+ */
+export function tracedSend(send: Send, tracer: Tracer | undefined): Send {
+  if (tracer === undefined) return send;
+  return async (url, head, body, signal) => {
+    const span = tracer.root('POST', 'client');
+    if (span === undefined) return send(url, head, body, signal);
+    const { hostname } = new URL(url);
+    const facts = { 'http.request.method': 'POST', 'server.address': hostname };
+    const work = () => send(url, { ...head, ...span.fields() }, body, signal);
+    return recorded(span, facts, work, ({ status }) => httpFacts(status));
+  };
+}
+
+/** Starts sending, in whichever process of those that share the store comes first. */
 export function startWebhooks(
   { webhookNetworks }: Pick<Configuration, 'webhookNetworks'>,
   parts: OpenedStore & Pick<WebhookParts, 'clock' | 'log' | 'holder'>,
+  tracer?: Tracer,
 ): Webhooks {
-  return new Webhooks({ ...parts, randomness: systemRandomness, send: webhookSender(webhookNetworks) });
+  const send = tracedSend(webhookSender(webhookNetworks), tracer);
+  return new Webhooks({ ...parts, randomness: systemRandomness, send });
 }

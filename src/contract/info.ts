@@ -103,6 +103,16 @@ const privacyStored: StoredData[] = [
   },
 ];
 
+/** What a collector of traces gets of requests, where there is one. */
+export const requestTrace: StoredData = {
+  what:
+    'Route, method, status, sizes, duration and request id of some requests, the calls that they cause, ' +
+    'and the tracestate field of callers that trace their own requests.',
+  why: 'To find out where time goes.',
+  retention: "As long as the operator's collector of traces keeps them.",
+  where: "The operator's collector (OTEL_EXPORTER_OTLP_ENDPOINT).",
+};
+
 /** Members of a log line about a request. */
 export const requestLog: StoredData = {
   what:

@@ -7,6 +7,7 @@ import { crossOriginLines } from './cors.js';
 import { answerTooLarge, internalError } from './failures.js';
 import { Reception } from './reception.js';
 import type { CheckResult } from './routes.js';
+import { endRequestSpan } from './spans.js';
 import { waitForClient, type UnsentAnswer } from './unsent.js';
 
 /** Tells the client that the connection ends after this answer. */
@@ -42,6 +43,11 @@ export class Exchange extends Reception implements RouteRequest {
 
   /** Checks the request, runs the handler and answers. */
   protected override handle(): void {
+    if (this.span === undefined) this.handleNow();
+    else this.span.run(() => this.handleNow());
+  }
+
+  private handleNow(): void {
     try {
       const checked = this.mounted.check?.(this);
       const answer =
@@ -217,6 +223,7 @@ export class Exchange extends Reception implements RouteRequest {
   protected finish(elapsedMs = this.server.clock.monotonicMs() - this.startedMs): void {
     const { mounted, server, status, bytesIn, bytesOut } = this;
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
+    if (this.span !== undefined) this.endSpan();
     this.release();
     // Refusals by the contract come in thousands under attack: they are counted, and logged in summary.
     if (status > 500) {
@@ -227,6 +234,16 @@ export class Exchange extends Reception implements RouteRequest {
     const fields = { requestId: this.id, route: mounted.route.id, status, ms: elapsedMs, bytesIn, bytesOut };
     if (status === 500) server.log.error(fields, 'request answered');
     else server.log.debug(fields, 'request answered');
+  }
+
+  protected override cutOff(): void {
+    if (this.span !== undefined) this.endSpan('aborted');
+  }
+
+  private endSpan(cause?: 'aborted'): void {
+    const { span, id, method, mounted, status, bytesIn, bytesOut } = this;
+    if (span !== undefined)
+      endRequestSpan(span, { id, method, route: mounted.route, status, bytesIn, bytesOut, cause });
   }
 
   protected override release(): void {

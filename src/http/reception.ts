@@ -6,6 +6,8 @@ import { countedAddress } from '../access/address.js';
 import type { Admission } from '../access/admission.js';
 import type { Answer } from '../contract/exchange.js';
 import { unmapped } from '../system/network.js';
+import type { Span } from '../telemetry/tracer.js';
+import { methodOf } from './spans.js';
 import { bodyTooLarge, overloaded, requestTimeout, unsupportedEncoding } from './failures.js';
 import { declaredLength, fieldOf, isPrefetch, readPath, RequestHead } from './head.js';
 import { isAcceptableRequestId } from './identifiers.js';
@@ -28,10 +30,14 @@ export abstract class Reception {
   body: Uint8Array = noBytes;
 
   protected readonly startedMs: number;
+  /** Its span; undefined: it is not recorded. */
+  protected readonly span: Span | undefined;
   protected readonly crossOrigin: boolean;
   /** True if the body is chunked: bytes after its end are never read as another request. */
   protected readonly chunked: boolean;
-  /** The Content-Length; -1 if the length is unknown. */
+  /** The method of a request that is recorded. */
+  protected method = '';
+  /** The Content-Length; -1 when the length is not known. */
   protected declared = 0;
   protected bytesIn = 0;
   private readonly headers: readonly string[];
@@ -61,6 +67,8 @@ export abstract class Reception {
   ) {
     this.startedMs = server.clock.monotonicMs();
     server.inFlight += 1;
+    this.span = server.tracer?.take(request);
+    if (this.span !== undefined) this.method = methodOf(request);
     const given = request.getHeader('x-request-id');
     this.id = given !== '' && isAcceptableRequestId(given) ? given : server.requestIds();
     const { route, parameters } = mounted;
@@ -85,6 +93,8 @@ export abstract class Reception {
   protected abstract fail(error: unknown): void;
   /** Returns what the request holds; the connection has gone. */
   protected abstract release(): void;
+  /** Notes that the connection has gone before the whole answer. */
+  protected abstract cutOff(): void;
 
   header(name: string): string {
     const value = this.headers[this.mounted.route.headers.indexOf(name)];
@@ -297,6 +307,7 @@ export abstract class Reception {
       this.incoming?.end();
       this.abortion?.abort();
       this.mounted.meter.aborted += 1;
+      this.cutOff();
       this.release();
     });
   }

@@ -10,6 +10,7 @@ import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
 import { contains, parseNetwork } from '../system/network.js';
+import type { Tracer } from '../telemetry/tracer.js';
 import { affordable, Connections, descriptorLimit } from './connections.js';
 import { answerOptions } from './cors.js';
 import { Exchange } from './exchange.js';
@@ -92,6 +93,8 @@ export interface ServerParts {
   readonly log: Log;
   readonly randomness: Randomness;
   readonly limits?: Partial<ServerLimits>;
+  /** Begins the spans of requests. */
+  readonly tracer?: Tracer;
   /** Addresses and networks of proxies, each of which stands for many clients. */
   readonly trustedProxies?: readonly string[];
   /** Makes the page that a browser gets for a wrong path. */
@@ -129,6 +132,7 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
     clock: parts.clock,
     log: parts.log,
     requestIds: createRequestIds(parts.randomness),
+    tracer: parts.tracer,
     limits,
     bodies: {
       memory: new MemoryBudget(limits.bodyBytes, limits.networkBytes),

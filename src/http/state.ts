@@ -1,6 +1,7 @@
 /** State that all exchanges of one server share, and the bounds of its connections. */
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import type { Tracer } from '../telemetry/tracer.js';
 import type { RequestIds } from './identifiers.js';
 import type { IncomingState } from './incoming.js';
 import type { UnsentState } from './unsent.js';
@@ -16,7 +17,9 @@ export interface ServerState extends IncomingState, UnsentState {
   readonly requestIds: RequestIds;
   /** Number of answers of 501 and above since they were last logged, by route and status. */
   readonly failures: Map<string, number>;
-  /** Requests that are not fully answered yet. */
+  /** Begins the spans of requests; undefined: none is recorded. */
+  readonly tracer: Tracer | undefined;
+  /** Requests not yet answered in full. */
   inFlight: number;
   /** True if the server takes no new connections and ends the existing ones. */
   draining: boolean;

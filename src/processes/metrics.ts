@@ -25,8 +25,16 @@ function buildInfo(labels: Readonly<Record<string, string>>): Metric {
   };
 }
 
-/** Returns the summed metrics as Prometheus text. */
-export type Scrape = () => Promise<string>;
+/** The metrics of all processes, once they have answered. */
+export interface Scraped {
+  /** Summed, as Prometheus text. */
+  readonly text: () => Promise<string>;
+  /** Summed, as values. */
+  readonly values: () => Metric[];
+}
+
+/** Asks all processes for their metrics. */
+export type Scrape = () => Promise<Scraped>;
 
 /**
  * A scrape of the workers, of the embedder and of the parent (`own`). The last reported counters of a process
@@ -55,11 +63,12 @@ export function createScrape(
       single('counter', 'fusegate_worker_scrapes_missed_total', 'Workers too late for a scrape.', missed),
       ...own(),
     ];
-    return aggregate([parent, embedder.metrics(), retired, ...metrics]).metrics();
+    const all = [parent, embedder.metrics(), retired, ...metrics];
+    return { text: () => aggregate(all).metrics(), values: () => sumOf(all) };
   };
 }
 
-/** Adds up counters and histograms, series by series. */
+/** Makes one of several processes' metrics, series by series, each by its own rule. */
 function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
   const sums = new Map<string, { metric: Metric; series: Map<string, MetricValue> }>();
   for (const metric of each.flat()) {
@@ -67,7 +76,9 @@ function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
     sums.set(metric.name, sum);
     for (const value of metric.values) {
       const key = JSON.stringify([value.metricName, value.labels]);
-      sum.series.set(key, { ...value, value: value.value + (sum.series.get(key)?.value ?? 0) });
+      const before = sum.series.get(key)?.value ?? 0;
+      const both = metric.aggregator === 'max' ? Math.max(before, value.value) : before + value.value;
+      sum.series.set(key, { ...value, value: both });
     }
   }
   return [...sums.values()].map(({ metric, series }) => ({ ...metric, values: [...series.values()] }));
@@ -91,7 +102,8 @@ export function serveMetrics(
         .end('Not Found: see /metrics\n');
       return;
     }
-    scrape().then(
+    const answered = scrape().then((scraped) => scraped.text());
+    answered.then(
       (text) => {
         const length = Buffer.byteLength(text);
         response.writeHead(200, { 'content-type': metricsType, 'content-length': length }).end(text);

@@ -3,6 +3,12 @@ import { closeSync } from 'node:fs';
 import type { Server as MetricsServer } from 'node:http';
 import type { InstalledModel } from '../models/embedder.js';
 import type { Configuration } from '../configuration.js';
+import {
+  exportMetrics,
+  startMetricExport,
+  type ExportCounts,
+  type MetricExport,
+} from '../telemetry/metricExport.js';
 import { EmbedderProcess } from './embedder.js';
 import { offerHandover, type HandOverOutcome, type Offer } from './handover.js';
 import { createScrape, serveMetrics } from './metrics.js';
@@ -55,7 +61,10 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   if ('refused' in place) return { kind: 'refused', reason: place.refused };
   const embedder = new EmbedderProcess({ ...parts, ...embedLimits(parts.configuration) });
   const pool = new WorkerPool({ ...parts, embedder, port: place.port, doorPort: place.doorPort });
-  const scrape = createScrape(pool, embedder, watchVitals(), parts.versions);
+  const vitals = watchVitals();
+  const exports: ExportCounts = { sent: 0, failed: 0 };
+  const own = () => [...vitals(), ...exportMetrics(exports)];
+  const scrape = createScrape(pool, embedder, own, parts.versions);
   const metrics =
     place.metricsPort === 0
       ? undefined
@@ -63,7 +72,10 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
   const ports = { port: place.port, doorPort: place.doorPort, metricsPort: metrics?.port ?? 0 };
   if (parts.preload !== undefined) embedder.preload(parts.preload);
-  const outcome = await serve(parts, pool, signals, place, ports, metrics?.server);
+  const { version = '' } = parts.versions;
+  const collect = async () => (await scrape()).values();
+  const pushed = await startMetricExport(parts.configuration, exports, { ...parts, version, collect });
+  const outcome = await serve(parts, pool, signals, place, ports, metrics?.server, pushed);
   embedder.stop();
   closeMetrics(metrics?.server);
   return outcome;
@@ -82,6 +94,7 @@ async function serve(
   place: Place,
   ports: Ports,
   metrics: MetricsServer | undefined,
+  pushed: MetricExport | undefined,
 ): Promise<ParentOutcome> {
   const { stopped } = signals;
   const started = await Promise.race([pool.start(place.left), stopped.then(() => 'stopped' as const)]);
@@ -97,10 +110,12 @@ async function serve(
     if (isTaken) {
       // Later scrapes go to the other server.
       metrics?.close();
+      await pushed?.stop();
       const left = pool.stop(parts.leaveMs, true);
       await Promise.race([left, stopped]);
     }
   } else await stopped;
+  await pushed?.stop();
   return { kind: (await pool.stop(parts.drainMs)) ? 'stopped' : 'killed' };
 }
 

@@ -25,6 +25,15 @@ const fixed = [
   'embedDeadlineMs',
   'embedCacheMb',
   'modelsFolder',
+  'otlpEndpoint',
+  'otlpHeaders',
+  'otlpProtocol',
+  'otlpTimeoutMs',
+  'otelDisabled',
+  'otelMetrics',
+  'otelServiceName',
+  'otelAttributes',
+  'otelMetricsMs',
 ] as const satisfies readonly (keyof typeof settings)[];
 
 /** Names of the settings that are not read again. */

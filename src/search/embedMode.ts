@@ -7,6 +7,7 @@ import type { Answer } from '../contract/exchange.js';
 import { isImmediate, type Embedded, type Embedder, type InstalledModel } from '../models/embedder.js';
 import type { Corpora, DenseModel, DenseModels, Fuser, PendingFuse } from '../native/index.js';
 import { single, type Metric } from '../system/metrics.js';
+import { activeSpan } from '../telemetry/tracer.js';
 
 /** Most docs of a request that a model is given. */
 export const embedDocs = { anonymous: 50, keyed: 1_000 } as const;
@@ -123,7 +124,12 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
       if (missing.length === 0) return undefined;
       const model = embedder.models.find(({ id }) => id === pending.model);
       if (model === undefined) throw new Error(`A request waits for ${pending.model}, which is not there`);
+      const span = activeSpan()?.child('embed', 'internal');
       const outcome = await embedder.embed(model, missing, signal);
+      span?.end(
+        { 'fusegate.model': model.id, 'fusegate.texts': missing.length, 'fusegate.outcome': outcome.kind },
+        outcome.kind !== 'vectors',
+      );
       if ('some' in outcome) {
         const { places, vectors, truncated } = outcome.some;
         pending.keep([...places], vectors, [...truncated]);

@@ -1,0 +1,75 @@
+/** Sends the summed metrics at an interval, where metrics are sent; the exporter is loaded there alone. */
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { single, type Metric } from '../system/metrics.js';
+import { metricSeries } from './metricData.js';
+import { sendsMetrics, type TelemetrySettings } from './settings.js';
+
+/** Time that the last metrics have (ms). */
+const lastSendMs = 2_000;
+
+/** Dependencies of the sending. */
+export interface MetricExportParts {
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn' | 'info'>;
+  /** Version of the program. */
+  readonly version: string;
+  /** Asks every process for its metrics, and sums them. */
+  readonly collect: () => Promise<readonly Omit<Metric, 'aggregator'>[]>;
+}
+
+/** Sending that goes on until it is stopped. */
+export interface MetricExport {
+  /** Sends them once more, for a bounded time, and no more. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Metrics sent, and metrics that the collector did not take. */
+export interface ExportCounts {
+  sent: number;
+  failed: number;
+}
+
+/** The metric of it. */
+export function exportMetrics({ sent, failed }: ExportCounts): Metric[] {
+  const name = 'fusegate_otlp_metric_failures_total';
+  return [
+    single('counter', 'fusegate_otlp_metric_exports_total', 'Times that metrics were sent.', sent),
+    single('counter', name, 'Times that the collector did not take them.', failed),
+  ];
+}
+
+/** Starts it; resolves to undefined where none are sent. */
+export async function startMetricExport(
+  settings: TelemetrySettings,
+  counts: ExportCounts,
+  { clock, log, version, collect }: MetricExportParts,
+): Promise<MetricExport | undefined> {
+  if (!sendsMetrics(settings)) return undefined;
+  const { metricSender } = await import('./otlp.js');
+  const send = metricSender({ settings, version });
+  const startMs = clock.wallMs();
+  let sending: Promise<void> | undefined;
+  let isFailing = false;
+  const sendOnce = async (): Promise<void> => {
+    const metrics = metricSeries(await collect());
+    const reason = await send(metrics, startMs, clock.wallMs()).catch((error: unknown) => String(error));
+    counts[reason === undefined ? 'sent' : 'failed'] += 1;
+    if (reason !== undefined && !isFailing) log.warn({ reason }, 'metrics cannot be sent to the collector');
+    if (reason === undefined && isFailing) log.info({}, 'metrics can be sent to the collector again');
+    isFailing = reason !== undefined;
+  };
+  // A collector that is slower than the interval gets the next ones later.
+  const begin = (): Promise<void> =>
+    (sending ??= sendOnce().finally(() => {
+      sending = undefined;
+    }));
+  const timer = clock.every(settings.otelMetricsMs, () => void begin());
+  return {
+    async stop() {
+      timer.stop();
+      const last = Promise.resolve(sending).then(begin);
+      await Promise.race([last, clock.sleep(lastSendMs)]);
+    },
+  };
+}

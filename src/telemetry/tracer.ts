@@ -1,0 +1,200 @@
+/**
+ * Spans of requests and of the work that they cause. A request that is not chosen costs a look at one header
+ * field and six random bytes. The span under way is found by the work that runs, across awaits; where none is
+ * ever recorded, looking for it costs a read.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Clock } from '../system/clock.js';
+import type { Sampler } from './sampler.js';
+import { parseTraceparent, readTracestate, traceparentOf } from './traceContext.js';
+
+/** Facts of a span, by OpenTelemetry's names where it has one. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** A span that is over. */
+export interface SpanRecord {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  /** True if the parent is a span of another program. */
+  readonly isParentRemote: boolean;
+  /** The caller's `tracestate`. */
+  readonly state: string;
+  /** Milliseconds since 1970, with fractions. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: SpanAttributes;
+  readonly hasFailed: boolean;
+}
+
+/** A span's side of a call; `internal`: there is no call. */
+export type SpanKind = 'server' | 'client' | 'internal';
+
+/** A request's head, as far as it concerns tracing. */
+export interface TraceHead {
+  getHeader(name: string): string;
+}
+
+/** Requests that a process records in a second at most. */
+const mostPerSecond = 1_000;
+
+const current = new AsyncLocalStorage<Span>();
+
+/**
+ * The span whose work runs now; undefined: none is recorded. Work that a request began and that outlives it,
+ * such as a connection that is kept, is not the request's any more.
+ */
+export function activeSpan(): Span | undefined {
+  const span = current.getStore();
+  return span === undefined || span.hasEnded ? undefined : span;
+}
+
+/** What a span belongs to. */
+interface Origin {
+  readonly tracer: Tracer;
+  readonly traceId: string;
+  readonly parentSpanId: string | undefined;
+  readonly isParentRemote: boolean;
+  readonly state: string;
+  /** Wall time at the zero of the monotonic clock, the same for all spans of a request. */
+  readonly zeroMs: number;
+}
+
+/** A span under way. */
+export class Span {
+  readonly spanId: string;
+  private readonly startMs: number;
+  hasEnded = false;
+
+  constructor(
+    private readonly origin: Origin,
+    private name: string,
+    private readonly kind: SpanKind,
+  ) {
+    this.spanId = origin.tracer.parts.sampler.spanId();
+    this.startMs = origin.tracer.parts.clock.monotonicMs();
+  }
+
+  /** Begins a span within this one. */
+  child(name: string, kind: SpanKind): Span {
+    return new Span({ ...this.origin, parentSpanId: this.spanId, isParentRemote: false }, name, kind);
+  }
+
+  /** Runs work, in which {@link activeSpan} is this one. */
+  run<Value>(work: () => Value): Value {
+    return current.run(this, work);
+  }
+
+  /** Header fields that have a server which the operator runs continue the trace. */
+  fields(): Readonly<Record<string, string>> {
+    const { traceId, state } = this.origin;
+    const traceparent = traceparentOf(traceId, this.spanId);
+    return state === '' ? { traceparent } : { traceparent, tracestate: state };
+  }
+
+  /** Ends it, once; a second end changes nothing. */
+  end(attributes: SpanAttributes, hasFailed = false, name = this.name): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    const { tracer, zeroMs, traceId, parentSpanId, isParentRemote, state } = this.origin;
+    tracer.parts.record({
+      ...{ name, kind: this.kind, traceId, spanId: this.spanId, parentSpanId, isParentRemote, state },
+      ...{ attributes, hasFailed },
+      startMs: zeroMs + this.startMs,
+      endMs: zeroMs + tracer.parts.clock.monotonicMs(),
+    });
+  }
+}
+
+/** Facts of a call by its outcome. */
+export interface CallFacts {
+  readonly attributes: SpanAttributes;
+  readonly hasFailed: boolean;
+}
+
+/** Facts of a call to another server by the status of its answer. */
+export function httpFacts(status: number): CallFacts {
+  const hasFailed = status >= 400;
+  const error = hasFailed ? { 'error.type': String(status) } : {};
+  return { attributes: { 'http.response.status_code': status, ...error }, hasFailed };
+}
+
+/** Does work that is a span; what it throws ends the span as failed. */
+export async function recorded<Value>(
+  span: Span,
+  attributes: SpanAttributes,
+  work: () => Promise<Value>,
+  facts: (value: Value) => CallFacts,
+): Promise<Value> {
+  try {
+    const value = await work();
+    const { attributes: more, hasFailed } = facts(value);
+    span.end({ ...attributes, ...more }, hasFailed);
+    return value;
+  } catch (error) {
+    span.end({ ...attributes, 'error.type': error instanceof Error ? error.name : 'Error' }, true);
+    throw error;
+  }
+}
+
+/** Dependencies of a tracer. */
+export interface TracerParts {
+  readonly sampler: Sampler;
+  readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
+  /** Takes a span that is over. */
+  readonly record: (span: SpanRecord) => void;
+  /** Counts what is chosen and not recorded. */
+  readonly counts: { dropped: number };
+}
+
+/** Begins the traces of a process. */
+export class Tracer {
+  private windowStartMs = -Infinity;
+  private inWindow = 0;
+
+  constructor(readonly parts: TracerParts) {}
+
+  /** Begins the span of a request, in the caller's trace where it names one; undefined: not recorded. */
+  take(head: TraceHead): Span | undefined {
+    const given = head.getHeader('traceparent');
+    const parent = given === '' ? undefined : parseTraceparent(given);
+    const traceId = this.parts.sampler.choose(parent);
+    if (traceId === undefined || !this.hasRoom()) return undefined;
+    const state = parent === undefined ? '' : readTracestate(head.getHeader('tracestate'));
+    return this.begin(traceId, parent?.spanId, state, '', 'server');
+  }
+
+  /** Begins a trace of work that no request caused; undefined: it is not recorded. */
+  root(name: string, kind: SpanKind): Span | undefined {
+    const traceId = this.parts.sampler.choose(undefined);
+    return traceId === undefined ? undefined : this.begin(traceId, undefined, '', name, kind);
+  }
+
+  private begin(
+    traceId: string,
+    parentSpanId: string | undefined,
+    state: string,
+    name: string,
+    kind: SpanKind,
+  ): Span {
+    const { clock } = this.parts;
+    const zeroMs = clock.wallMs() - clock.monotonicMs();
+    const isParentRemote = parentSpanId !== undefined;
+    return new Span({ tracer: this, traceId, parentSpanId, isParentRemote, state, zeroMs }, name, kind);
+  }
+
+  /** Callers can have every request of theirs chosen: this bounds what they make of it. */
+  private hasRoom(): boolean {
+    const nowMs = this.parts.clock.monotonicMs();
+    if (nowMs - this.windowStartMs >= 1_000) {
+      this.windowStartMs = nowMs;
+      this.inWindow = 0;
+    }
+    this.inWindow += 1;
+    if (this.inWindow <= mostPerSecond) return true;
+    this.parts.counts.dropped += 1;
+    return false;
+  }
+}

@@ -1,0 +1,47 @@
+/** The tracing of a process, where traces are sent; its exporter is loaded there alone. */
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { Metric } from '../system/metrics.js';
+import type { Randomness } from '../system/randomness.js';
+import { Sampler } from './sampler.js';
+import { sendsTraces, type TelemetrySettings } from './settings.js';
+import { spanMetrics, SpanQueue } from './spanQueue.js';
+import { Tracer } from './tracer.js';
+
+/** Time that the spans left at the end of the process have (ms). */
+const lastSendMs = 2_000;
+
+/** Dependencies of tracing. */
+export interface TracingParts {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+  /** Version of the program. */
+  readonly version: string;
+}
+
+/** The tracing of a process. */
+export interface Tracing {
+  /** Undefined: nothing is recorded. */
+  readonly tracer: Tracer | undefined;
+  readonly metrics: () => Metric[];
+  /** Sends what is left, for a bounded time. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens it. */
+export async function openTracing(settings: TelemetrySettings, parts: TracingParts): Promise<Tracing> {
+  if (!sendsTraces(settings)) {
+    return { tracer: undefined, metrics: () => spanMetrics(), close: () => Promise.resolve() };
+  }
+  const { spanSender } = await import('./otlp.js');
+  const { clock, log, randomness, version } = parts;
+  const send = spanSender({ settings, version });
+  const queue = new SpanQueue({ clock, log, send, delayMs: settings.otelSpanDelayMs });
+  const sampler = new Sampler(settings.otelSampler, settings.otelSamplerArg, randomness);
+  return {
+    tracer: new Tracer({ sampler, clock, record: queue.add, counts: queue.counts }),
+    metrics: () => spanMetrics(queue.counts),
+    close: () => queue.flush(lastSendMs),
+  };
+}
