@@ -39,8 +39,20 @@ export function filesUnder(folder) {
     .sort();
 }
 
-/** What says nothing to a running server: types, source maps, tests and papers of packages. */
-const unread = /\.([cm]?ts|map|tsbuildinfo|flow)$|(^|\/)(CHANGELOG|HISTORY)[^/]*$|\/(test|tests|__tests__)\//;
+/**
+ * What says nothing to a running server: types, source maps, tests and papers of packages, and OpenTelemetry's
+ * builds for bundlers, twice what Node loads.
+ */
+const unread = new RegExp(
+  [
+    /\.([cm]?ts|map|tsbuildinfo|flow)$/,
+    /(^|\/)(CHANGELOG|HISTORY)[^/]*$/,
+    /\/(test|tests|__tests__)\//,
+    /@opentelemetry\/[^/]+\/build\/(esm|esnext)\//,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+);
 
 /** Copies files of a folder; `wanted` decides by the path in it. */
 function copy(from, to, wanted = () => true) {
