@@ -15,7 +15,7 @@ const steps: readonly (readonly string[])[] = [
   ['store', 'telemetry'],
   ['models'],
   ['search', 'text', 'access', 'log'],
-  ['checkout', 'outreach', 'door', 'corpora'],
+  ['checkout', 'outreach', 'door', 'corpora', 'profiles'],
   ['info', 'mcp', 'pages'],
   ['http'],
   ['configuration.ts'],

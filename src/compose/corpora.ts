@@ -4,13 +4,12 @@ import { CorpusFollower, type CorpusFollowerParts } from '../corpora/follower.js
 import { CorpusLearner, type CorpusLearnerParts } from '../corpora/learner.js';
 import { native } from '../native/addon.js';
 import type { Corpora } from '../native/index.js';
-import { corpusKey, learnerIn, ownerIn, type LearnerOf, type OwnerOf } from '../search/corpora.js';
+import { corpusKey, learnerIn, type LearnerOf } from '../search/corpora.js';
 import { systemRandomness } from '../system/randomness.js';
 
 /** The named statistics of a process. */
 export interface NamedStatistics {
   readonly table: Corpora;
-  readonly ownerOf: OwnerOf;
   readonly learnerOf: LearnerOf;
   /** The hash of a key that owns statistics: that of the holder's first key. */
   readonly hashKey: (key: string) => Uint8Array | null;
@@ -42,7 +41,7 @@ export async function namedStatistics({
     await follower.start();
     learner.start();
   }
-  const whose = { ownerOf: ownerIn(table, hashKey), learnerOf: learnerIn(isOpen, hashKey) };
+  const learnerOf = learnerIn(isOpen, hashKey);
   const stop = (): void => [follower, learner].forEach((part) => part.stop());
-  return { table, ...whose, hashKey, corpusKey: key, look: () => follower.look(), stop };
+  return { table, learnerOf, hashKey, corpusKey: key, look: () => follower.look(), stop };
 }

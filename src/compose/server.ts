@@ -13,7 +13,8 @@ import type { Configuration } from '../configuration.js';
 import type { Handler } from '../contract/exchange.js';
 import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
 import { corporaHandlers } from '../corpora/handlers.js';
-import { corpusKeyRequired } from '../search/corpora.js';
+import { profileHandlers } from '../profiles/handlers.js';
+import { ownerRequired } from '../search/corpora.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { indexedFrom, startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
@@ -261,13 +262,14 @@ function handlers(
   clicks: ClickLog,
   checkout: Checkout,
   explorer: ExplorationProcess,
-  { embedMode, corpora }: SearchParts,
+  { embedMode, corpora, profiles, ownerOf }: SearchParts,
   page: PageMaker,
   log: Log,
 ): Omit<Handlers, 'mcp' | HolderRoute> {
   const { store, secrets } = opened;
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
+  const isOpen = configuration.access.mode === 'open';
   const { operator } = configuration;
   const offered = embedMode.models.map((model) => ({ id: model.id, immediate: isImmediate(model) }));
   const checks = [
@@ -275,12 +277,13 @@ function handlers(
     storeCheck(store),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
-  const fuse = fuseHandler({ ...native, ...corpora, embedMode, keylessDocs });
+  const fuse = fuseHandler({ ...native, ...corpora, ownerOf, embedMode, keylessDocs });
   const normalize = normalizeHandler(native);
   return {
     fuse,
     fuseBatch: fuse,
-    ...corporaHandlers({ ...native, ...storing, ...corpora, isOpen: configuration.access.mode === 'open' }),
+    ...corporaHandlers({ ...native, ...storing, ...corpora, isOpen }),
+    ...profileHandlers({ ...storing, ...corpora, look: profiles.look, isOpen }),
     ...rerankHandlers({ ...native, embedMode, keylessDocs }),
     ...rerankInfo({ ...configuration, embedMode, version: SERVICE_VERSION }),
     ...checkout.handlers,
@@ -336,7 +339,7 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
 
 /** If only callers with a key may store something, others are refused before their body arrives. */
 function keylessStoring({ access }: Configuration): Pick<PipelineParts, 'refuseKeyless'> {
-  return access.mode === 'open' ? {} : { refuseKeyless: corpusKeyRequired };
+  return access.mode === 'open' ? {} : { refuseKeyless: ownerRequired };
 }
 
 /** The routes of a door with its own address, with guides of their own; empty if it has none. */
@@ -401,7 +404,7 @@ export async function buildServer(
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
   const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
-  const { embedMode, corpora } = search;
+  const { embedMode, corpora, profiles } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);
   const rest = handlers(configuration, tiers, opened, clicks, checkout, explorer, search, page, log);
@@ -420,7 +423,7 @@ export async function buildServer(
   });
   keyChanges.start();
   const end = async (): Promise<void> => {
-    for (const each of [keyChanges, corpora, room]) each.stop();
+    for (const each of [keyChanges, corpora, profiles, room]) each.stop();
     const stopped = [background.stop(), checkout.stop(), explorer.stop(), stored.settled()];
     const closed = Promise.all([...stopped, clicks.close(), access.close()]);
     const last = closed.then(() => opened.store.close());

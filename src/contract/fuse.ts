@@ -4,6 +4,7 @@ import { analyzerFaults, stemmers, type FuseAnalyzer } from './analyzer.js';
 import { corpusFaults, learnFaults, type FuseCorpus, type FuseCorpusUsed } from './corpus.js';
 import { keyHeadersType } from './key.js';
 import { batchDescription, batchProblems, failedLineType } from './lines.js';
+import type { FuseProfile, FuseProfileUsed } from './profile.js';
 import {
   boostFunctions,
   legMissing,
@@ -149,6 +150,11 @@ export interface FuseRequest {
    * the request's docs.
    */
   learn?: boolean;
+  /**
+   * Settings that the server has under a name: members that this request then has, unless it has them
+   * itself. `weights` and `legs` stand for each other.
+   */
+  profile?: string | FuseProfile;
 }
 
 /** Defaults of absent fields. */
@@ -245,6 +251,8 @@ export interface FuseResponse {
   results: RankedDoc[];
   /** The statistics by which BM25 scored, where the request named them and they have a version. */
   corpus?: FuseCorpusUsed;
+  /** The profile by which the request was answered, where it named one. */
+  profile?: FuseProfileUsed;
   /** Present only when there is one. */
   warnings?: FuseWarning[];
 }
@@ -273,7 +281,8 @@ function denseFaults(request: FuseRequest): ValidationError[] {
   return errors;
 }
 
-function fuseRules(request: FuseRequest): ValidationError[] {
+/** Rules across the members of a request, and of a profile's settings. */
+export function fuseRules(request: FuseRequest): ValidationError[] {
   const { weights, entity_map: entityMap, analyzer, tokenizer } = request;
   const errors = [
     ...analyzerFaults(analyzer, tokenizer),
@@ -311,7 +320,7 @@ export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>
   extensions: [
     ...(['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain', 'analyzer', 'corpus'] as const),
     ...(['on_missing_dense', 'dense_kind', 'min_score'] as const),
-    ...(['legs', 'boosts', 'collapse', 'diversify', 'highlight', 'learn'] as const),
+    ...(['legs', 'boosts', 'collapse', 'diversify', 'highlight', 'learn', 'profile'] as const),
   ],
 });
 

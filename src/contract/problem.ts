@@ -24,6 +24,8 @@ export type ProblemCode =
   | 'storage_reserved'
   | 'corpus_not_found'
   | 'corpus_limit'
+  | 'profile_not_found'
+  | 'profile_limit'
   | 'order_not_found'
   | 'order_paid'
   | 'rail_unavailable'
@@ -58,6 +60,8 @@ const guides: Readonly<Record<ProblemCode, string>> = {
   key_replaced: 'keys',
   corpus_not_found: 'errors',
   corpus_limit: 'errors',
+  profile_not_found: 'errors',
+  profile_limit: 'errors',
   invalid_request: 'rerank',
   no_documents: 'rerank',
   rate_limited: 'keys',

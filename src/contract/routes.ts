@@ -26,6 +26,7 @@ import { normalizeRoutes } from './normalize.js';
 import { optoutRoutes } from './optout.js';
 import { pageRoutes } from './pages.js';
 import { pricingRoutes } from './pricing.js';
+import { profileRoutes } from './profiles.js';
 import { receiptRoutes } from './receipt.js';
 import { rerankRoutes } from './rerank.js';
 import type { ResourceRoute, ResourceRoutes } from './route.js';
@@ -38,6 +39,7 @@ import { walkRoutes } from './walk.js';
 export const routes = {
   ...fuseRoutes,
   ...corporaRoutes,
+  ...profileRoutes,
   ...rerankRoutes,
   ...normalizeRoutes,
   ...auditRoutes,

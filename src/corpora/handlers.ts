@@ -17,16 +17,15 @@ import {
   corpusObstacle,
   findCorpus,
   findLearning,
-  isCorpusName,
   putCorpus,
   removeCorpus,
-  storedCorpusName,
   type CorpusRecord,
   type LearningRecord,
 } from '../store/corpora.js';
+import { isName, storedName } from '../store/names.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
-import { corpusKeyRequired, ownerOfKey } from '../search/corpora.js';
+import { ownerRequired, ownerOfKey } from '../search/corpora.js';
 
 /** Dependencies of the handlers. */
 export interface CorporaRouteParts {
@@ -96,7 +95,7 @@ class CorporaHandlers {
 
   readonly get = async (request: RouteRequest): Promise<Answer> => {
     const name = request.path['name'] ?? '';
-    if (!isCorpusName(name)) return badName(name);
+    if (!isName(name)) return badName(name);
     const owner = this.ownerOf(request);
     const own = owner === undefined ? undefined : await this.find(owner, name);
     const found = own ?? (await this.find(undefined, name));
@@ -109,7 +108,7 @@ class CorporaHandlers {
 
   private async find(owner: string | undefined, name: string): Promise<FoundName | undefined> {
     const { store } = this.parts;
-    const full = storedCorpusName(owner, name);
+    const full = storedName(owner, name);
     const [record, learning] = [await findCorpus(store, full), await findLearning(store, full)];
     return record === undefined && learning === undefined ? undefined : { record, learning };
   }
@@ -118,9 +117,9 @@ class CorporaHandlers {
     const name = request.path['name'] ?? '';
     const { store, isOpen, look } = this.parts;
     const owner = this.ownerOf(request);
-    if (owner === undefined && !isOpen) return corpusKeyRequired;
-    if (!isCorpusName(name)) return badName(name);
-    if (!(await removeCorpus(store, storedCorpusName(owner, name)))) return notFound(name);
+    if (owner === undefined && !isOpen) return ownerRequired;
+    if (!isName(name)) return badName(name);
+    if (!(await removeCorpus(store, storedName(owner, name)))) return notFound(name);
     await look();
     return jsonAnswer(200, { name, removed: true } satisfies RemovedCorpusResponse);
   };
@@ -128,8 +127,8 @@ class CorporaHandlers {
   readonly put = (request: RouteRequest): Answer | Promise<Answer> => {
     const name = request.path['name'] ?? '';
     const owner = this.ownerOf(request);
-    if (owner === undefined && !this.parts.isOpen) return corpusKeyRequired;
-    if (!isCorpusName(name)) return badName(name);
+    if (owner === undefined && !this.parts.isOpen) return ownerRequired;
+    if (!isName(name)) return badName(name);
     const type = request.header('content-type');
     const isGiven = type !== '' && checkMediaType(type, false) === null;
     const wrongType = isGiven ? null : checkLinesMediaType(type, false);
@@ -147,7 +146,7 @@ class CorporaHandlers {
     const terming = isGiven ? 'given' : `${tokenizer}, ${analyzer}`;
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
-    const full = storedCorpusName(owner, name);
+    const full = storedName(owner, name);
     return this.inTurn(owner ?? '', () => this.store(request, full, body, terming));
   };
 

@@ -154,6 +154,8 @@ export declare class FileAudit {
 export declare class FuseAttempt {
   /** Faults of names, as `Fuser.takeFaults` has them. */
   takeFaults(): string | null
+  /** The body with its profile written out, as `Fuser.takeWrittenOut` has it. */
+  takeWrittenOut(): Buffer | null
   /** Its outcome. */
   get outcome(): FuseOutcome
   /** Bytes of the answer: written, or needed. */
@@ -173,9 +175,9 @@ export declare class FuseAttempt {
 export declare class Fuser {
   /**
    * `models`: what computes the dense scores of docs that come without one; `corpora`: the collections
-   * that requests may name.
+   * that requests may name, and with them the `profiles`.
    */
-  constructor(models: DenseModels, corpora?: Corpora | undefined | null)
+  constructor(models: DenseModels, corpora?: Corpora | undefined | null, profiles?: Profiles | undefined | null)
   /**
    * Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
    * length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
@@ -185,6 +187,11 @@ export declare class Fuser {
   fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, owner?: string | undefined | null): FuseOutcome
   /** Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`. */
   takeFaults(): string | null
+  /**
+   * The body with the settings of its profile written out in it, where the last `fuse` came to `Invalid`
+   * for what it then says.
+   */
+  takeWrittenOut(): Buffer | null
   /**
    * Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
    * in JSON. `Invalid`: `takeRefusal` says why.
@@ -274,6 +281,25 @@ export declare class Previews {
   put(token: Uint8Array, payload: string, expiresAtMs: number): boolean
   /** The text last stored under a token; null if there is none, or if it has expired at `nowMs`. */
   get(token: Uint8Array, nowMs: number): Preview | null
+}
+
+/** The profiles that this process knows. */
+export declare class Profiles {
+  /** None yet. */
+  constructor()
+  /**
+   * Takes a version that is newer than those that are there. `settings`: members of a request, a JSON
+   * object; false where they are not those of a profile.
+   */
+  add(name: string, version: number, settings: string): boolean
+  /** Forgets a name. */
+  remove(name: string): void
+  /** Versions of a name that are there, in order. */
+  versions(name: string): Array<number>
+  /** Every name, in order; after its owner and `/` where it has one. */
+  names(): Array<string>
+  /** True if a name has, or had, an owner. */
+  hasOwners(): boolean
 }
 
 /** The tokenizer of an embedding model (`tokenizer.json` of Hugging Face's tokenizers). */

@@ -1,4 +1,4 @@
-/** Named statistics of collections: the key of their hashes, and whose they are. */
+/** Named statistics of collections, and profiles: the key of the statistics' hashes, and whose they are. */
 import { problemAnswer } from '../contract/answer.js';
 import { derive, type MasterSecrets } from '../system/masterSecret.js';
 
@@ -25,14 +25,14 @@ export function ownerOfKey(key: string | undefined, hashKey: HashKey): string | 
   return hash === null ? undefined : corpusOwner(hash);
 }
 
-/** Tells by a request's key whose statistics it may name besides everybody's; undefined: nobody's. */
+/** Tells by a request's key whose statistics and profiles it may name besides everybody's. */
 export type OwnerOf = (key: string | undefined) => string | undefined;
 
-/** The answer to callers without a key, where statistics belong to keys. */
-export const corpusKeyRequired = problemAnswer(
+/** The answer to callers without a key, where statistics and profiles belong to keys. */
+export const ownerRequired = problemAnswer(
   401,
   'key_required',
-  'Named statistics belong to API keys here: send a key in X-API-Key.',
+  'Named statistics and profiles belong to API keys here: send a key in X-API-Key.',
 );
 
 /** Tells by a request's key to whose statistics it may add; empty: everybody's, null: to none. */
@@ -43,7 +43,7 @@ export function learnerIn(isOpen: boolean, hashKey: HashKey): LearnerOf {
   return (key) => ownerOfKey(key, hashKey) ?? (isOpen ? '' : null);
 }
 
-/** Of a process's table. Where no key owns any, no key is digested. */
-export function ownerIn(table: { readonly hasOwners: () => boolean }, hashKey: HashKey): OwnerOf {
-  return (key) => (table.hasOwners() ? ownerOfKey(key, hashKey) : undefined);
+/** Of a process's tables. Where no key owns anything in them, no key is digested. */
+export function ownerIn(tables: readonly { readonly hasOwners: () => boolean }[], hashKey: HashKey): OwnerOf {
+  return (key) => (tables.some((table) => table.hasOwners()) ? ownerOfKey(key, hashKey) : undefined);
 }

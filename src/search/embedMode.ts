@@ -5,7 +5,7 @@
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
 import { isImmediate, type Embedded, type Embedder, type InstalledModel } from '../models/embedder.js';
-import type { Corpora, DenseModel, DenseModels, Fuser, PendingFuse } from '../native/index.js';
+import type { Corpora, DenseModel, DenseModels, Fuser, PendingFuse, Profiles } from '../native/index.js';
 import { single, type Metric } from '../system/metrics.js';
 import { activeSpan } from '../telemetry/tracer.js';
 
@@ -53,6 +53,8 @@ export interface EmbedModeParts {
   readonly cacheFile: string | null;
   /** Statistics that requests may name; none where not given. */
   readonly corpora?: Corpora;
+  /** Profiles that they may name besides; none where not given. */
+  readonly profiles?: Profiles;
   /** The native module's models, and what answers by them. */
   readonly DenseModels: typeof DenseModels;
   readonly Fuser: typeof Fuser;
@@ -108,7 +110,7 @@ export function denseModel(model: InstalledModel): DenseModel {
 
 /** Opens the models. @throws Error when the files of one cannot be used */
 export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
-  const { embedder, fallback, cacheFile, corpora } = parts;
+  const { embedder, fallback, cacheFile, corpora, profiles } = parts;
   const dense = new parts.DenseModels(embedder.models.map(denseModel), fallback, cacheFile);
   return {
     choice: {
@@ -118,7 +120,7 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
     },
     models: embedder.models,
     dense,
-    fuser: new parts.Fuser(dense, corpora),
+    fuser: new parts.Fuser(dense, corpora, profiles),
     async bring(pending, signal) {
       const missing = pending.missing();
       if (missing.length === 0) return undefined;

@@ -5,7 +5,7 @@
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseOutcome } from '../native/index.js';
-import { corpusKeyRequired, type LearnerOf, type OwnerOf } from './corpora.js';
+import { ownerRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
@@ -16,7 +16,7 @@ export interface FuseParts extends BodyParts {
   /** Most docs that a model scores for a caller without a key; 50 where not given. */
   readonly keylessDocs?: number;
   readonly FuseOutcome: typeof FuseOutcome;
-  /** Whose statistics a request may name; everybody's alone where not given. */
+  /** Whose statistics and profiles a request may name; everybody's alone where not given. */
   readonly ownerOf?: OwnerOf;
   /** To whose statistics a request may add; to none where not given. */
   readonly learnerOf?: LearnerOf;
@@ -56,7 +56,7 @@ class FuseHandler {
     let outcome = this.fuse(body, mostDocs, this.parts.ownerOf?.(request.key));
     if (outcome === outcomes.OwnerUnknown) {
       const learner = this.parts.learnerOf?.(request.key) ?? null;
-      if (learner === null) return corpusKeyRequired;
+      if (learner === null) return ownerRequired;
       outcome = this.fuse(body, mostDocs, learner);
     }
     if (outcome === outcomes.Written) {
@@ -66,8 +66,12 @@ class FuseHandler {
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
     if (outcome === outcomes.Invalid) {
       const names = fuser.takeFaults();
-      if (body.length <= loopBytes) return refusalOf({ body, mostDocs, choice, names }, this.parts);
-      return refusalOffLoop({ body: request.retain(), mostDocs, choice, names }, this.parts);
+      const writtenOut = fuser.takeWrittenOut();
+      const refused = writtenOut ?? body;
+      if (refused.length <= loopBytes) {
+        return refusalOf({ body: refused, mostDocs, choice, names }, this.parts);
+      }
+      return refusalOffLoop({ body: writtenOut ?? request.retain(), mostDocs, choice, names }, this.parts);
     }
     return this.refusedEntities(outcome);
   }
@@ -99,7 +103,7 @@ class FuseHandler {
       const learner = this.parts.learnerOf?.(request.key) ?? null;
       if (learner === null) {
         this.pooled.give(room);
-        return corpusKeyRequired;
+        return ownerRequired;
       }
       owner = learner;
       attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
@@ -114,7 +118,8 @@ class FuseHandler {
     this.pooled.give(room);
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, attempt.takePending(), false);
     if (outcome === outcomes.Invalid) {
-      return refusalOffLoop({ body, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
+      const refused = attempt.takeWrittenOut() ?? body;
+      return refusalOffLoop({ body: refused, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
     }
     return this.refusedEntities(outcome);
   }

@@ -4,6 +4,7 @@
  * owner are stored as owner, `/` and name; names without an owner are public.
  */
 import { findRecord, recordsAfter, writeOver } from './entries.js';
+import { ownerOf } from './names.js';
 import type { Entry, Operation, Store } from './store.js';
 import { integer, rows, table, text, type ValueOf } from './table.js';
 
@@ -24,32 +25,6 @@ export const mostRemovedCorpora = 64;
 
 /** Limits on the names of one owner. */
 export const ownedCorpusLimits: CorpusLimits = { names: 8, bytes: 16 * 1024 * 1024 };
-
-const ownerPattern = /^[0-9a-f]{32}$/;
-const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
-
-/** True if a text is a valid name. */
-export function isCorpusName(name: string): boolean {
-  return namePattern.test(name);
-}
-
-/** The name as it is stored. */
-export function storedCorpusName(owner: string | undefined, name: string): string {
-  return owner === undefined ? name : `${owner}/${name}`;
-}
-
-/** True if a text is a valid stored name. */
-export function isStoredCorpusName(full: string): boolean {
-  const [first = '', second, ...rest] = full.split('/');
-  if (second === undefined) return isCorpusName(first);
-  return rest.length === 0 && ownerPattern.test(first) && isCorpusName(second);
-}
-
-/** The owner of a stored name; undefined: it is public. */
-function ownerOf(full: string): string | undefined {
-  const end = full.indexOf('/');
-  return end < 0 ? undefined : full.slice(0, end);
-}
 
 /** A version of a named collection. */
 export interface CorpusVersion {

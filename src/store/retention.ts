@@ -117,6 +117,14 @@ const afterPreviews: readonly StoredData[] = [
     retention: 'Until they are removed.',
     where: 'Tables corpora, corpusVersions, corpusLearning and corpusSamples of the store.',
   },
+  {
+    what:
+      'Profiles: settings of requests that were put under a name, times, and half of the SHA-256 of the ' +
+      'API key.',
+    why: 'To answer requests that name them.',
+    retention: 'Until a profile is removed.',
+    where: 'Table profiles of the store.',
+  },
 ];
 
 /** Stored data of requests in embed mode. */

@@ -52,6 +52,8 @@ export const spaces = {
   webhookDeliveries: 38,
   /** Announced expiries of keys. Key: the expiry (64-bit milliseconds), the key's id. */
   keyNotices: 39,
+  /** Profiles: settings of requests, and their versions. Key: the name. */
+  profiles: 40,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
   /** Fragments with their sealed envelopes. Key: the receipt's id. */
@@ -96,6 +98,8 @@ export const logs = {
   history: 135,
   /** Receipts of fragments in the order in which they were stored. */
   fragments: 136,
+  /** A profile got a version, or was removed. */
+  profileChanges: 137,
 } as const;
 
 /** Name of a log. */

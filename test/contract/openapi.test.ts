@@ -116,6 +116,10 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
     },
     corpus: { $ref: '#/components/schemas/FuseCorpus', ...extension },
     learn: { type: 'boolean', 'x-default': false, ...extension },
+    profile: {
+      anyOf: [{ type: 'string' }, { $ref: '#/components/schemas/FuseProfile' }],
+      ...extension,
+    },
     on_missing_dense: {
       ...{ type: 'string', enum: ['embed', 'zero', 'min', 'error'], 'x-default': 'embed' },
       ...extension,

@@ -101,7 +101,17 @@ describe('a part that is not served', () => {
     assert.ok(names.includes('anonymous.requests'));
     assert.deepEqual(
       body.json.bodies.map(({ route }) => route),
-      ['fuse', 'putCorpus', 'rerankV2', 'rerankV1', 'rerank', 'rerankVoyage', 'usageShown', 'rotateKey'],
+      [
+        'fuse',
+        'putCorpus',
+        'putProfile',
+        'rerankV2',
+        'rerankV1',
+        'rerank',
+        'rerankVoyage',
+        'usageShown',
+        'rotateKey',
+      ],
     );
   });
 });

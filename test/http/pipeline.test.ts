@@ -88,6 +88,7 @@ test('while little of the disk is left, what strangers send is not stored, all e
     'harvest',
     'leads',
     'putCorpus',
+    'putProfile',
   ]);
   reserved = true;
   for (const [id, { method, path }] of stored) {

@@ -57,7 +57,14 @@ async function answerTo(schema: Raw, body: string | Uint8Array): Promise<Answere
  * Places of errors that only the server finds: what a text is, which models and statistics there are, whether
  * a model scores the docs.
  */
-const byServer = new Set(['body.text', 'body.embed_model', 'body.corpus.name', 'body.diversify.by']);
+const byServer = new Set([
+  'body.text',
+  'body.embed_model',
+  'body.corpus.name',
+  'body.diversify.by',
+  'body.profile',
+  'body.profile.name',
+]);
 
 /** A name that only the docs have, or only the rest of a request: found where the docs are read. */
 const isAlone = /no doc has a (?:score|value|group)|does not name it/;
@@ -89,7 +96,7 @@ test('every raw route is held to it', () => {
 });
 
 /** Members that name each other, or a language: drawn names hardly ever meet. */
-const named = new Set(['scores', 'values', 'legs', 'boosts', 'collapse', 'analyzer', 'corpus']);
+const named = new Set(['scores', 'values', 'legs', 'boosts', 'collapse', 'analyzer', 'corpus', 'profile']);
 
 /** A value without the members of those names. */
 function withoutNames(value: unknown): unknown {

@@ -38,12 +38,13 @@ const valueRules = [
 ];
 
 /**
- * Rules that the models do not declare: pydantic would name them otherwise or not at all. Of `analyzer` they
- * declare nothing: pydantic puts the name of each alternative into the place of an error. Members of `corpus`
+ * Rules that the models do not declare: pydantic would name them otherwise or not at all. Of `analyzer` and `profile`
+ * they declare nothing: pydantic puts the name of each alternative into the place of an error. Members of `corpus`
  * are optional there, as a name may stand in their place.
  */
 const undeclared = ({ type, loc: [, member] }: ValidationError) =>
   member === 'analyzer' ||
+  member === 'profile' ||
   (type === 'missing' && member === 'corpus') ||
   (type === 'value_error' && member !== undefined && valueRules.includes(String(member)));
 

@@ -194,6 +194,55 @@ class FuseRequest(Model):
     explain: bool = False
 
 
+CLOSED = ConfigDict(strict=True, extra="forbid")
+
+
+class ClosedWeights(FuseWeights):
+    model_config = CLOSED
+
+
+class ClosedCorpus(FuseCorpus):
+    model_config = CLOSED
+
+
+class ClosedLeg(FuseLeg):
+    model_config = CLOSED
+
+
+class ClosedBoost(FuseBoost):
+    model_config = CLOSED
+
+
+class ClosedCollapse(FuseCollapse):
+    model_config = CLOSED
+
+
+class ClosedDiversify(FuseDiversify):
+    model_config = CLOSED
+
+
+class ProfileSettings(Model):
+    model_config = CLOSED
+
+    method: Literal["maxnorm", "rrf"] = "maxnorm"
+    tokenizer: Literal["ws", "ngram"] = "ws"
+    embed_model: str = "all-MiniLM-L6-v2"
+    entity_map: dict[str, str] | None = None
+    weights: ClosedWeights = None
+    rrf_k: Annotated[float, Field(ge=1, le=1_000_000)] = 60
+    k1: Annotated[float, Field(ge=0)] = 1.5
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
+    analyzer: Any = None
+    corpus: ClosedCorpus = None
+    on_missing_dense: Literal["embed", "zero", "min", "error"] = "embed"
+    dense_kind: Literal["similarity", "distance"] = "similarity"
+    min_score: float = 0
+    legs: dict[str, ClosedLeg] = {}
+    boosts: Annotated[list[ClosedBoost], Field(max_length=16)] = []
+    collapse: ClosedCollapse = None
+    diversify: ClosedDiversify = None
+
+
 class DreamRequest(Model):
     title: text(100)
     content: text(2000)
@@ -241,6 +290,7 @@ for served in (
     FreeAuditRequest,
     NormalizeRequest,
     FuseRequest,
+    ProfileSettings,
     DreamRequest,
     DreamConfirmRequest,
     HarvestRequest,

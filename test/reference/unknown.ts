@@ -5,7 +5,7 @@ const known: Readonly<Record<string, readonly string[]>> = {
   'the request': [
     ...['query', 'docs', 'method', 'tokenizer', 'top_k', 'weights', 'k1', 'b', 'rrf_k', 'return_text'],
     ...['explain', 'embed_model', 'entity_map', 'analyzer', 'corpus', 'on_missing_dense', 'dense_kind'],
-    ...['min_score', 'legs', 'boosts', 'collapse', 'diversify', 'highlight', 'learn'],
+    ...['min_score', 'legs', 'boosts', 'collapse', 'diversify', 'highlight', 'learn', 'profile'],
   ],
   'a doc': ['id', 'text', 'dense_score', 'scores', 'values', 'group'],
   weights: ['bm25', 'dense'],

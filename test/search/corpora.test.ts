@@ -19,7 +19,7 @@ import { counted, type Way } from './counted.js';
 
 const key = Buffer.from('0123456789abcdef');
 const corpora = new native.Corpora(key);
-const ownerOf = ownerIn(corpora, (raw) => Buffer.from(raw.repeat(4)));
+const ownerOf = ownerIn([corpora], (raw) => Buffer.from(raw.repeat(4)));
 const handler = fuseHandler({ ...native, embedMode: staticMode(corpora), ownerOf });
 
 async function answerTo(request: unknown, how = plainStyle, owner = '') {

@@ -10,7 +10,6 @@ import {
   allCorpora,
   findCorpus,
   findStatistics,
-  isStoredCorpusName,
   mostCorpusVersions,
   mostRemovedCorpora,
   ownedCorpusLimits,
@@ -18,6 +17,7 @@ import {
   removeCorpus,
   storeLearnt,
 } from '../../src/store/corpora.js';
+import { isStoredName } from '../../src/store/names.js';
 import type { Store } from '../../src/store/store.js';
 import { answered, requestWith, staticMode } from '../search/embedding.js';
 import { bothEngines } from './engines.js';
@@ -226,8 +226,8 @@ for (const { name, skip, fresh } of bothEngines()) {
 
 test('names have few characters, and an owner before them at most', () => {
   const owner = '0'.repeat(32);
-  for (const name of ['shop', 'a.b-C_9', `${owner}/shop`]) assert.equal(isStoredCorpusName(name), true, name);
+  for (const name of ['shop', 'a.b-C_9', `${owner}/shop`]) assert.equal(isStoredName(name), true, name);
   for (const name of ['', 'a b', 'a/b', `${owner}/`, `${owner}/a/b`, 'x'.repeat(65), 'é', '/a']) {
-    assert.equal(isStoredCorpusName(name), false, name);
+    assert.equal(isStoredName(name), false, name);
   }
 });

@@ -19,8 +19,8 @@ import {
   putCorpus,
   removeCorpus,
   storeLearnt,
-  storedCorpusName,
 } from '../../src/store/corpora.js';
+import { storedName } from '../../src/store/names.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { stems } from '../reference/analyzer.js';
 import { fuse, tokenize } from '../reference/fuse.js';
@@ -286,12 +286,12 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       await open.ask({ ...request, corpus: { name: 'everyone' } });
       for (const each of [open, closed]) await each.settle();
       const owner = corpusOwner(Buffer.from('ada-'.repeat(8)));
-      assert.equal((await findCorpus(store, storedCorpusName(owner, name)))?.versions.length, 1);
+      assert.equal((await findCorpus(store, storedName(owner, name)))?.versions.length, 1);
       assert.equal((await findCorpus(store, 'everyone'))?.versions.length, 1);
       assert.equal(await findCorpus(store, name), undefined);
       const { names } = ownedCorpusLimits;
       for (let at = 1; at < names; at += 1) {
-        const put = await putCorpus(store, storedCorpusName(owner, `n${at}`), await statistics(), 0);
+        const put = await putCorpus(store, storedName(owner, `n${at}`), await statistics(), 0);
         assert.equal(put.ok, true);
       }
       await closed.follower.look();
@@ -299,11 +299,11 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       await closed.ask(more, 'ada-');
       await closed.learner.storeAll();
       assert.match(JSON.stringify(await closed.ask(more, 'ada-')), /422.*"learn".*no room for more names/);
-      await removeCorpus(store, storedCorpusName(owner, 'n1'));
+      await removeCorpus(store, storedName(owner, 'n1'));
       await closed.settle();
       assert.equal((await closed.ask(more, 'ada-')).status, 200);
       await closed.settle();
-      assert.equal((await findLearning(store, storedCorpusName(owner, 'more')))?.docs, 64);
+      assert.equal((await findLearning(store, storedName(owner, 'more')))?.docs, 64);
     });
 
     test('wait while the store is away', async (context) => {

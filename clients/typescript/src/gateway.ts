@@ -72,6 +72,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/profiles/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The versions of a profile
+         * @description That of the API key of the request; where it has none of this name, the one that belongs to everybody.
+         */
+        get: operations["profile"];
+        /**
+         * Keep settings that requests name
+         * @description Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` has, unless it has them itself. They are checked as those of a request are. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key belong to everybody. Every worker knows a version within a second. `fusegate tune --profile` writes one.
+         */
+        put: operations["putProfile"];
+        post?: never;
+        /**
+         * Remove a profile
+         * @description Removes that of the API key of the request with all versions, whose numbers are never given out again; without a key, where ACCESS is `open`, the one that belongs to everybody.
+         */
+        delete: operations["removeProfile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/rerank": {
         parameters: {
             query?: never;
@@ -1621,6 +1649,19 @@ export interface components {
              */
             missing?: "zero" | "min";
         };
+        /** @description Settings that the server has under a name: `profile` may also be the name alone. */
+        FuseProfile: {
+            /** @description The name: one of those of the request's API key, or everybody's. */
+            name: string;
+            /** @description Version of them, whose settings never change; absent: the newest. */
+            version?: number;
+        };
+        /** @description The profile that an answer was made by. */
+        FuseProfileUsed: {
+            name: string;
+            /** @description The version: a request that asks for it has the same settings ever after. */
+            version: number;
+        };
         /** @description Candidates to re-rank against a query. */
         FuseRequest: {
             /** @description The user's query text; may be empty. */
@@ -1710,6 +1751,11 @@ export interface components {
              *     the request's docs.
              */
             learn?: boolean;
+            /**
+             * @description Settings that the server has under a name: members that this request then has, unless it has them
+             *     itself. `weights` and `legs` stand for each other.
+             */
+            profile?: string | components["schemas"]["FuseProfile"];
         };
         /** @description The re-ranked candidates. */
         FuseResponse: {
@@ -1728,6 +1774,8 @@ export interface components {
             results: components["schemas"]["RankedDoc"][];
             /** @description The statistics by which BM25 scored, where the request named them and they have a version. */
             corpus?: components["schemas"]["FuseCorpusUsed"];
+            /** @description The profile by which the request was answered, where it named one. */
+            profile?: components["schemas"]["FuseProfileUsed"];
             /** @description Present only when there is one. */
             warnings?: components["schemas"]["FuseWarning"][];
         };
@@ -2063,9 +2111,96 @@ export interface components {
             /** @description The fault and its remedy, as a sentence. */
             detail: string;
             /** @enum {string} */
-            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "corpus_limit" | "corpus_not_found" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_replaced" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
+            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "corpus_limit" | "corpus_not_found" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_replaced" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "profile_limit" | "profile_not_found" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
             /** @description Path of the guide that explains it, on the same address. */
             docs: string;
+        };
+        /** @description A profile. */
+        ProfileResponse: {
+            name: string;
+            /** @description True if it belongs to everybody, not to the key of the request. */
+            shared: boolean;
+            /** @description The oldest first. */
+            versions: components["schemas"]["ProfileVersion"][];
+        };
+        /** @description Members of a request of POST /v1/fuse, as it has them. Others than these are refused. */
+        ProfileSettings: {
+            /**
+             * @description Fusion of the two lists: `maxnorm` (recommended) divides each by its largest absolute value;
+             *     `rrf` is reciprocal rank fusion, a baseline for comparison.
+             * @enum {string}
+             */
+            method?: "maxnorm" | "rrf";
+            /**
+             * @description How tokens become terms, with the tokenizer `ws`: `plain`, or a language for its stemmer and stop words
+             *     (arabic, armenian, basque, catalan, czech, danish, dutch, english, esperanto, estonian, finnish, french,
+             *     german, greek, hindi, hungarian, indonesian, irish, italian, lithuanian, nepali, norwegian, persian,
+             *     polish, portuguese, romanian, russian, serbian, sesotho, spanish, swedish, tamil, turkish, ukrainian,
+             *     yiddish), or settings one by one. With `explain`, results list the terms that matched.
+             */
+            analyzer?: string | components["schemas"]["FuseAnalyzer"];
+            /** @description Statistics for BM25; absent: those of the request's docs. */
+            corpus?: components["schemas"]["FuseCorpus"];
+            /**
+             * @description The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
+             *     `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
+             */
+            legs?: {
+                [key: string]: components["schemas"]["FuseLeg"];
+            };
+            /** @description Share of each list in the fused score. */
+            weights?: components["schemas"]["FuseWeights"];
+            /** @description Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
+            boosts?: components["schemas"]["FuseBoost"][];
+            /**
+             * @description `ws`: runs of letters, marks and numbers; `ngram`: character bigrams inside those runs, for CJK.
+             * @enum {string}
+             */
+            tokenizer?: "ws" | "ngram";
+            /**
+             * @description Installed sentence-embedding model that computes dense scores when a doc has none; `static-256` answers
+             *     at once, others the first time later.
+             */
+            embed_model?: string;
+            /**
+             * @description Surface form to its substitute, applied to query and texts before embedding only: the longest match
+             *     first, in one pass, case-sensitive. No empty key.
+             */
+            entity_map?: {
+                [key: string]: string;
+            } | null;
+            /** @description The constant of reciprocal rank fusion. */
+            rrf_k?: number;
+            /** @description BM25's term-frequency saturation. */
+            k1?: number;
+            /** @description BM25's length normalisation. */
+            b?: number;
+            /**
+             * @description A doc without `dense_score`: `embed` has the model compute those of all docs, `zero` gives it 0, `min`
+             *     the least that was sent (0 where none was), `error` refuses the request.
+             * @enum {string}
+             */
+            on_missing_dense?: "embed" | "zero" | "min" | "error";
+            /**
+             * @description Meaning of `dense_score`: a `similarity`, or a `distance` of 0 or more, which counts as
+             *     1 / (1 + distance).
+             * @enum {string}
+             */
+            dense_kind?: "similarity" | "distance";
+            /** @description Results with a lower fused score are left out. */
+            min_score?: number;
+            /** @description Docs that count as one: the best of them stay. */
+            collapse?: components["schemas"]["FuseCollapse"];
+            /** @description Results that are less like those before them. */
+            diversify?: components["schemas"]["FuseDiversify"];
+        };
+        /** @description A version of a profile. */
+        ProfileVersion: {
+            version: number;
+            /** @description Members that a request with this profile has, unless it has them itself. */
+            settings: components["schemas"]["ProfileSettings"];
+            /** @description RFC 3339 UTC. */
+            created_at: string;
         };
         /** @description A new version. */
         PutCorpusResponse: {
@@ -2083,6 +2218,15 @@ export interface components {
             created_at: string;
             /** @description True if it was learnt from requests; else absent. */
             learnt?: boolean;
+        };
+        /** @description A new version. */
+        PutProfileResponse: {
+            name: string;
+            version: number;
+            /** @description Members that a request with this profile has, unless it has them itself. */
+            settings: components["schemas"]["ProfileSettings"];
+            /** @description RFC 3339 UTC. */
+            created_at: string;
         };
         /** @description The price asked for. */
         QuoteRequest: {
@@ -2157,6 +2301,12 @@ export interface components {
         };
         /** @description Statistics that were removed. */
         RemovedCorpusResponse: {
+            name: string;
+            /** @constant */
+            removed: true;
+        };
+        /** @description A profile that was removed. */
+        RemovedProfileResponse: {
             name: string;
             /** @constant */
             removed: true;
@@ -3057,6 +3207,369 @@ export interface operations {
                 };
             };
             /** @description There is no such thing, or it is not told that there is. Codes: `corpus_not_found`. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    profile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path: {
+                /** @description Name of the profile: 1 to 64 of A-Z a-z 0-9 . _ -. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The versions. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "shop",
+                     *       "shared": true,
+                     *       "versions": [
+                     *         {
+                     *           "version": 1,
+                     *           "settings": {
+                     *             "weights": {
+                     *               "bm25": 0.3,
+                     *               "dense": 0.7
+                     *             },
+                     *             "analyzer": "english",
+                     *             "k1": 1.2
+                     *           },
+                     *           "created_at": "2026-11-23T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProfileResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing, or it is not told that there is. Codes: `profile_not_found`. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    putProfile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path: {
+                /** @description Name of the profile: 1 to 64 of A-Z a-z 0-9 . _ -. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "weights": {
+                 *         "bm25": 0.3,
+                 *         "dense": 0.7
+                 *       },
+                 *       "analyzer": "english",
+                 *       "k1": 1.2
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProfileSettings"];
+            };
+        };
+        responses: {
+            /** @description The new version. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "shop",
+                     *       "version": 1,
+                     *       "settings": {
+                     *         "weights": {
+                     *           "bm25": 0.3,
+                     *           "dense": 0.7
+                     *         },
+                     *         "analyzer": "english",
+                     *         "k1": 1.2
+                     *       },
+                     *       "created_at": "2026-11-23T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PutProfileResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body did not arrive in time. Codes: `body_timeout`. */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It contradicts what is there. Codes: `profile_limit`. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is longer than its limit. Codes: `body_too_large`. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`, `storage_reserved`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    removeProfile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path: {
+                /** @description Name of the profile: 1 to 64 of A-Z a-z 0-9 . _ -. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "shop",
+                     *       "removed": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RemovedProfileResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing, or it is not told that there is. Codes: `profile_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8570,6 +9083,12 @@ export interface operations {
                      *           "max_body_bytes": 33554432
                      *         },
                      *         {
+                     *           "route": "putProfile",
+                     *           "method": "PUT",
+                     *           "path": "/v1/profiles/{name}",
+                     *           "max_body_bytes": 16384
+                     *         },
+                     *         {
                      *           "route": "rerankV2",
                      *           "method": "POST",
                      *           "path": "/v2/rerank",
@@ -8830,6 +9349,114 @@ export interface operations {
                      *         },
                      *         {
                      *           "request": "CorpusPath",
+                     *           "field": "name",
+                     *           "max_chars": 64
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "corpus.docs",
+                     *           "minimum": 1,
+                     *           "maximum": 1000000000000000
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "corpus.average_length",
+                     *           "minimum": 0.01
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "corpus.version",
+                     *           "minimum": 1,
+                     *           "maximum": 4294967295
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "weights.bm25",
+                     *           "minimum": 0
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "weights.dense",
+                     *           "minimum": 0
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "boosts",
+                     *           "max_items": 16
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "boosts[].value",
+                     *           "min_chars": 1,
+                     *           "max_chars": 64
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "boosts[].origin",
+                     *           "minimum": -1e+300,
+                     *           "maximum": 1e+300
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "boosts[].scale",
+                     *           "minimum": 1e-9,
+                     *           "maximum": 1e+300
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "boosts[].offset",
+                     *           "minimum": 0,
+                     *           "maximum": 1e+300
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "boosts[].decay",
+                     *           "minimum": 0.001,
+                     *           "maximum": 0.999
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "boosts[].weight",
+                     *           "minimum": 0,
+                     *           "maximum": 1
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "rrf_k",
+                     *           "minimum": 1,
+                     *           "maximum": 1000000
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "k1",
+                     *           "minimum": 0
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "b",
+                     *           "minimum": 0,
+                     *           "maximum": 1
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "collapse.keep",
+                     *           "minimum": 1,
+                     *           "maximum": 1000000
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "diversify.diversity",
+                     *           "minimum": 0,
+                     *           "maximum": 1
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "diversify.candidates",
+                     *           "minimum": 1,
+                     *           "maximum": 500
+                     *         },
+                     *         {
+                     *           "request": "ProfilePath",
                      *           "field": "name",
                      *           "max_chars": 64
                      *         },

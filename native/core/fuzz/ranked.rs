@@ -343,6 +343,7 @@ fn answered(request: &Value) -> Vec<Value> {
         most_docs: 50,
         corpora: Some(Visible {
             corpora: &CORPORA,
+            profiles: None,
             owner: b"",
             owner_known: true,
         }),

@@ -9,14 +9,15 @@ mod sample;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hasher as _;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use siphasher::sip::SipHasher24;
 
 use crate::json::{Scanner, Unfit, unescape};
+use crate::profiles::Profiles;
 use crate::request::more::{analyzer_alone, corpus};
 use crate::tokenize::Tokenizer;
+use crate::versions::{Numbered, Versions, stored_name};
 use hashed::Hasher;
 pub use hashed::Terming;
 use learning::Learnings;
@@ -330,27 +331,17 @@ pub struct Version {
     pub statistics: Statistics,
 }
 
-/// Versions of a name, the newest last.
-type Versions = Vec<Arc<Version>>;
-
-/// The byte between an owner and a name; no name contains it.
-const OWNED: u8 = b'/';
-
-/// True if a collection may have this name; the store has the same rule.
-pub(crate) fn is_name(name: &[u8]) -> bool {
-    let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    (1..=64).contains(&name.len()) && name.iter().all(fits)
+impl Numbered for Version {
+    fn number(&self) -> u32 {
+        self.number
+    }
 }
 
-/// The named collections that a process knows. A collection's full name is its owner, `/` and its name; a
-/// public one has no owner.
+/// The named collections that a process knows.
 #[derive(Default)]
 pub struct Corpora {
-    /// By name.
-    names: RwLock<HashMap<Box<[u8]>, Versions>>,
-    /// True once a name with an owner was added.
-    owned: AtomicBool,
-    /// The names that learn.
+    versions: Versions<Version>,
+    /// The names that are learnt.
     learnings: Learnings,
 }
 
@@ -372,106 +363,59 @@ impl Corpora {
 
     /// Adds a version newer than the existing ones.
     pub fn add(&self, name: &[u8], version: Version) {
-        if name.contains(&OWNED) {
-            self.owned.store(true, Ordering::Relaxed);
-        }
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        let versions = names.entry(name.into()).or_default();
-        if versions.last().is_none_or(|last| last.number < version.number) {
-            versions.push(Arc::new(version));
-        }
+        self.versions.add(name, version);
     }
 
     /// Forgets a name, and what it learned.
     pub fn remove(&self, name: &[u8]) {
         self.learnings.remove(name);
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        names.remove(name);
+        self.versions.remove(name);
     }
 
     /// True if a name with an owner exists, or existed.
     #[must_use]
     pub fn has_owners(&self) -> bool {
-        self.owned.load(Ordering::Relaxed)
+        self.versions.has_owners()
     }
 
     /// Versions of a name, in order.
     #[must_use]
     pub fn versions(&self, name: &[u8]) -> Vec<u32> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        let versions = names.get(name).map(Vec::as_slice).unwrap_or_default();
-        versions.iter().map(|version| version.number).collect()
+        self.versions.numbers(name)
     }
 
     /// Every name, in order.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        let mut names: Vec<String> = names
-            .keys()
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect();
-        names.sort_unstable();
-        names
-    }
-
-    /// A version of a name; the newest if none is given.
-    fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<Version>> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        let versions = names.get(name)?;
-        match version {
-            None => versions.last().cloned(),
-            Some(number) => versions
-                .iter()
-                .find(|version| f64::from(version.number) == number)
-                .cloned(),
-        }
+        self.versions.names()
     }
 }
 
-/// The collections that a request may name.
+/// The collections and profiles that a request may name.
 #[derive(Clone, Copy)]
 pub struct Visible<'a> {
-    /// All of them.
+    /// All collections.
     pub corpora: &'a Corpora,
-    /// The owner whose collections it may name besides public ones; empty: none.
+    /// All profiles; nothing: there are none.
+    pub profiles: Option<&'a Profiles>,
+    /// Whose they may be besides everybody's; empty: nobody's.
     pub owner: &'a [u8],
     /// False if the caller was not looked up, because no owner has any.
     pub owner_known: bool,
 }
 
 impl Visible<'_> {
-    /// The names, in order.
+    /// The names of collections, in order.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        let all = self.corpora.names();
-        let mut names: Vec<String> = all
-            .into_iter()
-            .filter_map(|full| match full.split_once(char::from(OWNED)) {
-                None => Some(full),
-                Some((owner, name)) => (owner.as_bytes() == self.owner).then(|| name.to_owned()),
-            })
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        self.corpora.versions.names_for(self.owner)
     }
 
     /// A version of a name; the newest if none is given. The owner's, or the public one if the owner has no
     /// such name.
     #[must_use]
     pub fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<Version>> {
-        // A request must not name another owner's collection by its full name.
-        if name.contains(&OWNED) {
-            return None;
-        }
-        if !self.owner.is_empty() {
-            let owned = [self.owner, &[OWNED], name].concat();
-            if self.corpora.find(&owned, None).is_some() {
-                return self.corpora.find(&owned, version);
-            }
-        }
-        self.corpora.find(name, version)
+        self.corpora.versions.find_for(self.owner, name, version)
     }
 
     /// The learning state of a name: the owner's, or the public one if there is none.
@@ -479,16 +423,9 @@ impl Visible<'_> {
     /// # Errors
     /// Nothing is learned under this name, or not with these settings.
     pub(crate) fn learn(&self, name: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
-        let full = if self.owner.is_empty() {
-            name.to_vec()
-        } else {
-            [self.owner, &[OWNED], name].concat()
-        };
-        if self
-            .corpora
-            .find(&full, None)
-            .is_some_and(|version| !version.learnt)
-        {
+        let full = stored_name(self.owner, name);
+        let newest = self.corpora.versions.find(&full, None);
+        if newest.is_some_and(|version| !version.learnt) {
             return Err(Unlearnt::Put);
         }
         self.corpora.learnings.of(&full, self.owner, terming)

@@ -11,6 +11,8 @@ mod explain;
 mod highlight;
 mod legs;
 mod notes;
+mod pending;
+mod profile;
 mod rerank;
 mod score;
 
@@ -22,7 +24,7 @@ use crate::dense::{Gathered, Models};
 use crate::entity_map::{EntityMap, Refused};
 use crate::json::{Span, unescape};
 use crate::request::more::{More, NotFound};
-use crate::request::{self, Lists, Options};
+use crate::request::{self, Lists, Options, Said};
 use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::sight::Poor;
 use crate::static_model::Scratch;
@@ -32,6 +34,7 @@ pub(crate) use analyze::read_as;
 use diversify::Choice;
 use explain::Pieces;
 use legs::List;
+pub use pending::Pending;
 use score::{Fused, Statistics};
 
 /// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
@@ -54,6 +57,8 @@ pub struct Workspace {
     corpus_frequencies: Vec<f64>,
     /// Name, version and docs of the statistics that the answer names.
     told: Option<(Span, u32, f64)>,
+    /// The member of the answer that names the profile.
+    profile: Vec<u8>,
     /// Number of results in the answer.
     shown: usize,
     bm25: Vec<f64>,
@@ -81,6 +86,8 @@ pub struct Workspace {
     dense_unused: bool,
     /// Why the last request is [`Outcome::Invalid`], where only all its docs show that.
     faults: Option<Vec<u8>>,
+    /// The last request with its profile written out, where it is [`Outcome::Invalid`] so.
+    written_out: Option<Vec<u8>>,
     /// The request behind [`Outcome::Pending`].
     pending: Option<Pending>,
     /// Why the last rerank request is [`Outcome::Invalid`].
@@ -100,7 +107,7 @@ pub struct Embedding<'a> {
     pub models: &'a Arc<Models>,
     /// Most docs of a request that they are given.
     pub most_docs: usize,
-    /// The collections that requests may name.
+    /// The collections and profiles that requests may name.
     pub corpora: Option<Visible<'a>>,
 }
 
@@ -139,35 +146,6 @@ pub enum Outcome {
 impl From<Refused> for Outcome {
     fn from(refused: Refused) -> Self {
         Outcome::Entities(refused)
-    }
-}
-
-/// A request that was read, and the dense side of it.
-pub struct Pending {
-    options: Options,
-    form: Form,
-    lists: Lists,
-    gathered: Gathered,
-    /// Bytes of its body.
-    length: usize,
-    /// Bytes that its answer needs, where that is known.
-    needed: usize,
-}
-
-impl Pending {
-    /// Its query's and docs' vectors, of which some may be missing.
-    pub fn gathered(&self) -> &Gathered {
-        &self.gathered
-    }
-
-    /// The same, to be given vectors.
-    pub fn gathered_mut(&mut self) -> &mut Gathered {
-        &mut self.gathered
-    }
-
-    /// Most bytes that its answer can take.
-    pub fn room(&self) -> usize {
-        self.needed.max(self.form.room(&self.options, &self.lists))
     }
 }
 
@@ -232,30 +210,14 @@ impl Workspace {
         self.faults.take()
     }
 
+    /// Takes the last request with its profile written out, where it came to [`Outcome::Invalid`] so.
+    pub fn take_written_out(&mut self) -> Option<Vec<u8>> {
+        self.written_out.take()
+    }
+
     /// Takes the request behind the last [`Outcome::Pending`].
     pub fn take_pending(&mut self) -> Option<Pending> {
         self.pending.take()
-    }
-
-    /// Answers a request that waited, once nothing is missing. `body`: the one that it was read of.
-    ///
-    /// # Panics
-    /// When the body is another one.
-    pub fn answer_pending(&mut self, pending: &mut Pending, body: &[u8], out: &mut [u8]) -> Outcome {
-        assert_eq!(body.len(), pending.length, "another body");
-        let room = pending.room();
-        if room > out.len() {
-            return Outcome::NeedsRoom(room);
-        }
-        std::mem::swap(&mut self.lists, &mut pending.lists);
-        let source = self.complete(&pending.gathered);
-        let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
-        std::mem::swap(&mut self.lists, &mut pending.lists);
-        if let Outcome::NeedsRoom(needed) = outcome {
-            pending.needed = needed;
-        }
-        self.give_back();
-        outcome
     }
 
     /// Gives memory back that few requests need.
@@ -275,19 +237,38 @@ impl Workspace {
                 > KEPT_BYTES
         {
             let (pending, unranked) = (self.pending.take(), self.unranked.take());
-            let faults = self.faults.take();
+            let (faults, written_out) = (self.faults.take(), self.written_out.take());
             *self = Workspace {
                 pending,
                 unranked,
                 faults,
+                written_out,
                 ..Workspace::default()
             };
         }
     }
 
     fn answer(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Result<Outcome, Outcome> {
-        self.faults = None;
-        let Ok(options) = request::read(body, &mut self.lists) else {
+        (self.faults, self.written_out) = (None, None);
+        let Ok(said) = request::read(body, &mut self.lists) else {
+            return Err(Outcome::Invalid);
+        };
+        let more = self.lists.more.as_ref();
+        if more.is_some_and(|more| more.profile.is_some()) {
+            return self.answer_by_profile(body, said, out, embedding);
+        }
+        self.answer_said(body, said, out, embedding)
+    }
+
+    /// Answers a request that says all it has to say.
+    fn answer_said(
+        &mut self,
+        body: &[u8],
+        said: Said,
+        out: &mut [u8],
+        embedding: Embedding<'_>,
+    ) -> Result<Outcome, Outcome> {
+        let Ok(options) = request::complete(said, &mut self.lists) else {
             self.faults = self.lists.more.as_mut().and_then(|more| more.take_faults());
             return Err(Outcome::Invalid);
         };
@@ -379,6 +360,7 @@ impl Workspace {
             lists: std::mem::take(&mut self.lists),
             gathered,
             length: body.len(),
+            joined: None,
             needed,
         });
         Err(Outcome::Pending)
@@ -423,6 +405,7 @@ impl Workspace {
         self.highlights.clear();
         (self.bm25_unused, self.dense_unused) = (false, false);
         self.told = None;
+        self.profile.clear();
         let characters = self.count(body, options);
         self.score(body, options, None);
         self.combine(options);
@@ -465,6 +448,7 @@ impl Workspace {
             .version()
             .zip(more.corpus_name())
             .map(|(version, name)| (name, version.number, version.statistics.docs));
+        self.tell_profile(more);
         if more.legs.is_empty() {
             self.combine(options);
         } else {

@@ -6,6 +6,7 @@ pub mod legs;
 pub mod more;
 pub mod named;
 pub mod results;
+pub mod settings;
 pub mod unknown;
 
 use crate::json::{Scanner, Span, Unfit};
@@ -115,7 +116,7 @@ impl Lists {
     }
 }
 
-const NAMES: [&[u8]; 24] = [
+const NAMES: [&[u8]; 25] = [
     b"query",
     b"docs",
     b"method",
@@ -140,6 +141,7 @@ const NAMES: [&[u8]; 24] = [
     b"diversify",
     b"highlight",
     b"learn",
+    b"profile",
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;
@@ -150,11 +152,19 @@ const DOC_NAMES: [&[u8]; 6] = [b"id", b"text", b"dense_score", b"scores", b"valu
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;
 
-/// Reads `body`; what it lists goes to `lists`.
+/// What a body says, before it is known whether it fits together.
+#[derive(Debug, Clone, Copy)]
+pub struct Said {
+    options: Options,
+    /// The bits of the names that it has.
+    met: u32,
+}
+
+/// Reads `body`; what it lists goes to `lists`. [`complete`] says whether it fits together.
 ///
 /// # Errors
-/// It is invalid.
-pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
+/// It is invalid by itself.
+pub fn read(body: &[u8], lists: &mut Lists) -> Result<Said, Unfit> {
     lists.docs.clear();
     lists.entities.clear();
     lists.more = None;
@@ -167,25 +177,7 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
         (&notes, Place::Body),
         &NAMES,
         1,
-        |scanner, place| {
-            match NAMES[place] {
-                b"query" => options.query = scanner.string()?,
-                b"docs" => (options.all_dense, options.some_dense) = documents(scanner, lists, &notes)?,
-                b"method" => options.method = word(scanner, &METHODS)?,
-                b"tokenizer" => options.tokenizer = word(scanner, &TOKENIZERS)?,
-                b"top_k" => options.top_k = top_k(scanner)?,
-                b"weights" => (options.bm25_weight, options.dense_weight) = weights(scanner, &notes)?,
-                b"k1" => options.k1 = number(scanner, 0.0, f64::MAX)?,
-                b"b" => options.b = number(scanner, 0.0, 1.0)?,
-                b"rrf_k" => options.rrf_k = number(scanner, 1.0, 1e6)?,
-                b"return_text" => options.return_text = scanner.boolean()?,
-                b"explain" => options.explain = scanner.boolean()?,
-                b"embed_model" => options.embed_model = Some(scanner.string()?),
-                b"entity_map" => entity_map(scanner, &mut lists.entities)?,
-                name => lists.more().read(scanner, name, &notes)?,
-            }
-            Ok(())
-        },
+        |scanner, place| member(scanner, place, &mut options, lists, &notes),
     )?;
     scanner.end()?;
     let complete = met & REQUIRED == REQUIRED && !lists.docs.is_empty();
@@ -196,10 +188,46 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
     if !unknown.is_empty() {
         lists.more().unknown = unknown;
     }
+    Ok(Said { options, met })
+}
+
+/// Fills in what only the whole request shows.
+///
+/// # Errors
+/// Its members do not fit each other.
+pub fn complete(Said { mut options, .. }: Said, lists: &mut Lists) -> Result<Options, Unfit> {
     if let Some(more) = &mut lists.more {
         more.complete(&mut options, &mut lists.docs)?;
     }
     Ok(options)
+}
+
+/// Reads the value of the member of that place among [`NAMES`].
+#[inline]
+fn member(
+    scanner: &mut Scanner,
+    place: usize,
+    options: &mut Options,
+    lists: &mut Lists,
+    notes: &Notes,
+) -> Result<(), Unfit> {
+    match NAMES[place] {
+        b"query" => options.query = scanner.string()?,
+        b"docs" => (options.all_dense, options.some_dense) = documents(scanner, lists, notes)?,
+        b"method" => options.method = word(scanner, &METHODS)?,
+        b"tokenizer" => options.tokenizer = word(scanner, &TOKENIZERS)?,
+        b"top_k" => options.top_k = top_k(scanner)?,
+        b"weights" => (options.bm25_weight, options.dense_weight) = weights(scanner, notes)?,
+        b"k1" => options.k1 = number(scanner, 0.0, f64::MAX)?,
+        b"b" => options.b = number(scanner, 0.0, 1.0)?,
+        b"rrf_k" => options.rrf_k = number(scanner, 1.0, 1e6)?,
+        b"return_text" => options.return_text = scanner.boolean()?,
+        b"explain" => options.explain = scanner.boolean()?,
+        b"embed_model" => options.embed_model = Some(scanner.string()?),
+        b"entity_map" => entity_map(scanner, &mut lists.entities)?,
+        name => lists.more().read(scanner, name, notes)?,
+    }
+    Ok(())
 }
 
 /// Reads the docs. True if each has a dense score; true if one has.

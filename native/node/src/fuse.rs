@@ -7,7 +7,8 @@ use fusegate_core::corpora::{Corpora as Table, Visible};
 use fusegate_core::dense::{Gathered, Models};
 use fusegate_core::entity_map::Refused;
 use fusegate_core::fuse::{Embedding, Outcome, Pending, Workspace};
-use fusegate_core::rerank::{Api, Refused as Unranked, Shape, Wrong};
+use fusegate_core::profiles::Profiles as ProfileTable;
+use fusegate_core::rerank::{Api, Refused as Unranked};
 use napi::bindgen_prelude::{
     AsyncTask, Buffer, Error, Float32Array, Float64ArraySlice, Result, Uint8ArraySlice,
 };
@@ -16,6 +17,8 @@ use napi_derive::napi;
 
 use crate::corpora::Corpora;
 use crate::dense::DenseModels;
+use crate::profiles::Profiles;
+use crate::rerank::{RerankPath, RerankRefusal, refusal};
 
 thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
@@ -78,81 +81,38 @@ fn tell(outcome: Outcome, facts: &mut [f64]) -> FuseOutcome {
     outcome
 }
 
-/// The path that a rerank request came by.
-#[napi]
-#[derive(Clone, Copy)]
-pub enum RerankPath {
-    /// `/v2/rerank`
-    V2,
-    /// `/v1/rerank`
-    V1,
-    /// `/rerank`
-    Bare,
-    /// `/voyage/v1/rerank`
-    Voyage,
-}
-
-impl From<RerankPath> for Api {
-    fn from(path: RerankPath) -> Self {
-        match path {
-            RerankPath::V2 => Api::V2,
-            RerankPath::V1 => Api::V1,
-            RerankPath::Bare => Api::Bare,
-            RerankPath::Voyage => Api::Voyage,
-        }
-    }
-}
-
-/// Why a rerank request is invalid.
-#[napi(object)]
-pub struct RerankRefusal {
-    /// A sentence that says what to do.
-    pub detail: String,
-    /// True if its list of documents is empty.
-    pub empty: bool,
-    /// True if the server has no model.
-    pub no_model: bool,
-    /// True if it is one of text-embeddings-inference.
-    pub tei: bool,
-}
-
-impl From<Unranked> for RerankRefusal {
-    fn from(Unranked { shape, wrong }: Unranked) -> Self {
-        Self {
-            detail: wrong.text(),
-            empty: matches!(wrong, Wrong::Empty(_)),
-            no_model: wrong == Wrong::NoModel,
-            tei: shape == Shape::Tei,
-        }
-    }
-}
-
 /// Answers FuseRequests, and rerank requests of other interfaces. One that waits is kept until it is taken,
 /// or until another takes its place.
 #[napi]
 pub struct Fuser {
     models: Arc<Models>,
-    corpora: Option<Arc<Table>>,
+    tables: Tables,
     /// In a cell: a request in the thread pool borrows the fuser until it is done.
     pending: RefCell<Option<PendingFuse>>,
     /// In a cell for the same reason.
     unranked: RefCell<Option<Unranked>>,
     /// In a cell for the same reason.
     faults: RefCell<Option<Vec<u8>>>,
+    /// In a cell for the same reason.
+    written_out: RefCell<Option<Vec<u8>>>,
 }
 
 #[napi]
 impl Fuser {
     /// `models`: what computes the dense scores of docs that come without one; `corpora`: the collections
-    /// that requests may name.
+    /// that requests may name, and with them the `profiles`.
     #[napi(constructor)]
-    pub fn new(models: &DenseModels, corpora: Option<&Corpora>) -> Self {
+    pub fn new(models: &DenseModels, corpora: Option<&Corpora>, profiles: Option<&Profiles>) -> Self {
         Self {
             models: models.inner.clone(),
-            corpora: corpora.map(|corpora| corpora.inner.clone()),
+            tables: Tables {
+                corpora: corpora.map(|corpora| corpora.inner.clone()),
+                profiles: profiles.map(|profiles| profiles.inner.clone()),
+            },
             pending: RefCell::default(),
             unranked: RefCell::default(),
             faults: RefCell::default(),
+            written_out: RefCell::default(),
         }
     }
 
@@ -178,6 +138,7 @@ impl Fuser {
                 let outcome = workspace.fuse(body, out, embedding);
                 if outcome == Outcome::Invalid {
                     *self.faults.borrow_mut() = workspace.take_faults();
+                    *self.written_out.borrow_mut() = workspace.take_written_out();
                 }
                 outcome
             },
@@ -188,6 +149,13 @@ impl Fuser {
     #[napi]
     pub fn take_faults(&self) -> Option<String> {
         text(self.faults.take())
+    }
+
+    /// The body with the settings of its profile written out in it, where the last `fuse` came to `Invalid`
+    /// for what it then says.
+    #[napi]
+    pub fn take_written_out(&self) -> Option<Buffer> {
+        self.written_out.take().map(Buffer::from)
     }
 
     /// Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
@@ -233,7 +201,7 @@ impl Fuser {
     ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
             models: self.models.clone(),
-            corpora: self.corpora.clone(),
+            tables: self.tables.clone(),
             body: Some(body),
             out,
             most_docs: most_docs as usize,
@@ -263,7 +231,7 @@ impl Fuser {
     ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
             models: self.models.clone(),
-            corpora: self.corpora.clone(),
+            tables: self.tables.clone(),
             body: Some(body),
             out,
             most_docs: most_docs as usize,
@@ -289,7 +257,7 @@ impl Fuser {
         let embedding = Embedding {
             models: &self.models,
             most_docs: most_docs as usize,
-            corpora: visible(self.corpora.as_deref(), owner),
+            corpora: self.tables.visible(owner),
         };
         let outcome = WORKSPACE.with_borrow_mut(|workspace| {
             let outcome = answer(workspace, body, out, embedding);
@@ -304,24 +272,27 @@ impl Fuser {
     }
 }
 
-fn visible<'a>(corpora: Option<&'a Table>, owner: Option<&'a str>) -> Option<Visible<'a>> {
-    let owner_known = owner.is_some();
-    let owner = owner.unwrap_or_default().as_bytes();
-    corpora.map(|corpora| Visible {
-        corpora,
-        owner,
-        owner_known,
-    })
+/// What requests may name.
+#[derive(Clone)]
+struct Tables {
+    corpora: Option<Arc<Table>>,
+    profiles: Option<Arc<ProfileTable>>,
+}
+
+impl Tables {
+    fn visible<'a>(&'a self, owner: Option<&'a str>) -> Option<Visible<'a>> {
+        let corpora = self.corpora.as_deref()?;
+        Some(Visible {
+            corpora,
+            profiles: self.profiles.as_deref(),
+            owner: owner.unwrap_or_default().as_bytes(),
+            owner_known: owner.is_some(),
+        })
+    }
 }
 
 fn text(json: Option<Vec<u8>>) -> Option<String> {
     json.map(|json| String::from_utf8(json).unwrap_or_default())
-}
-
-fn refusal(unranked: Option<Unranked>) -> Result<RerankRefusal> {
-    unranked
-        .map(RerankRefusal::from)
-        .ok_or_else(|| Error::from_reason("nothing was refused"))
 }
 
 /// Outcome of a request in the thread pool.
@@ -331,6 +302,7 @@ pub struct FuseAttempt {
     pending: Option<PendingFuse>,
     unranked: Option<Unranked>,
     faults: Option<Vec<u8>>,
+    written_out: Option<Vec<u8>>,
 }
 
 #[napi]
@@ -339,6 +311,12 @@ impl FuseAttempt {
     #[napi]
     pub fn take_faults(&mut self) -> Option<String> {
         text(self.faults.take())
+    }
+
+    /// The body with its profile written out, as `Fuser.takeWrittenOut` has it.
+    #[napi]
+    pub fn take_written_out(&mut self) -> Option<Buffer> {
+        self.written_out.take().map(Buffer::from)
     }
 
     /// Its outcome.
@@ -377,7 +355,7 @@ impl FuseAttempt {
 /// A request pending in the thread pool.
 pub struct FuseTask {
     models: Arc<Models>,
-    corpora: Option<Arc<Table>>,
+    tables: Tables,
     body: Option<Buffer>,
     out: Buffer,
     most_docs: usize,
@@ -387,14 +365,14 @@ pub struct FuseTask {
 }
 
 impl Task for FuseTask {
-    type Output = (Outcome, Option<Pending>, Option<Unranked>, Option<Vec<u8>>);
+    type Output = (Outcome, Option<Pending>, Option<Unranked>, [Option<Vec<u8>>; 2]);
     type JsValue = FuseAttempt;
 
     fn compute(&mut self) -> Result<Self::Output> {
         let embedding = Embedding {
             models: &self.models,
             most_docs: self.most_docs,
-            corpora: visible(self.corpora.as_deref(), self.owner.as_deref()),
+            corpora: self.tables.visible(self.owner.as_deref()),
         };
         let body: &[u8] = self.body.as_deref().unwrap_or_default();
         Ok(WORKSPACE.with_borrow_mut(|workspace| {
@@ -406,7 +384,7 @@ impl Task for FuseTask {
                 outcome,
                 workspace.take_pending(),
                 workspace.take_unranked(),
-                workspace.take_faults(),
+                [workspace.take_faults(), workspace.take_written_out()],
             )
         }))
     }
@@ -414,7 +392,7 @@ impl Task for FuseTask {
     fn resolve(
         &mut self,
         _: Env,
-        (outcome, pending, unranked, faults): Self::Output,
+        (outcome, pending, unranked, [faults, written_out]): Self::Output,
     ) -> Result<Self::JsValue> {
         let body = self.body.take().map(Body::Shared);
         let pending = pending
@@ -425,6 +403,7 @@ impl Task for FuseTask {
             pending,
             unranked,
             faults,
+            written_out,
         })
     }
 }
@@ -588,6 +567,7 @@ impl Task for AnswerTask {
             pending,
             unranked: None,
             faults: None,
+            written_out: None,
         })
     }
 }

@@ -11,6 +11,8 @@ mod gate;
 mod lock;
 mod normalize;
 mod previews;
+mod profiles;
+mod rerank;
 mod shards;
 mod sockets;
 mod subwords;

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::hashed::{Digester, Terming};
 use super::sample::{Doc, Docs, SAMPLE_DOCS, Sample, SampleId, take};
-use super::{Key, OWNED, Refused, Statistics};
+use super::{Key, Refused, Statistics};
+use crate::versions::OWNED;
 
 /// Most names that a process learns: public ones, and those of one owner.
 const MOST_NAMES: usize = 1_024;

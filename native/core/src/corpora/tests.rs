@@ -154,6 +154,7 @@ fn names_have_versions_and_pinned_ones_stay() {
     let corpora = Corpora::default();
     let visible = Visible {
         corpora: &corpora,
+        profiles: None,
         owner: b"",
         owner_known: true,
     };
@@ -202,6 +203,7 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
     let docs = |owner: &str, name: &str| {
         let found = Visible {
             corpora: &corpora,
+            profiles: None,
             owner: owner.as_bytes(),
             owner_known: true,
         }
@@ -219,6 +221,7 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
     let names = |owner: &str| {
         Visible {
             corpora: &corpora,
+            profiles: None,
             owner: owner.as_bytes(),
             owner_known: true,
         }
@@ -260,6 +263,7 @@ fn names_that_are_learnt_are_few_and_texts_that_wait_are_short() {
     let corpora = Corpora::new(&KEY);
     let visible = |owner: &'static [u8]| Visible {
         corpora: &corpora,
+        profiles: None,
         owner,
         owner_known: true,
     };

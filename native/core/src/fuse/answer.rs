@@ -32,8 +32,8 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
     const RESULT: usize = 80 + 3 * NUMBER + 10;
     const EXPLAIN: usize = 110 + 4 * NUMBER + 20;
     const NOTE: usize = 256;
-    // A name of 64 characters has up to 768 bytes in escapes.
-    const REST: usize = 2048 + MODEL_ID_BYTES;
+    // A name of 64 characters has up to 768 bytes in escapes; that of a profile comes without.
+    const REST: usize = 2048 + 128 + MODEL_ID_BYTES;
     let each = RESULT + if options.explain { EXPLAIN } else { 0 };
     let strings = |doc: &Doc| {
         let text = if options.return_text {
@@ -104,6 +104,7 @@ impl Workspace {
             writer.number(b",\"docs\":", docs);
             writer.raw(b"}");
         }
+        writer.raw(&self.profile);
         self.write_warnings(body, options, source, &mut writer);
         writer.raw(b"}");
         writer.at

@@ -10,9 +10,11 @@ use super::results::{self, Collapse, CollapseBy, Diversify, Highlight, LikenessB
 use super::unknown::{Notes, Place, Unknown, known_members};
 use super::{Doc, NOWHERE, Options, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
-use crate::corpora::{Learning, Terming, Version, Visible, is_name};
+use crate::corpora::{Learning, Terming, Version, Visible};
 use crate::json::{Scanner, Span, Unfit, unescape};
+use crate::profiles::Profile;
 use crate::tokenize::{self, Tokenizer};
+use crate::versions::{Numbered, is_name};
 
 /// Settings that few requests have.
 #[derive(Debug, Default)]
@@ -27,6 +29,8 @@ pub struct More {
     pub learn: bool,
     /// The learning of the name.
     pub learning: Option<Arc<Learning>>,
+    /// Settings that the request names.
+    pub profile: Option<NamedProfile>,
     /// The score of a doc that came without a dense score.
     pub on_missing_dense: OnMissing,
     /// Meaning of dense scores.
@@ -100,6 +104,19 @@ pub struct NamedCorpus {
     found: Option<Arc<Version>>,
 }
 
+/// Settings by their name.
+#[derive(Debug)]
+pub struct NamedProfile {
+    /// Place of the name.
+    name: Span,
+    /// The version that is asked for; nothing: the newest.
+    version: Option<f64>,
+    /// True if an object says both.
+    is_object: bool,
+    /// The name and the number of the version that was found.
+    pub(crate) found: Option<(String, u32)>,
+}
+
 /// Why the statistics that a request names are not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotFound {
@@ -142,6 +159,7 @@ impl More {
                 }
             }
             b"learn" => self.learn = scanner.boolean()?,
+            b"profile" => self.profile = Some(named_profile(scanner)?),
             b"on_missing_dense" => self.on_missing_dense = word(scanner, &MISSING)?,
             b"dense_kind" => self.dense_kind = word(scanner, &KINDS)?,
             b"legs" => self.legs = legs::read_legs(scanner, notes)?,
@@ -311,11 +329,44 @@ impl More {
                 "the statistics of this name have no such version".to_owned(),
             )
         } else {
-            ("name", unknown_corpus(&names))
+            ("name", unknown_name("no statistics have this name", &names))
         };
         let place = format!("\"corpus\",\"{place}\"");
         self.faults.add(&place, None, &message);
         Err(NotFound::Refused)
+    }
+
+    /// Finds the settings that the request names; a fault is noted where there are none.
+    pub(crate) fn find_profile(&mut self, body: &[u8], visible: Option<Visible<'_>>) -> Option<Arc<Profile>> {
+        let asked = self.profile.as_mut()?;
+        let mut name = Vec::new();
+        unescape(&body[asked.name.start..asked.name.end], &mut name);
+        let known = visible.and_then(|visible| Some((visible.profiles?, visible.owner)));
+        let find = |version| known.and_then(|(profiles, owner)| profiles.find_for(owner, &name, version));
+        if let Some(profile) = find(asked.version) {
+            let name = String::from_utf8_lossy(&name).into_owned();
+            asked.found = Some((name, profile.number()));
+            return Some(profile);
+        }
+        let (place, message) = if find(None).is_some() {
+            (
+                "\"profile\",\"version\"",
+                "the profile has no such version".to_owned(),
+            )
+        } else {
+            let names = known.map(|(profiles, owner)| profiles.names_for(owner));
+            let place = if asked.is_object {
+                "\"profile\",\"name\""
+            } else {
+                "\"profile\""
+            };
+            (
+                place,
+                unknown_name("no profile has this name", &names.unwrap_or_default()),
+            )
+        };
+        self.faults.add(place, None, &message);
+        None
     }
 
     /// The statistics that the request names.
@@ -346,16 +397,42 @@ pub(super) fn text_of(scanner: &Scanner, span: Span) -> Vec<u8> {
     text
 }
 
-/// The sentence of a name that stands for no statistics, with those that do.
-fn unknown_corpus(names: &[String]) -> String {
+/// The sentence of an unknown name, with those that are known.
+fn unknown_name(sentence: &str, names: &[String]) -> String {
     const SHOWN: usize = 20;
     let more = names.len().saturating_sub(SHOWN);
     let shown = names[..names.len() - more].join(", ");
     match (names.len(), more) {
-        (0, _) => "no statistics have this name; there are none here".to_owned(),
-        (_, 0) => format!("no statistics have this name; known: {shown}"),
-        _ => format!("no statistics have this name; known: {shown} and {more} more"),
+        (0, _) => format!("{sentence}; there are none here"),
+        (_, 0) => format!("{sentence}; known: {shown}"),
+        _ => format!("{sentence}; known: {shown} and {more} more"),
     }
+}
+
+/// Reads `profile`: a name, or a name and a version.
+fn named_profile(scanner: &mut Scanner) -> Result<NamedProfile, Unfit> {
+    let (mut name, mut version) = (NOWHERE, None);
+    let is_object = scanner.peek() != Some(b'"');
+    if is_object {
+        let met = scanner.members(&[b"name", b"version"], 2, |scanner, place| {
+            match place {
+                0 => name = scanner.string()?,
+                _ => version = Some(whole(scanner, 1.0, f64::from(u32::MAX))?),
+            }
+            Ok(())
+        })?;
+        if met & 1 == 0 {
+            return Err(Unfit);
+        }
+    } else {
+        name = scanner.string()?;
+    }
+    Ok(NamedProfile {
+        name,
+        version,
+        is_object,
+        found: None,
+    })
 }
 
 /// Reads a whole number.

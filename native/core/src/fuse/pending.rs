@@ -1,0 +1,60 @@
+//! Requests that were read and wait: for vectors that are computed elsewhere, or for room.
+
+use super::{Form, Outcome, Workspace};
+use crate::dense::Gathered;
+use crate::request::{Lists, Options};
+
+/// A request that was read, and the dense side of it.
+pub struct Pending {
+    pub(super) options: Options,
+    pub(super) form: Form,
+    pub(super) lists: Lists,
+    pub(super) gathered: Gathered,
+    /// Bytes of its body.
+    pub(super) length: usize,
+    /// The body followed by the settings of its profile, where it is read so.
+    pub(super) joined: Option<Vec<u8>>,
+    /// Bytes that its answer needs, where that is known.
+    pub(super) needed: usize,
+}
+
+impl Pending {
+    /// Its query's and docs' vectors, of which some may be missing.
+    pub fn gathered(&self) -> &Gathered {
+        &self.gathered
+    }
+
+    /// The same, to be given vectors.
+    pub fn gathered_mut(&mut self) -> &mut Gathered {
+        &mut self.gathered
+    }
+
+    /// Most bytes that its answer can take.
+    pub fn room(&self) -> usize {
+        self.needed.max(self.form.room(&self.options, &self.lists))
+    }
+}
+
+impl Workspace {
+    /// Answers a request that waited, once nothing is missing. `body`: the one that it was read of.
+    ///
+    /// # Panics
+    /// When the body is another one.
+    pub fn answer_pending(&mut self, pending: &mut Pending, body: &[u8], out: &mut [u8]) -> Outcome {
+        assert_eq!(body.len(), pending.length, "another body");
+        let room = pending.room();
+        if room > out.len() {
+            return Outcome::NeedsRoom(room);
+        }
+        std::mem::swap(&mut self.lists, &mut pending.lists);
+        let source = self.complete(&pending.gathered);
+        let body = pending.joined.as_deref().unwrap_or(body);
+        let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
+        std::mem::swap(&mut self.lists, &mut pending.lists);
+        if let Outcome::NeedsRoom(needed) = outcome {
+            pending.needed = needed;
+        }
+        self.give_back();
+        outcome
+    }
+}

@@ -1,0 +1,139 @@
+//! Named things of the store that requests use, as a process knows them: each name with its versions. A name
+//! of an owner is stored as the owner, `/` and the name; the others are everybody's.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The byte between an owner and a name, which no name has.
+pub(crate) const OWNED: u8 = b'/';
+
+/// True if a thing may have this name; the store says the same.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=64).contains(&name.len()) && name.iter().all(fits)
+}
+
+/// The name as it is stored. `owner`: empty for everybody.
+pub(crate) fn stored_name(owner: &[u8], name: &[u8]) -> Vec<u8> {
+    if owner.is_empty() {
+        name.to_vec()
+    } else {
+        [owner, &[OWNED], name].concat()
+    }
+}
+
+/// What has a number among the versions of its name.
+pub trait Numbered {
+    /// From 1 on.
+    fn number(&self) -> u32;
+}
+
+/// The versions of names.
+#[derive(Debug)]
+pub struct Versions<T> {
+    /// The newest last.
+    names: RwLock<HashMap<Box<[u8]>, Vec<Arc<T>>>>,
+    /// True once a name with an owner was there.
+    owned: AtomicBool,
+}
+
+impl<T> Default for Versions<T> {
+    fn default() -> Self {
+        Self {
+            names: RwLock::default(),
+            owned: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<T: Numbered> Versions<T> {
+    /// Takes a version that is newer than those that are there.
+    pub fn add(&self, name: &[u8], version: T) {
+        if name.contains(&OWNED) {
+            self.owned.store(true, Ordering::Relaxed);
+        }
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let versions = names.entry(name.into()).or_default();
+        let newest = versions.last().map_or(0, |last| last.number());
+        if newest < version.number() {
+            versions.push(Arc::new(version));
+        }
+    }
+
+    /// Forgets a name.
+    pub fn remove(&self, name: &[u8]) {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        names.remove(name);
+    }
+
+    /// True if a name with an owner is, or was, there.
+    #[must_use]
+    pub fn has_owners(&self) -> bool {
+        self.owned.load(Ordering::Relaxed)
+    }
+
+    /// Numbers of a name's versions, in order.
+    #[must_use]
+    pub fn numbers(&self, name: &[u8]) -> Vec<u32> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = names.get(name).map(Vec::as_slice).unwrap_or_default();
+        versions.iter().map(|version| version.number()).collect()
+    }
+
+    /// Every name as it is stored, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<String> = names
+            .keys()
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The names that an owner's requests may use, in order: his own and everybody's.
+    #[must_use]
+    pub fn names_for(&self, owner: &[u8]) -> Vec<String> {
+        let all = self.names().into_iter();
+        let mut names: Vec<String> = all
+            .filter_map(|full| match full.split_once(char::from(OWNED)) {
+                None => Some(full),
+                Some((other, name)) => (other.as_bytes() == owner).then(|| name.to_owned()),
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// A version of a stored name, the newest where none is asked for.
+    pub(crate) fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<T>> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = names.get(name)?;
+        match version {
+            None => versions.last().cloned(),
+            Some(number) => versions
+                .iter()
+                .find(|version| f64::from(version.number()) == number)
+                .cloned(),
+        }
+    }
+
+    /// A version of the owner's name, or of everybody's where the owner has no such name.
+    #[must_use]
+    pub fn find_for(&self, owner: &[u8], name: &[u8], version: Option<f64>) -> Option<Arc<T>> {
+        // A request must not name another owner's by the stored name.
+        if name.contains(&OWNED) {
+            return None;
+        }
+        if !owner.is_empty() {
+            let owned = stored_name(owner, name);
+            if self.find(&owned, None).is_some() {
+                return self.find(&owned, version);
+            }
+        }
+        self.find(name, version)
+    }
+}

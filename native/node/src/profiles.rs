@@ -1,0 +1,57 @@
+//! Binding of `fusegate_core::profiles`.
+
+use std::sync::Arc;
+
+use fusegate_core::profiles::{Profile, Profiles as Table};
+use napi_derive::napi;
+
+/// The profiles that this process knows.
+#[napi]
+#[derive(Default)]
+pub struct Profiles {
+    pub(crate) inner: Arc<Table>,
+}
+
+#[napi]
+impl Profiles {
+    /// None yet.
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a version that is newer than those that are there. `settings`: members of a request, a JSON
+    /// object; false where they are not those of a profile.
+    #[napi]
+    pub fn add(&self, name: String, version: u32, settings: String) -> bool {
+        let Some(profile) = Profile::read(version, settings.as_bytes()) else {
+            return false;
+        };
+        self.inner.add(name.as_bytes(), profile);
+        true
+    }
+
+    /// Forgets a name.
+    #[napi]
+    pub fn remove(&self, name: String) {
+        self.inner.remove(name.as_bytes());
+    }
+
+    /// Versions of a name that are there, in order.
+    #[napi]
+    pub fn versions(&self, name: String) -> Vec<u32> {
+        self.inner.numbers(name.as_bytes())
+    }
+
+    /// Every name, in order; after its owner and `/` where it has one.
+    #[napi]
+    pub fn names(&self) -> Vec<String> {
+        self.inner.names()
+    }
+
+    /// True if a name has, or had, an owner.
+    #[napi]
+    pub fn has_owners(&self) -> bool {
+        self.inner.has_owners()
+    }
+}

@@ -1,0 +1,23 @@
+/** The profiles of a worker: the native table, and what follows those of the store. */
+import { native } from '../native/addon.js';
+import type { Profiles } from '../native/index.js';
+import { ProfileFollower, type ProfileFollowerParts } from '../profiles/follower.js';
+
+/** The profiles of a process. */
+export interface NamedProfiles {
+  readonly table: Profiles;
+  /** Resolves when all is known that was stored before the call. */
+  readonly look: () => Promise<unknown>;
+  readonly stop: () => void;
+}
+
+/** Loads those of the store, where requests that name them are served, and follows them until stopped. */
+export async function namedProfiles({
+  isServed,
+  ...parts
+}: Omit<ProfileFollowerParts, 'profiles'> & { readonly isServed: boolean }): Promise<NamedProfiles> {
+  const table = new native.Profiles();
+  const follower = new ProfileFollower({ ...parts, profiles: table });
+  if (isServed) await follower.start();
+  return { table, look: () => follower.look(), stop: () => follower.stop() };
+}

@@ -1,0 +1,172 @@
+/** `/v1/profiles/{name}` on the wire: settings of POST /v1/fuse under a name, which requests name. */
+import typia, { type tags } from 'typia';
+import { stemmers } from './analyzer.js';
+import { denseKinds, fuseMethods, fuseRules, missingDense, tokenizers, type FuseRequest } from './fuse.js';
+import { keyHeadersType } from './key.js';
+import { boostFunctions, legMissing, legNorms } from './legs.js';
+import { collapseBy, likenessBy } from './results.js';
+import { keyedProblems, kibibyte, privateFields, type ResourceRoutes } from './route.js';
+import { get, type Example } from './schema/route.js';
+import type { Integer, MaxCodePoints } from './schema/tags.js';
+import { bodyType, wireTypes } from './schema/wireType.js';
+
+/** Members of a request that a profile may have: those that decide how docs are ranked. */
+export const profileMembers = [
+  ...(['method', 'tokenizer', 'embed_model', 'entity_map', 'weights', 'rrf_k', 'k1', 'b'] as const),
+  ...(['analyzer', 'corpus', 'on_missing_dense', 'dense_kind', 'min_score', 'legs', 'boosts'] as const),
+  ...(['collapse', 'diversify'] as const),
+] as const satisfies readonly (keyof FuseRequest)[];
+
+/** Members of a request of POST /v1/fuse, as it has them. Others than these are refused. */
+export interface ProfileSettings extends Pick<FuseRequest, (typeof profileMembers)[number]> {}
+
+/** The path of the routes. */
+export interface ProfilePath {
+  /** Name of the profile: 1 to 64 of A-Z a-z 0-9 . _ -. */
+  name: string & MaxCodePoints<64>;
+}
+
+/** A version of a profile. */
+export interface ProfileVersion {
+  version: number & Integer & tags.Minimum<1>;
+  /** Members that a request with this profile has, unless it has them itself. */
+  settings: ProfileSettings;
+  /** RFC 3339 UTC. */
+  created_at: string;
+}
+
+/** A new version. */
+export interface PutProfileResponse extends ProfileVersion {
+  name: string;
+}
+
+/** A profile. */
+export interface ProfileResponse {
+  name: string;
+  /** True if it belongs to everybody, not to the key of the request. */
+  shared: boolean;
+  /** The oldest first. */
+  versions: ProfileVersion[];
+}
+
+/** A profile that was removed. */
+export interface RemovedProfileResponse {
+  name: string;
+  removed: true;
+}
+
+const [settingsType, pathType, putType, profileType, removedType] = wireTypes(
+  typia.json.schemas<
+    [ProfileSettings, ProfilePath, PutProfileResponse, ProfileResponse, RemovedProfileResponse]
+  >(),
+  {
+    method: fuseMethods,
+    tokenizer: tokenizers,
+    stemmer: stemmers,
+    on_missing_dense: missingDense,
+    dense_kind: denseKinds,
+    normalize: legNorms,
+    missing: legMissing,
+    function: boostFunctions,
+    'FuseCollapse.by': collapseBy,
+    'FuseDiversify.by': likenessBy,
+  },
+);
+
+/** The body of PUT, held to the rules of the same members of a request. */
+export const profileSettingsType = bodyType(settingsType, typia.createEquals<ProfileSettings>(), {
+  closed: true,
+  rules: (settings) => fuseRules({ query: '', docs: [], ...settings }),
+});
+
+/** Longest settings (bytes). */
+export const profileBytes = 16 * kibibyte;
+
+const settings: ProfileSettings = {
+  weights: { bm25: 0.3, dense: 0.7 },
+  analyzer: 'english',
+  k1: 1.2,
+};
+const version: ProfileVersion = { version: 1, settings, created_at: '2026-11-23T09:30:00.000Z' };
+
+/** Members common to the routes. */
+const profileRoute = {
+  part: 'gateway',
+  tag: 'fuse',
+  path: '/v1/profiles/{name}',
+  extension: true,
+  access: 'key',
+  unprocessable: true,
+  headers: ['ratelimit', 'ratelimit-policy'],
+  fields: privateFields,
+  cors: false,
+  acts: false,
+  documented: true,
+} as const;
+
+const problems = {
+  401: keyedProblems[401],
+  404: ['profile_not_found'],
+  429: keyedProblems[429],
+  503: ['store_unavailable'],
+} as const;
+
+/** PUT, GET and DELETE /v1/profiles/{name}. */
+export const profileRoutes = {
+  putProfile: {
+    ...profileRoute,
+    method: 'PUT',
+    summary: 'Keep settings that requests name',
+    description:
+      'Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` ' +
+      'has, unless it has them itself. They are checked as those of a request are. They belong to the API ' +
+      'key of the request; where ACCESS is `open`, those of a request without a key belong to everybody. ' +
+      'Every worker knows a version within a second. `fusegate tune --profile` writes one.',
+    parameters: { path: pathType, header: keyHeadersType },
+    body: { kind: 'json', schema: profileSettingsType, other: 'none', limit: profileBytes },
+    answers: { 200: { schema: putType, description: 'The new version.' } },
+    storesFromStrangers: true,
+    problems: {
+      ...keyedProblems,
+      409: ['profile_limit'],
+      503: ['overloaded', 'store_unavailable', 'storage_reserved'],
+    },
+    example: {
+      request: {
+        method: 'PUT',
+        path: '/v1/profiles/shop',
+        headers: { 'content-type': 'application/json' },
+        body: settings,
+      },
+      response: { status: 200, type: 'application/json', body: { name: 'shop', ...version } },
+    } satisfies Example,
+  },
+  profile: {
+    ...profileRoute,
+    method: 'GET',
+    summary: 'The versions of a profile',
+    description:
+      'That of the API key of the request; where it has none of this name, the one that belongs to everybody.',
+    parameters: { path: pathType, header: keyHeadersType },
+    body: { kind: 'none' },
+    answers: { 200: { schema: profileType, description: 'The versions.' } },
+    problems,
+    example: get('/v1/profiles/shop', { name: 'shop', shared: true, versions: [version] }),
+  },
+  removeProfile: {
+    ...profileRoute,
+    method: 'DELETE',
+    summary: 'Remove a profile',
+    description:
+      'Removes that of the API key of the request with all versions, whose numbers are never given out ' +
+      'again; without a key, where ACCESS is `open`, the one that belongs to everybody.',
+    parameters: { path: pathType, header: keyHeadersType },
+    body: { kind: 'none' },
+    answers: { 200: { schema: removedType, description: 'It is removed.' } },
+    problems,
+    example: {
+      request: { method: 'DELETE', path: '/v1/profiles/shop' },
+      response: { status: 200, type: 'application/json', body: { name: 'shop', removed: true } },
+    } satisfies Example,
+  },
+} as const satisfies ResourceRoutes;

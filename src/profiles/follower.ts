@@ -1,0 +1,47 @@
+/** The profiles of the store in this process: loaded before requests, and followed from then on. */
+import type { Profiles } from '../native/index.js';
+import { Follower } from '../store/follower.js';
+import { allProfiles, findProfile, type ProfileRecord } from '../store/profiles.js';
+import type { Store } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+
+/** Parts of the follower. */
+export interface ProfileFollowerParts {
+  readonly store: Store;
+  /** The process's table. */
+  readonly profiles: Pick<Profiles, 'add' | 'remove' | 'versions'>;
+  readonly clock: Pick<Clock, 'every'>;
+  readonly log: Pick<Log, 'error'>;
+}
+
+/** Follows the profiles. */
+export class ProfileFollower extends Follower {
+  constructor(parts: ProfileFollowerParts) {
+    const { store, clock, profiles } = parts;
+    const takeAll = async (): Promise<void> => {
+      for (const record of await allProfiles(store)) takeProfile(parts, record);
+    };
+    const takeChange = async (name: string): Promise<void> => {
+      const record = await findProfile(store, name);
+      const stored = new Set(record?.versions.map(({ version }) => version));
+      // Versions of before a removal are gone, though the name may be there again.
+      if (profiles.versions(name).some((version) => !stored.has(version))) profiles.remove(name);
+      if (record !== undefined) takeProfile(parts, record);
+    };
+    super({ store, clock, changes: 'profileChanges', takeAll, takeChange });
+  }
+}
+
+/** Takes the versions of a profile that are not known. */
+export function takeProfile(
+  { profiles, log }: Pick<ProfileFollowerParts, 'profiles' | 'log'>,
+  { name, versions }: ProfileRecord,
+): void {
+  const known = profiles.versions(name).at(-1) ?? 0;
+  for (const { version, settings } of versions.filter((each) => each.version > known)) {
+    if (!profiles.add(name, version, settings)) {
+      log.error({ name, version }, 'a profile is damaged, or of a later version');
+    }
+  }
+}

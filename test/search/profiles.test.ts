@@ -1,0 +1,235 @@
+/**
+ * `profile` of POST /v1/fuse: a request that names one is answered with the bytes of the same request with the
+ * settings written out in it, or with its faults.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { profileMembers, type ProfileSettings } from '../../src/contract/profiles.js';
+import type { FuseRequest } from '../../src/contract/fuse.js';
+import type { InstalledModel } from '../../src/models/embedder.js';
+import { native } from '../../src/native/addon.js';
+import { ownerIn } from '../../src/search/corpora.js';
+import { openEmbedMode } from '../../src/search/embedMode.js';
+import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
+import { draws } from '../length.js';
+import { plainStyle, style, writeBody } from './bodies.js';
+import { requestWith, staticModel } from './embedding.js';
+import { fuseRequest } from './requests.js';
+
+/** A model whose vectors come from elsewhere, so that a request waits for them. */
+const slowModel: InstalledModel = { ...staticModel, id: 'slow', hubName: null, kind: 'onnx', dimension: 2 };
+
+const corpora = new native.Corpora(Buffer.from('0123456789abcdef'));
+const profiles = new native.Profiles();
+const embedder = {
+  models: [staticModel, slowModel],
+  embed: (_: InstalledModel, texts: readonly Uint8Array[]) => {
+    const vectors = Float32Array.from(
+      texts.flatMap((text) => {
+        const angle = text.reduce((sum, byte) => sum + byte, 1);
+        return [Math.cos(angle), Math.sin(angle)];
+      }),
+    );
+    return Promise.resolve({ kind: 'vectors', vectors, truncated: texts.map(() => false) } as const);
+  },
+};
+const embedMode = openEmbedMode({
+  ...{ ...native, corpora, profiles, embedder },
+  ...{ fallback: 'static-256', cacheFile: null },
+});
+const ownerOf = ownerIn([corpora, profiles], (key) => Buffer.from(key.repeat(4)));
+const handler = fuseHandler({ ...native, embedMode, ownerOf });
+
+/** Status and text of an answer. */
+async function answerTo(
+  request: object,
+  how = plainStyle,
+  key = '',
+): Promise<[status: number, text: string]> {
+  const { status, body } = await handler(requestWith(writeBody(request, how), key));
+  const text =
+    'json' in body
+      ? JSON.stringify(body.json)
+      : typeof body.bytes === 'string'
+        ? body.bytes
+        : Buffer.from(body.bytes).toString();
+  if ('release' in body) body.release?.();
+  return [status, text];
+}
+
+const weight = fc.constantFrom(0, 1, 0.3, 2.5);
+const leg = fc.record(
+  { weight, normalize: fc.constantFrom('max', 'minmax', 'zscore', 'log1p', 'rank', 'none') },
+  { requiredKeys: [], noNullPrototype: true },
+);
+
+/** Members that the usual requests do not draw. */
+const more = fc.record(
+  {
+    analyzer: fc.constantFrom('plain', 'english', 'klingon', { stemmer: 'german', fold_accents: true }),
+    corpus: fc.constantFrom(
+      { docs: 9, average_length: 3, df: { fox: 2 } },
+      { name: 'shop' },
+      { name: 'none' },
+      { name: 'sh"op\n' },
+    ),
+    on_missing_dense: fc.constantFrom('embed', 'zero', 'min', 'error'),
+    dense_kind: fc.constantFrom('similarity', 'distance'),
+    min_score: fc.constantFrom(-1, 0, 0.4),
+    legs: fc
+      .record({ bm25: leg, dense: leg, clicks: leg }, { requiredKeys: [], noNullPrototype: true })
+      .filter((legs) => Object.keys(legs).length > 0),
+    boosts: fc.constantFrom([], [{ value: 'age', origin: 0, scale: 3 }]),
+    collapse: fc.constantFrom({ by: 'text' }, { by: 'group', keep: 2 }),
+    diversify: fc.constantFrom({ diversity: 0.4 }, { diversity: 0.5, by: 'vectors' }),
+    embed_model: fc.constantFrom('static-256', 'slow', 'none'),
+    entity_map: fc.constantFrom({ fox: 'wolf', '\u{1F600}': 'grin' }, null),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+);
+
+/** A request whose docs may lack dense scores and may bring numbers. */
+const request = fc
+  .record({ usual: fuseRequest, further: more, dense: fc.boolean(), sent: fc.boolean(), aged: fc.boolean() })
+  .map(({ usual, further, dense, sent, aged }) => ({
+    ...usual,
+    ...further,
+    docs: usual.docs.map((doc, at) => ({
+      ...{ ...doc, dense_score: dense || at > 0 ? Math.min(2, Math.max(-0.5, doc.dense_score ?? 0)) : null },
+      ...(sent ? { scores: { clicks: at } } : {}),
+      ...(aged ? { values: { age: at } } : {}),
+    })),
+  }));
+
+const settings = fc.record({ usual: fuseRequest, further: more }).map(({ usual, further }) => {
+  const all = { ...usual, ...further } as FuseRequest;
+  const kept = profileMembers.filter((name) => Object.hasOwn(all, name));
+  return Object.fromEntries(kept.map((name) => [name, all[name]])) as ProfileSettings;
+});
+
+/** The request with the settings written out in it, by the obvious rule. */
+function writtenOut(own: object, given: ProfileSettings): object {
+  const taken = (name: string): boolean =>
+    Object.hasOwn(own, name) ||
+    ((name === 'weights' || name === 'legs') &&
+      (Object.hasOwn(own, 'weights') || Object.hasOwn(own, 'legs')));
+  return { ...Object.fromEntries(Object.entries(given).filter(([name]) => !taken(name))), ...own };
+}
+
+/** Faults without what they repeat of the request. */
+function faultsOf(text: string): unknown {
+  const { detail } = JSON.parse(text) as { readonly detail: unknown };
+  if (!Array.isArray(detail)) return detail;
+  return (detail as { loc: unknown; msg: unknown }[]).map(({ loc, msg }) => ({ loc, msg }));
+}
+
+let version = 0;
+
+/** Puts settings as the next version of a name; false where they are refused. */
+function put(name: string, given: object): boolean {
+  version += 1;
+  return profiles.add(name, version, JSON.stringify(given));
+}
+
+test('a request by a profile gets the bytes of the request with the settings written out', async () => {
+  const statistics = { docs: 50, average_length: 2, df: { fox: 5, red: 40 } };
+  const { bytes } = await native.freezeCorpus(
+    Buffer.from(JSON.stringify(statistics)),
+    Buffer.from('0123456789abcdef'),
+  );
+  await corpora.add('shop', 1, bytes);
+  const seen = { answered: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(request, settings, style, async (own, drawn, how) => {
+      const given = { ...drawn };
+      // What a profile would be refused for is not what this is about.
+      if (given.weights !== undefined) delete given.legs;
+      if (given.analyzer === 'klingon') delete given.analyzer;
+      const zero = Object.values(given.legs ?? {}).every((each) => each.weight === 0);
+      if (zero) delete given.legs;
+      if (given.tokenizer === 'ngram') delete given.analyzer;
+      assert.ok(put('shop', given), JSON.stringify(given));
+      const echo = `,"profile":{"name":"shop","version":${version}}`;
+      const [status, text] = await answerTo({ ...own, profile: 'shop' }, how);
+      const [expected, plain] = await answerTo(writtenOut(own, given), how);
+      assert.equal(status, expected, text);
+      if (status === 200) {
+        seen.answered += 1;
+        assert.equal(text.split(echo).length, 2, text);
+        assert.equal(text.replace(echo, ''), plain);
+      } else {
+        seen.refused += 1;
+        const [alone, faults] = await answerTo(own, how);
+        // What is wrong with a request by itself may be all that is said.
+        const isSaid = alone === status && isDeepStrictEqual(faultsOf(text), faultsOf(faults));
+        if (!isSaid) assert.deepEqual(faultsOf(text), faultsOf(plain));
+      }
+    }),
+    { seed: 20_261_123, numRuns: draws(4_000) },
+  );
+  assert.ok(seen.answered > draws(400) && seen.refused > draws(400), JSON.stringify(seen));
+});
+
+test('also where the body is answered by a thread, or waits for a model', async () => {
+  const long = 'red fox '.repeat(LOOP_BODY_LIMIT / 8);
+  const texts = ['a red fox', 'wolves', long];
+  for (const docs of [texts.slice(0, 2), texts].map((some) =>
+    some.map((text, at) => ({ id: `${at}`, text })),
+  )) {
+    for (const model of ['static-256', 'slow']) {
+      const given = { embed_model: model, entity_map: { fox: 'wolf' }, corpus: { name: 'shop' }, k1: 2 };
+      assert.ok(put('waiting', given));
+      const own = { query: 'fox', docs, return_text: false };
+      const [status, text] = await answerTo({ ...own, profile: { name: 'waiting' } });
+      const [, plain] = await answerTo({ ...own, ...given });
+      assert.equal(status, 200, text);
+      assert.equal(text.replace(/,"profile":\{[^}]*\}/, ''), plain);
+    }
+  }
+  assert.ok(put('waiting', { embed_model: 'none' }));
+  const [status, text] = await answerTo({
+    query: 'fox',
+    docs: texts.map((each, at) => ({ id: `${at}`, text: each })),
+    profile: 'waiting',
+  });
+  assert.equal(status, 422);
+  assert.match(text, /"loc":\["body","embed_model"\].*is not installed/);
+});
+
+const docs = [{ id: 'a', text: 'fox', dense_score: 0.5 }];
+
+test('a version that is pinned stays, and the newest is what others get', async () => {
+  const told = async (profile: unknown, key = ''): Promise<string> => {
+    const [status, text] = await answerTo({ query: 'fox', docs, profile }, plainStyle, key);
+    const { results, profile: used } = JSON.parse(text) as { results?: unknown[]; profile?: unknown };
+    return status === 200 ? `${results?.length} ${JSON.stringify(used)}` : JSON.stringify(faultsOf(text));
+  };
+  profiles.remove('pinned');
+  assert.ok(profiles.add('pinned', 3, '{"min_score":9}') && profiles.add('pinned', 5, '{}'));
+  assert.equal(await told({ name: 'pinned', version: 3 }), '0 {"name":"pinned","version":3}');
+  assert.equal(await told('pinned'), '1 {"name":"pinned","version":5}');
+  assert.match(await told({ name: 'pinned', version: 4 }), /"body","profile","version".*no such version/);
+  assert.match(await told('nobody'), /"body","profile"\].*no profile has this name; known: .*pinned/);
+  // A key's own profile hides everybody's, and is nobody else's.
+  const owner = Buffer.from('ada-'.repeat(4)).toString('hex');
+  assert.ok(profiles.add(`${owner}/pinned`, 1, '{"min_score":9}'));
+  assert.ok(profiles.add(`${owner}/own`, 1, '{}'));
+  assert.equal(await told('pinned', 'ada-'), '0 {"name":"pinned","version":1}');
+  assert.equal(await told('own', 'ada-'), '1 {"name":"own","version":1}');
+  assert.equal(await told('pinned', 'bob-'), '1 {"name":"pinned","version":5}');
+  assert.match(await told('own', 'bob-'), /no profile has this name/);
+  assert.doesNotMatch(await told('nobody', 'bob-'), /\bown\b/);
+  assert.match(await told('nobody', 'ada-'), /\bown\b/);
+  profiles.remove('pinned');
+  assert.match(await told('pinned'), /no profile has this name/);
+});
+
+test('a profile that is no name is refused as other members are', async () => {
+  for (const profile of [7, null, [], {}, { version: 1 }, { name: 7 }, { name: 'shop', version: 0 }]) {
+    const [status, text] = await answerTo({ query: 'fox', docs, profile });
+    assert.equal(status, 422, JSON.stringify(profile));
+    assert.match(text, /"loc":\["body","profile"/);
+  }
+});
