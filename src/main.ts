@@ -44,6 +44,7 @@ import {
 } from './commands/program.js';
 import { addLog } from './commands/log.js';
 import type { WalletPlace } from './commands/logStamp.js';
+import { addProfiles } from './commands/profiles.js';
 import { addReceipts } from './commands/receipts.js';
 import {
   serve,
@@ -413,6 +414,7 @@ export function commands(around = thisProcess()): Commands {
           readLines,
           sizeOf: fileSize,
         }),
+      (program) => addProfiles(program, { ...parts, ...native, readBytes: fuseParts.readBytes }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
       (program) => addWebhooks(program, { ...parts, senderTo: webhookSender }),
       (program) => addLog(program, { ...parts, ...logParts }),

@@ -5,17 +5,22 @@
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { InstalledModel } from '../models/embedder.js';
-import { calibrated, judgedScores, type Calibrated, type JudgedScores } from '../search/calibrate.js';
+import type { ProfileSettings } from '../contract/profiles.js';
+import { calibrated, calibrationObstacle, judgedScores } from '../search/calibrate.js';
+import type { Calibrated, JudgedScores } from '../search/calibrate.js';
 import { reasonOf } from '../system/reason.js';
-import { readCollection } from './collection.js';
+import { readCollection, type Collection } from './collection.js';
 import { analyzerOption, count, rankingOptions, withModel } from './evaluate.js';
 import type { EvaluateParts, RankingOptions } from './evaluate.js';
+import { keptText, type OpenedProfile } from './profiles.js';
 import type { Ended } from './withStore.js';
 
 /** Options of the command. */
 export interface CalibrateOptions extends RankingOptions {
   readonly qrels: string;
   readonly json?: boolean;
+  /** Name of the profile whose requests are calibrated, and that gets the threshold. */
+  readonly profile?: string;
 }
 
 function percent(share: number): string {
@@ -23,7 +28,16 @@ function percent(share: number): string {
 }
 
 /** The outcome for people. */
-function render(name: string, about: string, { threshold, chosen, unseen, separates }: Calibrated): string {
+function render(
+  name: string,
+  about: string,
+  { threshold, chosen, unseen, separates }: Calibrated,
+  kept: Kept,
+): string {
+  const written =
+    kept === null
+      ? `Add "min_score": ${threshold} to your requests.`
+      : keptText(kept.name, kept.version).trimEnd();
   return [
     `${name}: ${about}`,
     '',
@@ -32,52 +46,88 @@ function render(name: string, about: string, { threshold, chosen, unseen, separa
     `On queries that it was not chosen by: keeps ${percent(unseen.kept)}, cuts ${percent(unseen.cut)}.`,
     '',
     separates
-      ? `Add "min_score": ${threshold} to your requests.`
+      ? written
       : 'No clean separation: what keeps the relevant ones keeps more than half of the others, too.',
     '',
   ].join('\n');
 }
 
-/** Calibrates, prints, and returns the exit code, or a sentence about an error. */
+/** The version of a profile that was written; null: none. */
+type Kept = { readonly name: string; readonly version: number } | null;
+
+/** The settings of the requests that are calibrated: a profile's, and what the options add to them. */
+function settingsOf(
+  { tokenizer, analyzer }: CalibrateOptions,
+  { settings = {} }: Pick<OpenedProfile, 'settings'>,
+): ProfileSettings {
+  return {
+    ...(tokenizer === 'ws' ? {} : { tokenizer }),
+    ...(analyzer === 'plain' ? {} : { analyzer }),
+    ...settings,
+  };
+}
+
+/** Scores the candidates of every query. @throws Error where a model brings no vectors */
+function scored(
+  parts: EvaluateParts,
+  model: InstalledModel,
+  collection: Collection,
+  options: CalibrateOptions,
+  settings: ProfileSettings,
+): Promise<JudgedScores[]> {
+  const { docs, queries } = collection;
+  return withModel(parts, model, collection, options, async (ranking, progress) => {
+    const scores: JudgedScores[] = [];
+    for (const [at, { text, judged }] of queries.entries()) {
+      progress('scoring', at, queries.length, 'queries');
+      scores.push(await judgedScores(ranking, text, judged, docs, settings));
+    }
+    progress('scoring', queries.length, queries.length, 'queries');
+    return scores;
+  });
+}
+
+/** Calibrates, prints, and gives the exit code, or the sentence that says what is wrong. */
 export async function calibrate(
   parts: EvaluateParts,
   model: InstalledModel,
   folder: string,
   options: CalibrateOptions,
+  profile?: OpenedProfile,
 ): Ended {
   const collection = await readCollection(folder, options.qrels);
   if ('wrong' in collection) return collection;
-  const { docs, queries } = collection;
-  const scores: JudgedScores[] = [];
+  const settings = settingsOf(options, profile ?? { settings: undefined });
+  const obstacle = calibrationObstacle(settings);
+  if (obstacle !== undefined) return { wrong: `The profile cannot be calibrated. ${obstacle}` };
+  const { tokenizer = options.tokenizer } = settings;
+  let scores: JudgedScores[];
   try {
-    await withModel(parts, model, collection, options, async (ranking, progress) => {
-      for (const [at, { text, judged }] of queries.entries()) {
-        progress('scoring', at, queries.length, 'queries');
-        scores.push(await judgedScores(ranking, text, judged, docs));
-      }
-      progress('scoring', queries.length, queries.length, 'queries');
-    });
+    scores = await scored(parts, model, collection, { ...options, tokenizer }, settings);
   } catch (error) {
     return { wrong: reasonOf(error) };
   }
   const found = calibrated(scores);
   if (found === undefined) return { wrong: 'Too few candidates are relevant: no threshold can be chosen.' };
-  const { tokenizer, analyzer, candidates } = options;
-  const facts = {
-    model: model.id,
-    tokenizer,
-    analyzer,
-    candidates,
-    docs: docs.length,
-    judged: queries.length,
-  };
+  let kept: Kept = null;
+  if (profile !== undefined && found.separates) {
+    const stored = await profile.keep({ ...settings, min_score: found.threshold });
+    if ('wrong' in stored) return stored;
+    kept = { name: profile.name, version: stored.version };
+  }
+  const { docs, queries } = collection;
+  const { analyzer = 'plain' } = settings;
+  const facts = { model: model.id, tokenizer, analyzer, candidates: options.candidates };
+  const counts = { docs: docs.length, judged: queries.length };
+  const written = profile === undefined ? {} : { profile: kept };
   const subject = `${docs.length} docs, ${queries.length} judged queries`;
   const about = `${subject}, model ${model.id}, tokenizer ${tokenizer}`;
-  const analyzed = analyzer === 'plain' ? about : `${about}, analyzer ${analyzer}`;
+  const named = typeof analyzer === 'string' ? analyzer : JSON.stringify(analyzer);
+  const analyzed = analyzer === 'plain' ? about : `${about}, analyzer ${named}`;
   await parts.write(
     options.json === true
-      ? `${JSON.stringify({ ...facts, ...found }, null, 2)}\n`
-      : render(basename(resolve(folder)), analyzed, found),
+      ? `${JSON.stringify({ ...facts, ...counts, ...found, ...written }, null, 2)}\n`
+      : render(basename(resolve(folder)), analyzed, found, kept),
   );
   return 0;
 }
@@ -93,6 +143,7 @@ export function addCalibrate(
     .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.');
   rankingOptions(command)
     .addOption(analyzerOption())
+    .option('--profile <name>', 'calibrate requests with this profile, and write min_score into it')
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .allowExcessArguments(false)

@@ -16,12 +16,16 @@ export interface Operator {
 
 const firstArgument = ({ args: [first] }: Called): string | null => first ?? null;
 const noName = (): null => null;
+/** The profile that a command may write; without one it changes nothing. */
+const profileOption = ({ options: { profile } }: Called): string | undefined =>
+  typeof profile === 'string' ? profile : undefined;
 
 /**
- * The commands, and for each the argument that names the object it changes. No argument here is a person, a
- * secret or a URL, which may contain one: for such objects the command itself gives the id.
+ * The commands, and what of their command line names the object that they change. None names a person, a
+ * secret or a URL, which may have one: such objects are named by their ids, by the command itself. Where it
+ * gives undefined the command changes nothing.
  */
-const changing: Readonly<Record<string, (called: Called) => string | null>> = {
+const changing: Readonly<Record<string, (called: Called) => string | null | undefined>> = {
   'keys create': noName,
   'keys revoke': firstArgument,
   'keys reissue': ({ args: [id], options: { order } }) => id ?? (typeof order === 'string' ? order : null),
@@ -31,6 +35,10 @@ const changing: Readonly<Record<string, (called: Called) => string | null>> = {
   'models remove': firstArgument,
   'corpora put': firstArgument,
   'corpora remove': firstArgument,
+  'profiles put': firstArgument,
+  'profiles remove': firstArgument,
+  tune: profileOption,
+  calibrate: profileOption,
   forget: noName,
   'webhooks add': noName,
   'webhooks remove': firstArgument,
@@ -54,5 +62,7 @@ export function changeOf(
 ): { readonly command: string; object: string | null } | undefined {
   const nameObject = called === undefined ? undefined : changing[called.path];
   if (called === undefined || nameObject === undefined) return undefined;
-  return { command: called.path, object: nameObject(called)?.slice(0, longestName) ?? null };
+  const object = nameObject(called);
+  if (object === undefined) return undefined;
+  return { command: called.path, object: object?.slice(0, longestName) ?? null };
 }

@@ -5,15 +5,9 @@ import { tokenizers } from '../contract/fuse.js';
 import type { CorpusCounter, CorpusRefusal, CorpusStatistics } from '../native/index.js';
 import { timeText } from '../outreach/leads.js';
 import { corpusKey } from '../search/corpora.js';
-import {
-  allCorpora,
-  findCorpus,
-  isCorpusName,
-  isStoredCorpusName,
-  putCorpus,
-  removeCorpus,
-} from '../store/corpora.js';
+import { allCorpora, findCorpus, putCorpus, removeCorpus } from '../store/corpora.js';
 import type { CorpusRecord } from '../store/corpora.js';
+import { isName, isStoredName } from '../store/names.js';
 import { reasonOf } from '../system/reason.js';
 import { progressOn } from './progress.js';
 import { withStore, type CommandParts } from './withStore.js';
@@ -118,7 +112,7 @@ async function statisticsOf(
 
 function put(parts: CorporaCommandParts, name: string, path: string, options: PutOptions): Promise<number> {
   return withStore(parts, async ({ store, secrets }) => {
-    if (!isCorpusName(name)) return { wrong: 'A name has 1 to 64 of A-Z a-z 0-9 . _ - and nothing else.' };
+    if (!isName(name)) return { wrong: 'A name has 1 to 64 of A-Z a-z 0-9 . _ - and nothing else.' };
     const { analyzer, tokenizer, statistics, json } = options;
     if (tokenizer !== 'ws' && analyzer !== 'plain') return { wrong: 'Analyzers are for the tokenizer ws.' };
     const made = await statisticsOf(parts, corpusKey(secrets), path, options);
@@ -173,7 +167,7 @@ function list(parts: CorporaCommandParts, { json }: Json): Promise<number> {
 
 function show(parts: CorporaCommandParts, name: string, { json }: Json): Promise<number> {
   return withStore(parts, async ({ store }) => {
-    const found = isStoredCorpusName(name) ? await findCorpus(store, name) : undefined;
+    const found = isStoredName(name) ? await findCorpus(store, name) : undefined;
     if (found === undefined) return { wrong: `There is no corpus ${name}.` };
     const table = `${heading}${rowsOf(found).join('')}`;
     await parts.write(json === true ? `${JSON.stringify(shown(found))}\n` : table);
@@ -183,7 +177,7 @@ function show(parts: CorporaCommandParts, name: string, { json }: Json): Promise
 
 function remove(parts: CorporaCommandParts, name: string): Promise<number> {
   return withStore(parts, async ({ store }) => {
-    if (!isStoredCorpusName(name) || !(await removeCorpus(store, name)))
+    if (!isStoredName(name) || !(await removeCorpus(store, name)))
       return { wrong: `There is no corpus ${name}.` };
     await parts.write(
       `Removed ${name} with all its versions. A server that runs forgets it within a second.\n`,

@@ -8,11 +8,14 @@ import type { BodyParts } from '../contract/schema/bytes.js';
 import type { HTTPValidationError } from '../contract/schema/validation.js';
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
 import { defaultModel, type FoundModels } from '../models/modelFolder.js';
-import type { Corpora } from '../native/index.js';
+import type { Corpora, Profiles } from '../native/index.js';
 import { corpusKey } from '../search/corpora.js';
+import { takeProfile } from '../profiles/follower.js';
 import { openEmbedMode, type EmbedModeParts } from '../search/embedMode.js';
 import { fuseHandler, type FuseParts } from '../search/fuse.js';
-import { allCorpora, findStatistics, isCorpusName } from '../store/corpora.js';
+import { allCorpora, findStatistics } from '../store/corpora.js';
+import { isName } from '../store/names.js';
+import { allProfiles } from '../store/profiles.js';
 import { reasonOf } from '../system/reason.js';
 import { printable } from './printable.js';
 import type { CommandParts, OpenedStore } from './withStore.js';
@@ -29,7 +32,8 @@ export interface FuseCommandParts
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   readonly openSession: OpenSession;
   readonly Corpora: typeof Corpora;
-  /** Columns of the terminal; undefined: the output is not a terminal. */
+  readonly Profiles: typeof Profiles;
+  /** Columns of the terminal; undefined: what is written goes elsewhere. */
   readonly columns: () => number | undefined;
 }
 
@@ -48,11 +52,14 @@ function requestOf(body: Uint8Array): RouteRequest {
   };
 }
 
-/** True if a body names statistics; false also if it is not JSON. */
-function namesCorpus(body: Uint8Array): boolean {
+/** True if a body names what a store has: statistics or a profile. False also for what is no JSON. */
+function namesStored(body: Uint8Array): boolean {
   try {
-    const { corpus } = Object(JSON.parse(Buffer.from(body).toString())) as { readonly corpus?: unknown };
-    return Object.hasOwn(Object(corpus) as object, 'name');
+    const { corpus, profile } = Object(JSON.parse(Buffer.from(body).toString())) as {
+      readonly corpus?: unknown;
+      readonly profile?: unknown;
+    };
+    return profile !== undefined || Object.hasOwn(Object(corpus) as object, 'name');
   } catch {
     return false;
   }
@@ -62,7 +69,7 @@ function namesCorpus(body: Uint8Array): boolean {
 async function corporaOf({ store, secrets }: OpenedStore, parts: FuseCommandParts): Promise<Corpora> {
   const corpora = new parts.Corpora(corpusKey(secrets));
   for (const { name, versions } of await allCorpora(store)) {
-    if (!isCorpusName(name)) continue;
+    if (!isName(name)) continue;
     for (const { version, learnt } of versions) {
       const statistics = await findStatistics(store, name, version);
       const taken =
@@ -73,17 +80,33 @@ async function corporaOf({ store, secrets }: OpenedStore, parts: FuseCommandPart
   return corpora;
 }
 
-/** The statistics that a body may name, or why they cannot be read. */
-async function corporaFor(
+/** The profiles of a store that belong to everybody. */
+async function profilesOf({ store }: OpenedStore, parts: FuseCommandParts): Promise<Profiles> {
+  const profiles = new parts.Profiles();
+  const error = (): void => parts.printError('Warning: a version of a profile cannot be read.');
+  for (const record of await allProfiles(store)) {
+    if (isName(record.name)) takeProfile({ profiles, log: { error } }, record);
+  }
+  return profiles;
+}
+
+/** What a body may name. */
+interface NamedInStore {
+  readonly corpora?: Corpora;
+  readonly profiles?: Profiles;
+}
+
+/** What a body may name, or why it cannot be read. */
+async function namedFor(
   parts: FuseCommandParts,
   configuration: Configuration,
   body: Uint8Array,
-): Promise<{ readonly corpora?: Corpora; readonly refused?: string }> {
-  if (!namesCorpus(body)) return {};
+): Promise<NamedInStore & { readonly refused?: string }> {
+  if (!namesStored(body)) return {};
   const opened = await parts.openStore(configuration);
   if ('refused' in opened) return opened;
   try {
-    return { corpora: await corporaOf(opened, parts) };
+    return { corpora: await corporaOf(opened, parts), profiles: await profilesOf(opened, parts) };
   } catch (error) {
     return { refused: `The store cannot be read (${reasonOf(error)}).` };
   } finally {
@@ -96,14 +119,14 @@ async function answerOf(
   parts: FuseCommandParts,
   configuration: Configuration,
   body: Uint8Array,
-  corpora: { readonly corpora?: Corpora },
+  named: NamedInStore,
 ): Promise<Answer> {
   const { models } = await parts.findModels(configuration);
   const fallback = defaultModel(models, configuration.embedModel)?.id;
   const onWrong = (reason: string): void => parts.printError(reason);
   const embedder = localEmbedder(models, parts.openSession, parts.machine.cores, onWrong);
-  const embedMode = openEmbedMode({ ...parts, ...corpora, embedder, fallback, cacheFile: null });
-  // A request that learns is answered, but teaches only this short-lived process.
+  const embedMode = openEmbedMode({ ...parts, ...named, embedder, fallback, cacheFile: null });
+  // A request that learns is answered; it teaches this process alone, which ends.
   const learnerOf = (): string => '';
   return fuseHandler({ ...parts, embedMode, learnerOf })(requestOf(body));
 }
@@ -167,12 +190,12 @@ async function fuse(parts: FuseCommandParts, path: string, { json }: Json): Prom
     parts.printError(`${path} cannot be read (${reasonOf(error)}).`);
     return 1;
   }
-  const { refused, ...corpora } = await corporaFor(parts, read.configuration, body);
+  const { refused, ...named } = await namedFor(parts, read.configuration, body);
   if (refused !== undefined) {
     parts.printError(refused);
     return 1;
   }
-  const answer = await answerOf(parts, read.configuration, body, corpora);
+  const answer = await answerOf(parts, read.configuration, body, named);
   const text = textOf(answer);
   if (answer.status !== 200) {
     for (const line of refusalLines(JSON.parse(text) as Problem | HTTPValidationError)) {
@@ -192,8 +215,8 @@ export function addFuse(program: Command, parts: FuseCommandParts): void {
     .description('re-rank the candidates of a request, without a server')
     .addHelpText(
       'after',
-      '\nFile: the body of POST /v1/fuse (JSON); - is standard input. A corpus that it names is read from' +
-        '\nthe store; with learn it is answered, and teaches nothing.',
+      '\nFile: the body of POST /v1/fuse (JSON); - is standard input. A corpus or a profile that it' +
+        '\nnames is read from the store; with learn it is answered, and teaches nothing.',
     )
     .option('--json', 'print the answer as the server gives it')
     .allowExcessArguments(false)

@@ -10,26 +10,22 @@ import { defaultModel, isModelId, modelNames, readModelFolder } from '../models/
 import type { FoundModels } from '../models/modelFolder.js';
 import type { Configuration } from '../configuration.js';
 import { installedModelsFolder } from '../models/settings.js';
-import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
-import { addCalibrate, calibrate } from './calibrate.js';
+import { addCalibrate, calibrate, type CalibrateOptions } from './calibrate.js';
 import { addEvaluate, evaluate, type EvaluateParts } from './evaluate.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';
-import { addTune, tune } from './tune.js';
-import { changesNothing, inHistory, withConfiguration } from './withStore.js';
+import { openProfile, type OpenedProfile } from './profiles.js';
+import { addTune, tune, type TuneOptions } from './tune.js';
+import { changesNothing, inHistory, withConfiguration, withStore } from './withStore.js';
 import type { CommandParts, Ended } from './withStore.js';
 
 /** Dependencies of the commands. */
-export interface ModelsCommandParts extends Pick<
-  CommandParts,
-  'environment' | 'machine' | 'write' | 'printError' | 'called' | 'operator' | 'openStore'
-> {
-  /** Folder of the shipped models. */
+export interface ModelsCommandParts extends CommandParts {
+  /** Folder of the models that ship. */
   readonly shippedFolder: string;
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   readonly fetch: InstallParts['fetch'];
-  readonly clock: Clock;
   readonly lockFile: InstallParts['lockFile'];
   readonly tryModel: InstallParts['tryModel'];
   readonly evaluation: Pick<
@@ -181,12 +177,35 @@ async function remove(parts: ModelsCommandParts, configuration: Configuration, i
   return { wrong: ships ? `${id} ships with Fusegate and stays.` : `There is no installed model ${id}.` };
 }
 
-/** Runs a command that ranks a collection by a model, found by id. */
+/** A command that ranks a collection by a model. */
+type Ranking<Options> = (
+  parts: EvaluateParts,
+  model: InstalledModel,
+  folder: string,
+  options: Options,
+) => Ended;
+
+/** Runs a command by a profile of the store, or without one where none is named. */
+async function byProfile(
+  parts: ModelsCommandParts,
+  name: string | undefined,
+  command: (configuration: Configuration, profile?: OpenedProfile) => Ended,
+): Promise<void> {
+  process.exitCode =
+    name === undefined
+      ? await withFolder(parts, command)
+      : await withStore(parts, async ({ store, configuration }) => {
+          const profile = await openProfile({ ...parts, store }, name);
+          return 'wrong' in profile ? profile : command(configuration, profile);
+        });
+}
+
+/** Runs a command that ranks a collection by a model, found by its id. */
 async function rankBy<Options>(
   parts: ModelsCommandParts,
   configuration: Configuration,
   id: string | undefined,
-  run: (parts: EvaluateParts, model: InstalledModel, folder: string, options: Options) => Ended,
+  run: Ranking<Options>,
   folder: string,
   options: Options,
 ): Ended {
@@ -245,9 +264,16 @@ export function addModels(program: Command, parts: ModelsCommandParts): void {
     act((configuration) => rankBy(parts, configuration, id, evaluate, folder, options)),
   );
   addTune(program, (id, folder, options) =>
-    act((configuration) => rankBy(parts, configuration, id, tune, folder, options)),
+    byProfile(parts, options.profile, (configuration, profile) => {
+      const target = { ...(profile && { profile }), isModelNamed: id !== undefined };
+      const run: Ranking<TuneOptions> = (...of) => tune(...of, target);
+      return rankBy(parts, configuration, id, run, folder, options);
+    }),
   );
   addCalibrate(program, (id, folder, options) =>
-    act((configuration) => rankBy(parts, configuration, id, calibrate, folder, options)),
+    byProfile(parts, options.profile, (configuration, profile) => {
+      const run: Ranking<CalibrateOptions> = (...of) => calibrate(...of, profile);
+      return rankBy(parts, configuration, id ?? profile?.settings?.embed_model, run, folder, options);
+    }),
   );
 }

@@ -2,13 +2,15 @@
 import { basename, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { stemmers } from '../contract/analyzer.js';
-import type { FuseRequest } from '../contract/fuse.js';
+import type { ProfileSettings } from '../contract/profiles.js';
 import type { InstalledModel } from '../models/embedder.js';
 import type { Interval } from '../search/measures.js';
-import { chosen, folds, gridOf, tryGrid, usualSetting, type Setting, type Tuned } from '../search/tune.js';
+import { chosen, curvesOf, folds, gridOf, membersOf, tryGrid, type Tuned } from '../search/tune.js';
 import { reasonOf } from '../system/reason.js';
-import { readCollection } from './collection.js';
+import { readCollection, type Collection } from './collection.js';
 import { count, rankingOptions, withModel, type EvaluateParts, type RankingOptions } from './evaluate.js';
+import { keptText, type OpenedProfile } from './profiles.js';
+import { tunePlot } from './tunePlot.js';
 import type { Ended } from './withStore.js';
 
 /** Options of the command. */
@@ -16,28 +18,30 @@ export interface TuneOptions extends Omit<RankingOptions, 'analyzer'> {
   readonly qrels: string;
   readonly language?: string;
   readonly json?: boolean;
+  readonly plot?: string;
+  /** Name of the profile that is written. */
+  readonly profile?: string;
+}
+
+/** What a tuned profile depends on besides the options. */
+export interface TuneTarget {
+  /** The profile that is written; absent: none. */
+  readonly profile?: OpenedProfile;
+  /** True if the model was named, and not taken as that of requests that name none. */
+  readonly isModelNamed: boolean;
 }
 
 /** Fewest judged queries from which settings can be chosen. */
 const leastQueries = 2 * folds;
-
-/** The members of a request for a setting; defaults are omitted. */
-function membersOf(setting: Setting): Partial<FuseRequest> {
-  const named = Object.entries(setting) as [keyof Setting, unknown][];
-  const changed = named.filter(([name, value]) => {
-    if (name === 'rrf_k' && setting.method !== 'rrf') return false;
-    return JSON.stringify(value) !== JSON.stringify(usualSetting[name]);
-  });
-  return Object.fromEntries(changed);
-}
 
 function shown({ mean, low, high }: Interval): string {
   return `${mean.toFixed(4)} [${low.toFixed(3)}, ${high.toFixed(3)}]`;
 }
 
 /** The outcome for people. */
-function render(name: string, about: string, tuned: Tuned): string {
-  const { usual, gain, gains, setting, settings } = tuned;
+function render(name: string, about: string, tuned: Tuned, members: ProfileSettings, kept: Kept): string {
+  const { usual, gain, gains, settings } = tuned;
+  const advice = kept === null ? 'Add these members to your requests:' : 'These members make it:';
   return [
     `${name}: ${about}`,
     '',
@@ -46,8 +50,9 @@ function render(name: string, about: string, tuned: Tuned): string {
     `gain                                     ${shown(gain)}`,
     '',
     ...(gains
-      ? ['Add these members to your requests:', JSON.stringify(membersOf(setting), null, 2)]
+      ? [advice, JSON.stringify(members, null, 2)]
       : ['No gain: the interval holds 0. Leave the requests as they are.']),
+    ...(kept === null ? [] : ['', keptText(kept.name, kept.version).trimEnd()]),
     '',
     `In brackets: 95 % intervals (bootstrap over the queries). Each fifth of the queries was measured with`,
     'the setting that the other four fifths chose.',
@@ -55,12 +60,54 @@ function render(name: string, about: string, tuned: Tuned): string {
   ].join('\n');
 }
 
-/** Tunes, prints, and returns the exit code, or a sentence about an error. */
+/** The version of a profile that was written; null: none. */
+type Kept = { readonly name: string; readonly version: number } | null;
+
+/** Writes settings that gain into a profile, with what they hold for. */
+async function keep(
+  { profile, isModelNamed }: TuneTarget,
+  { gains }: Tuned,
+  members: ProfileSettings,
+  { model, tokenizer }: { readonly model: string; readonly tokenizer: TuneOptions['tokenizer'] },
+): Promise<{ readonly kept: Kept } | { readonly wrong: string }> {
+  if (profile === undefined || !gains) return { kept: null };
+  const stored = await profile.keep({
+    ...(isModelNamed ? { embed_model: model } : {}),
+    ...(tokenizer === 'ws' ? {} : { tokenizer }),
+    ...members,
+  });
+  return 'wrong' in stored ? stored : { kept: { name: profile.name, version: stored.version } };
+}
+
+/** The values of every setting, or the sentence that says what is wrong. */
+async function tried(
+  parts: EvaluateParts,
+  model: InstalledModel,
+  collection: Collection,
+  options: TuneOptions,
+  analyzers: readonly string[],
+): Promise<{ readonly values: number[][] } | { readonly wrong: string }> {
+  const { docs, queries } = collection;
+  const ranking = { ...options, analyzer: 'plain' };
+  try {
+    const values = await withModel(parts, model, collection, ranking, (ranked, progress) =>
+      tryGrid(ranked, queries, docs, analyzers, (done) =>
+        progress('tuning', done, queries.length, 'queries'),
+      ),
+    );
+    return { values };
+  } catch (error) {
+    return { wrong: reasonOf(error) };
+  }
+}
+
+/** Tunes, prints, and gives the exit code, or the sentence that says what is wrong. */
 export async function tune(
   parts: EvaluateParts,
   model: InstalledModel,
   folder: string,
   options: TuneOptions,
+  target: TuneTarget,
 ): Ended {
   const collection = await readCollection(folder, options.qrels);
   if ('wrong' in collection) return collection;
@@ -75,38 +122,28 @@ export async function tune(
     return { wrong: 'Analyzers are for the tokenizer ws. Leave --language out, or --tokenizer.' };
   }
   const analyzers = language === undefined ? ['plain'] : ['plain', language];
-  let values: number[][];
-  try {
-    values = await withModel(
-      parts,
-      model,
-      collection,
-      { ...options, analyzer: 'plain' },
-      (ranking, progress) =>
-        tryGrid(ranking, queries, docs, analyzers, (done) =>
-          progress('tuning', done, queries.length, 'queries'),
-        ),
-    );
-  } catch (error) {
-    return { wrong: reasonOf(error) };
-  }
-  const tuned = chosen(gridOf(analyzers), values);
-  const facts = {
-    model: model.id,
-    tokenizer,
-    analyzers,
-    candidates,
-    docs: docs.length,
-    judged: queries.length,
-  };
-  const outcome = { ...facts, ...tuned, members: membersOf(tuned.setting) };
+  const found = await tried(parts, model, collection, options, analyzers);
+  if ('wrong' in found) return found;
+  const grid = gridOf(analyzers);
+  const tuned = chosen(grid, found.values);
+  const members = membersOf(tuned.setting);
+  const facts = { model: model.id, tokenizer, analyzers, candidates };
+  const stored = await keep(target, tuned, members, facts);
+  if ('wrong' in stored) return stored;
+  const { kept } = stored;
+  const profile = target.profile === undefined ? {} : { profile: kept };
+  const outcome = { ...facts, docs: docs.length, judged: queries.length, ...tuned, members, ...profile };
+  const name = basename(resolve(folder));
   const subject = `${docs.length} docs, ${queries.length} judged queries`;
   const about = `${subject}, model ${model.id}, tokenizer ${tokenizer}`;
-  await parts.write(
+  const text =
     options.json === true
       ? `${JSON.stringify(outcome, null, 2)}\n`
-      : render(basename(resolve(folder)), about, tuned),
-  );
+      : render(name, about, tuned, members, kept);
+  await parts.write(text);
+  if (options.plot !== undefined) {
+    parts.writeFile(options.plot, tunePlot(name, about, tuned, curvesOf(grid, found.values)));
+  }
   return 0;
 }
 
@@ -121,8 +158,10 @@ export function addTune(
     .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.');
   rankingOptions(command)
     .addOption(new Option('--language <name>', 'an analyzer to try beside plain').choices(stemmers))
+    .option('--profile <name>', 'write what gains as the next version of a profile')
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
+    .option('--plot <file>', 'write a plot (SVG)')
     .allowExcessArguments(false)
     .action((folder: string, { model, ...options }: TuneOptions & { readonly model?: string }) =>
       run(model, folder, options),

@@ -2,6 +2,7 @@
  * A threshold for `min_score` chosen by judgements: the greatest that keeps nearly all relevant candidates,
  * and what it cuts of the others.
  */
+import type { ProfileSettings } from '../contract/profiles.js';
 import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './evaluate.js';
 import type { Judgements } from './measures.js';
 
@@ -17,12 +18,33 @@ export interface JudgedScores {
   readonly others: readonly number[];
 }
 
-/** Scores the candidates of a query as requests are scored that give no weights. */
+/** What keeps settings from being calibrated; undefined: nothing. The collection has texts alone. */
+export function calibrationObstacle({
+  legs = {},
+  boosts = [],
+  corpus,
+  dense_kind: kind,
+}: ProfileSettings): string | undefined {
+  const sent = Object.keys(legs).filter((name) => name !== 'bm25' && name !== 'dense');
+  if (sent.length > 0) return `Its legs need scores that a collection does not have: ${sent.join(', ')}.`;
+  if (boosts.length > 0) return 'Its boosts need numbers that a collection does not have.';
+  if (corpus?.name !== undefined) return 'It names a corpus: scores depend on its statistics.';
+  return kind === 'distance' ? 'Its dense scores are distances, and a model makes similarities.' : undefined;
+}
+
+/** The settings that make a candidate's score: not those that leave out or order what was scored. */
+function scoring(settings: ProfileSettings): ProfileSettings {
+  const { min_score: _, collapse: __, diversify: ___, ...made } = settings;
+  return made;
+}
+
+/** Scores the candidates of a query as requests with these settings are scored. */
 export async function judgedScores(
   parts: EvaluationParts,
   query: string,
   judged: Judgements,
   docs: readonly CollectionText[],
+  settings: ProfileSettings = {},
 ): Promise<JudgedScores> {
   const { tokenizer, analyzer } = parts;
   const { places, dense } = await candidatesOf(parts, query, docs);
@@ -31,7 +53,8 @@ export async function judgedScores(
     dense_score: dense[at] ?? 0,
   }));
   const analyzed = analyzer === 'plain' ? {} : { analyzer };
-  const { results } = await ask(parts, { query, tokenizer, ...analyzed, docs: listed, return_text: false });
+  const request = { query, tokenizer, ...analyzed, ...scoring(settings), docs: listed, return_text: false };
+  const { results } = await ask(parts, request);
   const scores = { relevant: [] as number[], others: [] as number[] };
   for (const { id, fused_score: score } of results) {
     scores[judged.has(Number(id)) ? 'relevant' : 'others'].push(score);

@@ -4,12 +4,21 @@
  * the gain is one that queries nobody has seen would have.
  */
 import type { FuseRequest } from '../contract/fuse.js';
+import type { ProfileSettings } from '../contract/profiles.js';
 import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './evaluate.js';
 import { bootstrapped, measured, type Interval, type Judgements } from './measures.js';
 
-/** Members of a request that are chosen. */
+/** Ways of making the scores of a list comparable that are tried; `max` is that of `maxnorm`. */
+export const tunedNorms = ['max', 'minmax', 'zscore'] as const;
+
+/** One of them. */
+type TunedNorm = (typeof tunedNorms)[number];
+
+/** Settings of a request that are chosen. */
 export interface Setting {
   readonly method: 'maxnorm' | 'rrf';
+  /** Without a meaning for `rrf`. */
+  readonly normalize: TunedNorm;
   readonly weights: { readonly bm25: number; readonly dense: number };
   readonly rrf_k: number;
   readonly k1: number;
@@ -21,12 +30,35 @@ export interface Setting {
 /** Today's setting of a request that says nothing. */
 export const usualSetting: Setting = {
   method: 'maxnorm',
+  normalize: 'max',
   weights: { bm25: 0.5, dense: 0.5 },
   rrf_k: 60,
   k1: 1.5,
   b: 0.75,
   analyzer: 'plain',
 };
+
+function same(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** The members of a request that make it have a setting; what is usual is left out. */
+export function membersOf({ method, normalize, weights, rrf_k, k1, b, analyzer }: Setting): ProfileSettings {
+  const leg = (weight: number): { weight: number; normalize: TunedNorm } => ({ weight, normalize });
+  const weighted =
+    normalize === 'max'
+      ? same(weights, usualSetting.weights)
+        ? {}
+        : { weights }
+      : { legs: { bm25: leg(weights.bm25), dense: leg(weights.dense) } };
+  return {
+    ...(method === 'rrf' ? { method, ...(rrf_k === usualSetting.rrf_k ? {} : { rrf_k }) } : {}),
+    ...weighted,
+    ...(k1 === usualSetting.k1 ? {} : { k1 }),
+    ...(b === usualSetting.b ? {} : { b }),
+    ...(analyzer === usualSetting.analyzer ? {} : { analyzer }),
+  };
+}
 
 /** The settings that BM25 has. */
 type Lexical = Pick<Setting, 'analyzer' | 'k1' | 'b'>;
@@ -46,8 +78,8 @@ function lexicals(analyzers: readonly string[]): Lexical[] {
 const fusions: readonly Fusion[] = tenths.flatMap((bm25) => {
   const weights = { bm25: bm25 / 10, dense: (10 - bm25) / 10 };
   return [
-    { method: 'maxnorm', weights, rrf_k: 60 },
-    ...rrfs.map((rrf) => ({ method: 'rrf', weights, rrf_k: rrf }) as const),
+    ...tunedNorms.map((normalize) => ({ method: 'maxnorm', normalize, weights, rrf_k: 60 }) as const),
+    ...rrfs.map((rrf) => ({ method: 'rrf', normalize: 'max', weights, rrf_k: rrf }) as const),
   ];
 });
 
@@ -56,12 +88,36 @@ export function gridOf(analyzers: readonly string[]): Setting[] {
   return lexicals(analyzers).flatMap((lexical) => fusions.map((fusion) => ({ ...fusion, ...lexical })));
 }
 
-/** Both lists of one query's candidates, by their places in the request. */
+/** A list of one query's candidates, by their places in the request. */
+interface ScoredList {
+  readonly norms: Readonly<Record<TunedNorm, readonly number[]>>;
+  readonly ranks: readonly number[];
+}
+
+/** Both lists of one query's candidates. */
 interface ScoredLists {
   /** Places of the candidates in the collection. */
   readonly places: readonly number[];
-  readonly bm25: readonly { readonly norm: number; readonly rank: number }[];
-  readonly dense: readonly { readonly norm: number; readonly rank: number }[];
+  readonly bm25: ScoredList;
+  readonly dense: ScoredList;
+}
+
+function standardized(scores: readonly number[], equal: boolean): number[] {
+  const average = scores.reduce((sum, score) => sum + score, 0) / scores.length;
+  const squares = scores.reduce((sum, score) => sum + (score - average) * (score - average), 0);
+  const deviation = Math.sqrt(squares / scores.length);
+  return scores.map((score) => (equal || deviation === 0 ? 0 : (score - average) / deviation));
+}
+
+/** Scores made comparable, each step as the native module takes it. */
+function normsOf(scores: readonly number[]): ScoredList['norms'] {
+  const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 0);
+  const max = scores.map((score) => (largest === 0 ? 0 : score / largest));
+  if (largest === 0) return { max, minmax: max, zscore: max };
+  const [least, most] = [Math.min(...max), Math.max(...max)];
+  const spread = (norm: number): number =>
+    least < most ? (norm - least) / (most - least) : Number(most > 0);
+  return { max, minmax: max.map(spread), zscore: standardized(max, least === most) };
 }
 
 /** A query and its judgements. */
@@ -70,16 +126,27 @@ export interface TunedQuery {
   readonly judged: Judgements;
 }
 
+/** Weights scaled to a sum of 1, as the native module scales them. */
+function sharesOf({ bm25, dense }: Setting['weights']): [bm25: number, dense: number] {
+  const larger = Math.max(bm25, dense);
+  const [one, other] = [bm25 / larger, dense / larger];
+  return [one / (one + other), other / (one + other)];
+}
+
 /** The candidates in the order of a fusion, which computes what the native module computes. */
-function orderOf({ places, bm25, dense }: ScoredLists, { method, weights, rrf_k: rrf }: Fusion): number[] {
-  const rrfPart = (weight: number, rank: number): number => (2 * weight) / (rrf + rank);
-  const scores = places.map((_, at) => {
-    const [lexical, vector] = [bm25[at], dense[at]];
-    if (lexical === undefined || vector === undefined) throw new Error('a candidate has no scores');
-    return method === 'maxnorm'
-      ? weights.bm25 * lexical.norm + weights.dense * vector.norm
-      : rrfPart(weights.bm25, lexical.rank) + rrfPart(weights.dense, vector.rank);
-  });
+function orderOf(
+  { places, bm25, dense }: ScoredLists,
+  { method, normalize, weights, rrf_k: rrf }: Fusion,
+): number[] {
+  const [lexical, vector] = sharesOf(weights);
+  const rrfPart = (weight: number, rank = NaN): number => (2 * weight) / (rrf + rank);
+  const [lexicalNorms, vectorNorms] = [bm25.norms[normalize], dense.norms[normalize]];
+  const scores = places.map((_, at) =>
+    method === 'maxnorm'
+      ? lexical * (lexicalNorms[at] ?? NaN) + vector * (vectorNorms[at] ?? NaN)
+      : rrfPart(lexical, bm25.ranks[at]) + rrfPart(vector, dense.ranks[at]),
+  );
+  if (scores.some((score) => Number.isNaN(score))) throw new Error('a candidate has no scores');
   const order = places.map((_, at) => at);
   // Sorting keeps the order of equal ones, as the native module does.
   order.sort((left, right) => (scores[right] ?? 0) - (scores[left] ?? 0));
@@ -93,26 +160,26 @@ async function listsOf(
   docs: readonly CollectionText[],
   grid: readonly Lexical[],
 ): Promise<ScoredLists[]> {
-  const { places, dense } = await candidatesOf(parts, query, docs);
+  const { places, dense: similarities } = await candidatesOf(parts, query, docs);
   const listed = places.map((place, at) => ({
     ...{ id: String(at), text: docs[place]?.text ?? '' },
-    dense_score: dense[at] ?? 0,
+    dense_score: similarities[at] ?? 0,
   }));
   const lists: ScoredLists[] = [];
   for (const { analyzer, k1, b } of grid) {
     const request: FuseRequest = { query, docs: listed, k1, b, tokenizer: parts.tokenizer };
     const analyzed = analyzer === 'plain' ? {} : { analyzer };
     const { results } = await ask(parts, { ...request, ...analyzed, explain: true, return_text: false });
-    const found: { bm25: ScoredLists['bm25'][number][]; dense: ScoredLists['dense'][number][] } = {
-      bm25: [],
-      dense: [],
-    };
-    for (const { id, explain } of results) {
+    const [bm25, dense] = [new Array<number>(), new Array<number>()];
+    const [bm25Ranks, denseRanks] = [new Array<number>(), new Array<number>()];
+    for (const { id, bm25_score, dense_score, explain } of results) {
       if (explain === undefined) throw new Error('a result is not explained');
-      found.bm25[Number(id)] = { norm: explain.bm25_norm, rank: explain.bm25_rank };
-      found.dense[Number(id)] = { norm: explain.dense_norm, rank: explain.dense_rank };
+      const at = Number(id);
+      [bm25[at], dense[at]] = [bm25_score, dense_score];
+      [bm25Ranks[at], denseRanks[at]] = [explain.bm25_rank, explain.dense_rank];
     }
-    lists.push({ places, ...found });
+    const list = (scores: number[], ranks: number[]): ScoredList => ({ norms: normsOf(scores), ranks });
+    lists.push({ places, bm25: list(bm25, bm25Ranks), dense: list(dense, denseRanks) });
   }
   return lists;
 }
@@ -166,10 +233,11 @@ export interface Tuned {
   readonly settings: number;
 }
 
+const usualEntries = Object.entries(usualSetting).sort();
+
 /** Chooses by the values of {@link tryGrid}. The queries of a fold are every fifth. */
 export function chosen(grid: readonly Setting[], values: readonly (readonly number[])[]): Tuned {
-  const text = (setting: Setting): string => JSON.stringify(Object.entries(setting).sort());
-  const usualAt = grid.findIndex((each) => text(each) === text(usualSetting));
+  const usualAt = grid.findIndex((each) => same(Object.entries(each).sort(), usualEntries));
   if (usualAt < 0) throw new Error('the usual setting is not in the grid');
   const usual = values.map((row) => row[usualAt] ?? 0);
   const tuned = values.map(() => 0);
@@ -191,4 +259,26 @@ export function chosen(grid: readonly Setting[], values: readonly (readonly numb
     gain,
     settings: grid.length,
   };
+}
+
+/** What a way of fusing comes to, by the share of BM25 in it. */
+export interface Curve {
+  readonly name: string;
+  readonly points: readonly { readonly bm25: number; readonly mean: number }[];
+}
+
+/** A curve for each way of fusing, with the settings of BM25 that the best setting has. */
+export function curvesOf(
+  grid: readonly Setting[],
+  values: readonly (readonly number[])[],
+): { readonly curves: readonly Curve[]; readonly best: Setting } {
+  const best = grid[bestOf(values, grid.length)] ?? usualSetting;
+  const curves = new Map<string, Curve['points'][number][]>();
+  for (const [at, { method, normalize, rrf_k, weights, k1, b, analyzer }] of grid.entries()) {
+    if (k1 !== best.k1 || b !== best.b || analyzer !== best.analyzer) continue;
+    const name = method === 'rrf' ? `rrf ${rrf_k}` : normalize;
+    const point = { bm25: weights.bm25, mean: mean(values.map((row) => row[at] ?? 0)) };
+    curves.set(name, [...(curves.get(name) ?? []), point]);
+  }
+  return { curves: [...curves].map(([name, points]) => ({ name, points })), best };
 }

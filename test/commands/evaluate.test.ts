@@ -197,7 +197,7 @@ test('tune says what its settings gain, or that there is no gain', () => {
   const { code, text } = command('tune', ...args, '--json');
   assert.equal(code, 0);
   const tuned = JSON.parse(text) as { gains: boolean; settings: number; members: object };
-  assert.deepEqual([tuned.gains, tuned.members, tuned.settings], [false, {}, 2 * 4 * 3 * 33]);
+  assert.deepEqual([tuned.gains, tuned.members, tuned.settings], [false, {}, 2 * 4 * 3 * 55]);
   const shown = command('tune', ...args);
   assert.match(shown.text, /^tuned: 6 docs, 12 judged queries, model static-256, tokenizer ws\n/);
   assert.match(shown.text, /\nNo gain: the interval holds 0\./);

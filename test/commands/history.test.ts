@@ -36,8 +36,17 @@ async function installation() {
 const reading = new Set([
   ...['serve', 'doctor', 'fuse', 'normalize', 'audit', 'keys list', 'keys show', 'keys usage'],
   ...['orders list', 'orders show'],
-  ...['orders mismatches', 'models list', 'models verify', 'models evaluate', 'tune', 'calibrate'],
-  ...['corpora list', 'corpora show', 'leads export', 'interests export', 'optouts export', 'clicks export'],
+  ...['orders mismatches', 'models list', 'models verify', 'models evaluate'],
+  ...[
+    'corpora list',
+    'corpora show',
+    'profiles list',
+    'profiles show',
+    'leads export',
+    'interests export',
+    'optouts export',
+    'clicks export',
+  ],
   ...['optout link', 'optout check', 'click link', 'webhooks list', 'webhooks test', 'receipts export'],
   ...['receipts verify', 'log audit', 'log verify', 'log witness', 'backup', 'history', 'version'],
   ...['completion', 'man'],
@@ -69,6 +78,13 @@ describe('the history', () => {
     const texts = join(folder, 'texts.jsonl');
     writeFileSync(texts, '"a red bike"\n');
     assert.equal((await fusegate('corpora', 'put', 'shop', texts)).code, 0);
+    const settings = join(folder, 'settings.json');
+    writeFileSync(settings, '{"k1":1}');
+    assert.equal((await fusegate('profiles', 'put', 'shop', settings)).code, 0);
+    // Without a profile they change nothing.
+    assert.equal((await fusegate('tune', folder)).code, 1);
+    assert.equal((await fusegate('tune', folder, '--profile', 'shop')).code, 1);
+    assert.equal((await fusegate('calibrate', folder, '--profile', 'other')).code, 1);
     assert.equal((await fusegate('forget', 'ada@example.com', '--yes')).code, 0);
     const found = await entries();
     assert.deepEqual(
@@ -79,6 +95,9 @@ describe('the history', () => {
         ['keys revoke', 'no-such-key', 'failed'],
         ['webhooks add', webhook, 'done'],
         ['corpora put', 'shop', 'done'],
+        ['profiles put', 'shop', 'done'],
+        ['tune', 'shop', 'failed'],
+        ['calibrate', 'other', 'failed'],
         ['forget', null, 'done'],
       ],
     );

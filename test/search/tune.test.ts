@@ -5,7 +5,7 @@ import { native } from '../../src/native/addon.js';
 import { calibrated, type JudgedScores } from '../../src/search/calibrate.js';
 import { ask, candidatesOf, sampleOf, statisticsOf } from '../../src/search/evaluate.js';
 import { measured } from '../../src/search/measures.js';
-import { chosen, gridOf, tryGrid, usualSetting } from '../../src/search/tune.js';
+import { chosen, curvesOf, gridOf, membersOf, tryGrid, usualSetting } from '../../src/search/tune.js';
 import { tokenize } from '../reference/fuse.js';
 import { staticMode } from './embedding.js';
 
@@ -39,7 +39,8 @@ test('each setting of the grid counts what a request with it is answered', async
   const analyzers = ['plain', 'english'];
   const values = await tryGrid(ranking, queries, docs, analyzers, () => undefined);
   const grid = gridOf(analyzers);
-  assert.ok(grid.length > 700 && values.every((row) => row.length === grid.length));
+  assert.equal(grid.length, 2 * 4 * 3 * 55);
+  assert.ok(values.every((row) => row.length === grid.length));
   for (const [at, { text, judged }] of queries.entries()) {
     const { places, dense } = await candidatesOf(ranking, text, docs);
     const listed = places.map((place, index) => ({
@@ -47,11 +48,44 @@ test('each setting of the grid counts what a request with it is answered', async
       dense_score: dense[index] ?? 0,
     }));
     for (let setting = at; setting < grid.length; setting += 31) {
-      const { results } = await ask(ranking, { query: text, docs: listed, ...grid[setting] });
+      const chosenOne = grid[setting] ?? usualSetting;
+      const { results } = await ask(ranking, { query: text, docs: listed, ...membersOf(chosenOne) });
       const order = results.map(({ id }) => Number(id));
-      assert.equal(values[at]?.[setting], measured(order, judged).ndcg_at_10, JSON.stringify(grid[setting]));
+      assert.equal(values[at]?.[setting], measured(order, judged).ndcg_at_10, JSON.stringify(chosenOne));
     }
   }
+});
+
+test('the members of a setting are those that differ from today’s', () => {
+  assert.deepEqual(membersOf(usualSetting), {});
+  const weights = { bm25: 0.3, dense: 0.7 };
+  assert.deepEqual(membersOf({ ...usualSetting, weights, k1: 0.9, b: 0.4, analyzer: 'english' }), {
+    ...{ weights, k1: 0.9, b: 0.4 },
+    analyzer: 'english',
+  });
+  assert.deepEqual(membersOf({ ...usualSetting, method: 'rrf', rrf_k: 10 }), { method: 'rrf', rrf_k: 10 });
+  const legs = { bm25: { weight: 0.3, normalize: 'zscore' }, dense: { weight: 0.7, normalize: 'zscore' } };
+  assert.deepEqual(membersOf({ ...usualSetting, weights, normalize: 'zscore' }), { legs });
+});
+
+test('a curve for each way of fusing has the means of its settings', () => {
+  const grid = gridOf(['plain', 'english']);
+  const best = grid.findIndex(
+    ({ analyzer, k1, normalize }) => [analyzer, k1, normalize].join() === 'english,0.9,zscore',
+  );
+  const values = [0, 1].map((query) =>
+    grid.map((_, at) => (at === best ? 0.9 : (at % 11) / 20) + query / 50),
+  );
+  const found = curvesOf(grid, values);
+  assert.deepEqual(found.best, grid[best]);
+  assert.deepEqual(
+    found.curves.map(({ name, points }) => [name, points.length]),
+    ['max', 'minmax', 'zscore', 'rrf 10', 'rrf 60'].map((name) => [name, 11]),
+  );
+  assert.ok(
+    Math.abs(Math.max(...found.curves.flatMap(({ points }) => points.map(({ mean }) => mean))) - 0.91) <
+      1e-12,
+  );
 });
 
 test('a setting is chosen where it gains on queries that it was not chosen by', () => {
