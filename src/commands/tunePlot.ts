@@ -48,7 +48,8 @@ export function tunePlot(
   const level = plotLine(left, y(usual.mean), end, y(usual.mean), 'class="axis" stroke-dasharray="4 4"');
   const today = plotText(end + 14, y(usual.mean) + 4, `says nothing ${usual.mean.toFixed(3)}`);
   const { analyzer, k1, b } = best;
-  const foot = `nDCG@10 by the weight of BM25 (the rest is the dense list’s), analyzer ${analyzer}, k1 ${k1}, b ${b}`;
+  const lexical = `analyzer ${analyzer}, k1 ${k1}, b ${b}`;
+  const foot = `nDCG@10 by the weight of BM25 (the rest is the dense list’s), ${lexical}`;
   return plotPage(name, about, bottom + 56, [
     ...plotLegend(curves.map((curve) => curve.name)),
     ...grid,

@@ -80,7 +80,7 @@ export const profileSettingsType = bodyType(settingsType, typia.createEquals<Pro
 });
 
 /** Longest settings (bytes). */
-export const profileBytes = 16 * kibibyte;
+export const profileBytes = 32 * kibibyte;
 
 const settings: ProfileSettings = {
   weights: { bm25: 0.3, dense: 0.7 },
@@ -146,7 +146,8 @@ export const profileRoutes = {
     method: 'GET',
     summary: 'The versions of a profile',
     description:
-      'That of the API key of the request; where it has none of this name, the one that belongs to everybody.',
+      'That of the API key of the request; where it has none of this name, the one that belongs to ' +
+      'everybody.',
     parameters: { path: pathType, header: keyHeadersType },
     body: { kind: 'none' },
     answers: { 200: { schema: profileType, description: 'The versions.' } },

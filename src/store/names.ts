@@ -1,6 +1,6 @@
 /**
- * Names of things in the store that requests use: of an owner's the store has the owner, `/` and the name; the
- * others are everybody's.
+ * Names of things in the store that requests use. What an owner has is stored as the owner, `/` and the name;
+ * the others are everybody's.
  */
 
 const ownerPattern = /^[0-9a-f]{32}$/;

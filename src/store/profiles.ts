@@ -91,7 +91,8 @@ function overLimit(
   added: number,
 ): string | undefined {
   if (had !== undefined && had.versions.length >= mostProfileVersions) {
-    return `The profile has ${mostProfileVersions} versions, as many as it may. Remove it, or take another name.`;
+    const most = `${mostProfileVersions} versions, as many as it may`;
+    return `The profile has ${most}. Remove it, or take another name.`;
   }
   const owner = ownerOf(name);
   const own = owner === undefined ? [] : all.filter((each) => ownerOf(each.name) === owner);

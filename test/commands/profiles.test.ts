@@ -129,7 +129,7 @@ function misleading(folder: string): string {
   return path;
 }
 
-test('tune writes what gains into a profile, calibrate adds a threshold, and requests have both', async () => {
+test('tune writes what gains into a profile, calibrate adds a threshold: requests have both', async () => {
   const folder = temporaryFolder();
   const first = await serve(folder);
   const [path, plot] = [misleading(folder), join(folder, 'plot.svg')];
@@ -155,7 +155,11 @@ test('tune writes what gains into a profile, calibrate adds a threshold, and req
     byProfile.replace(',"profile":{"name":"shop","version":1}', ''),
     await asked(first.port, settings),
   );
-  const calibrated = await fusegate(folder, 'calibrate', path, '--profile', 'shop');
+  // Whatever has the word is relevant now, and its score says so.
+  const words = pairs.flatMap((_, at) => Array.from({ length: 24 }, (__, doc) => `q${at}\tx${doc}\t1\n`));
+  writeFileSync(join(path, 'words.tsv'), words.join(''));
+  const byWord = [path, '--profile', 'shop', '--qrels', 'words.tsv'];
+  const calibrated = await fusegate(folder, 'calibrate', ...byWord);
   assert.equal(calibrated.code, 0, calibrated.said);
   const [, threshold] = /^min_score (\S+) keeps/m.exec(calibrated.said) ?? [];
   assert.match(calibrated.said, /^Written as version 2 of the profile shop: add "profile": "shop"/m);
@@ -212,7 +216,7 @@ test('a wrong name, file or setting is refused, and nothing is put', async () =>
   await refused(put('{'), /settings\.json: .*JSON/i);
   await refused(put('{"top_k":3}'), /settings\.json: top_k: Extra inputs are not permitted/);
   await refused(put('{"k1":-1,"analyzer":"x"}'), /settings\.json: k1: /);
-  await refused(put(`{"entity_map":{"a":"${'b'.repeat(17_000)}"}}`), /16384 bytes at most/);
+  await refused(put(`{"entity_map":{"a":"${'b'.repeat(40_000)}"}}`), /32768 bytes at most/);
   await refused(fusegate(folder, 'profiles', 'put', 'shop', join(folder, 'none')), /none cannot be read/);
   await refused(fusegate(folder, 'profiles', 'remove', 'shop'), /There is no profile shop/);
   await refused(fusegate(folder, 'profiles', 'show', 'x'.repeat(500)), /There is no profile/);

@@ -38,9 +38,9 @@ const valueRules = [
 ];
 
 /**
- * Rules that the models do not declare: pydantic would name them otherwise or not at all. Of `analyzer` and `profile`
- * they declare nothing: pydantic puts the name of each alternative into the place of an error. Members of `corpus`
- * are optional there, as a name may stand in their place.
+ * Rules that the models do not declare: pydantic would name them otherwise or not at all. Of `analyzer` and
+ * `profile` they declare nothing: pydantic puts the name of each alternative into the place of an error.
+ * Members of `corpus` are optional there, as a name may stand in their place.
  */
 const undeclared = ({ type, loc: [, member] }: ValidationError) =>
   member === 'analyzer' ||

@@ -1,6 +1,6 @@
 /**
- * `profile` of POST /v1/fuse: a request that names one is answered with the bytes of the same request with the
- * settings written out in it, or with its faults.
+ * `profile` of POST /v1/fuse: a request that names one is answered with the bytes of the same request with
+ * the settings written out in it, or with its faults.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -42,13 +42,13 @@ const embedMode = openEmbedMode({
 const ownerOf = ownerIn([corpora, profiles], (key) => Buffer.from(key.repeat(4)));
 const handler = fuseHandler({ ...native, embedMode, ownerOf });
 
-/** Status and text of an answer. */
-async function answerTo(
-  request: object,
-  how = plainStyle,
-  key = '',
-): Promise<[status: number, text: string]> {
-  const { status, body } = await handler(requestWith(writeBody(request, how), key));
+/** Status and text of the answer to a request. */
+function answerTo(request: object, key = ''): Promise<[status: number, text: string]> {
+  return answerToBody(writeBody(request, plainStyle), key);
+}
+
+async function answerToBody(bytes: Uint8Array, key = ''): Promise<[status: number, text: string]> {
+  const { status, body } = await handler(requestWith(bytes, key));
   const text =
     'json' in body
       ? JSON.stringify(body.json)
@@ -109,13 +109,19 @@ const settings = fc.record({ usual: fuseRequest, further: more }).map(({ usual, 
   return Object.fromEntries(kept.map((name) => [name, all[name]])) as ProfileSettings;
 });
 
-/** The request with the settings written out in it, by the obvious rule. */
-function writtenOut(own: object, given: ProfileSettings): object {
-  const taken = (name: string): boolean =>
-    Object.hasOwn(own, name) ||
-    ((name === 'weights' || name === 'legs') &&
-      (Object.hasOwn(own, 'weights') || Object.hasOwn(own, 'legs')));
-  return { ...Object.fromEntries(Object.entries(given).filter(([name]) => !taken(name))), ...own };
+/** The settings that a request does not have itself, by the obvious rule. */
+function lacking(own: object, given: ProfileSettings): ProfileSettings {
+  const isWeighted = Object.hasOwn(own, 'weights') || Object.hasOwn(own, 'legs');
+  const isTaken = (name: string): boolean =>
+    Object.hasOwn(own, name) || (isWeighted && (name === 'weights' || name === 'legs'));
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !isTaken(name)));
+}
+
+/** A body with members written before its own. */
+function withMembers(body: Uint8Array, members: object): Buffer {
+  const written = JSON.stringify(members).slice(1, -1);
+  const text = Buffer.from(body).toString();
+  return Buffer.from(written === '' ? text : text.replace('{', () => `{${written},`));
 }
 
 /** Faults without what they repeat of the request. */
@@ -152,8 +158,9 @@ test('a request by a profile gets the bytes of the request with the settings wri
       if (given.tokenizer === 'ngram') delete given.analyzer;
       assert.ok(put('shop', given), JSON.stringify(given));
       const echo = `,"profile":{"name":"shop","version":${version}}`;
-      const [status, text] = await answerTo({ ...own, profile: 'shop' }, how);
-      const [expected, plain] = await answerTo(writtenOut(own, given), how);
+      const body = writeBody(own, how);
+      const [status, text] = await answerToBody(withMembers(body, { profile: 'shop' }));
+      const [expected, plain] = await answerToBody(withMembers(body, lacking(own, given)));
       assert.equal(status, expected, text);
       if (status === 200) {
         seen.answered += 1;
@@ -161,7 +168,7 @@ test('a request by a profile gets the bytes of the request with the settings wri
         assert.equal(text.replace(echo, ''), plain);
       } else {
         seen.refused += 1;
-        const [alone, faults] = await answerTo(own, how);
+        const [alone, faults] = await answerToBody(body);
         // What is wrong with a request by itself may be all that is said.
         const isSaid = alone === status && isDeepStrictEqual(faultsOf(text), faultsOf(faults));
         if (!isSaid) assert.deepEqual(faultsOf(text), faultsOf(plain));
@@ -202,7 +209,7 @@ const docs = [{ id: 'a', text: 'fox', dense_score: 0.5 }];
 
 test('a version that is pinned stays, and the newest is what others get', async () => {
   const told = async (profile: unknown, key = ''): Promise<string> => {
-    const [status, text] = await answerTo({ query: 'fox', docs, profile }, plainStyle, key);
+    const [status, text] = await answerTo({ query: 'fox', docs, profile }, key);
     const { results, profile: used } = JSON.parse(text) as { results?: unknown[]; profile?: unknown };
     return status === 200 ? `${results?.length} ${JSON.stringify(used)}` : JSON.stringify(faultsOf(text));
   };
