@@ -43,9 +43,15 @@ class BtcdServer extends HttpsNode {
     const answer = this.results.get(method);
     if (answer === undefined) return undefined;
     const result = answer(params);
+    if (result instanceof Raw) return { status: 200, json: result.json };
     if (result instanceof Refusal) return { status: 500, json: { result: null, error: result.error, id: 1 } };
     return { status: 200, json: { result, error: null, id: 1 } };
   }
+}
+
+/** An answer as it is. */
+class Raw {
+  constructor(readonly json: unknown) {}
 }
 
 class Refusal {
@@ -83,7 +89,7 @@ describe('btcd', () => {
 
   async function lookedUp(): Promise<readonly Json[]> {
     const answer = await chain.lookup(ours);
-    if (answer.kind === 'failed') assert.fail(answer.reason);
+    assert.ok(answer.kind === 'answer', answer.kind === 'failed' ? answer.reason : answer.kind);
     return answer.value as unknown as readonly Json[];
   }
 
@@ -98,8 +104,10 @@ describe('btcd', () => {
       server.results.set('getblockchaininfo', () => ({ chain: name }));
       assert.deepEqual(await chain.network(), { kind: 'answer', value: network });
     }
-    server.results.set('getblockchaininfo', () => 'mainnet');
-    assert.deepEqual(await chain.network(), { kind: 'answer', value: 'undefined' });
+    for (const wrong of ['mainnet', null, []]) {
+      server.results.set('getblockchaininfo', () => wrong);
+      assert.deepEqual(await chain.network(), { kind: 'answer', value: 'undefined' });
+    }
     server.results.set('getblockchaininfo', () => new Refusal({ code: 1, message: 'busy' }));
     const busy = await chain.network();
     assert.equal(busy.kind === 'failed' && busy.reason, 'btcd says: busy');
@@ -158,6 +166,8 @@ describe('btcd', () => {
       paying(2, 1, 1),
       paying(3, 1, 2),
       paying(4, 1, 2, { blocktime: 0 }),
+      paying(7, 1, 2, { blocktime: '1790000601' }),
+      paying(8, 1, 2, { blocktime: 1 }),
       paying(5, 1, 0, { blocktime: undefined, time: undefined }),
       paying(6, 1, 0, { confirmations: 0, blockhash: 'block 7' }),
     ]);
@@ -168,12 +178,15 @@ describe('btcd', () => {
       [1, 100, blockMs],
       [2, 99, blockMs],
       [2, 99, atMs],
+      [2, 99, atMs],
+      [2, 99, 1_000],
       [0, null, null],
       [0, null, blockMs],
     ]);
     // A block never changes its height: each is asked for once.
     const headers = (): number => server.asked.filter((each) => each.startsWith('getblockheader')).length;
     assert.equal(headers(), 2);
+    assert.ok(server.asked.includes('getblockheader ["block 1",true]'));
     await lookedUp();
     assert.equal(headers(), 2);
   });
@@ -223,10 +236,27 @@ describe('btcd', () => {
     server.results.set('searchrawtransactions', () => new Refusal({ code: -1, message: 'no index' }));
     assert.equal(await reasonOf(), 'btcd says: no index');
     shows([paying(1, 1, 1)]);
-    server.results.set('getblockheader', () => ({ height: 'high' }));
-    assert.equal(await reasonOf(), 'a block has no height');
+    for (const wrong of [{ height: 'high' }, null, []]) {
+      server.results.set('getblockheader', () => wrong);
+      assert.equal(await reasonOf(), 'a block has no height');
+    }
     server.results.set('getblockheader', () => new Refusal({ code: -5, message: 'Block not found' }));
     assert.equal(await reasonOf(), 'btcd says: Block not found');
+  });
+
+  test('answers in JSON-RPC', async () => {
+    const tipOf = async (json: unknown): Promise<unknown> => {
+      server.results.set('getblockcount', () => new Raw(json));
+      const tip = await chain.tip();
+      return tip.kind === 'failed' ? tip.reason : tip.value;
+    };
+    assert.equal(await tipOf({ result: 7 }), 7);
+    assert.equal(await tipOf({ result: 7, error: null }), 7);
+    for (const none of [null, [], 'x', 7]) assert.equal(await tipOf(none), 'its answer is no JSON object');
+    for (const error of ['busy', false, []]) {
+      assert.equal(await tipOf({ result: 7, error }), 'btcd says: undefined');
+    }
+    assert.equal(await tipOf({ result: 7, error: { message: 'busy' } }), 'btcd says: busy');
   });
 
   test('is not asked with another password, nor behind another certificate', async () => {

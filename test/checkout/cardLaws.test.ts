@@ -64,6 +64,7 @@ beforeEach(() => {
   rate = { cents: 6_000_000n, source: 'fixed', atMs: shop.time.nowMs };
   stripe.up = true;
   stripe.hosted = true;
+  stripe.failures = 0;
   shop.said();
 });
 
@@ -138,8 +139,9 @@ describe('a session made here', () => {
     assert.deepEqual(await shop.stored(order.id), order);
     assert.deepEqual(url, `https://checkout.stripe.com/c/pay/${order.place}`);
     assert.match(claimToken, /^ct_/);
-    const { id, form } = stripe.sessions.at(-1) ?? { id: '', form: {} };
+    const { id, form, idempotencyKey } = stripe.sessions.at(-1) ?? { id: '', form: {} };
     assert.equal(id, order.place);
+    assert.equal(idempotencyKey, order.id, 'asked for again, it is the same');
     assert.deepEqual(form, {
       ...{ mode: 'payment', client_reference_id: order.id, 'metadata[order_id]': order.id },
       ...{ 'metadata[tier]': 'developer', 'payment_intent_data[metadata][order_id]': order.id },
@@ -191,6 +193,20 @@ describe('a session made here', () => {
     });
     assert.match(shop.said(), /^warn: Stripe made no session .*the session has no address/);
     assert.equal(stripe.sessions.length, before + 1);
+  });
+
+  test('is asked for once more where the processor fails, and not a third time', async () => {
+    stripe.failures = 1;
+    const { order } = await ordered();
+    assert.equal(stripe.failures, 0);
+    assert.equal(stripe.sessions.at(-1)?.id, order.place);
+    const card = rail();
+    await card.check();
+    const before = stripe.sessions.length;
+    stripe.failures = 3;
+    assert.equal((await card.create(wish)).kind, 'rail unavailable');
+    assert.equal(stripe.failures, 1);
+    assert.equal(stripe.sessions.length, before);
   });
 
   test('under an id that an order has already makes no second order', async () => {
@@ -398,7 +414,10 @@ describe('a session made elsewhere', () => {
 
   test('is of the tier of the one price that it sold, where prices are mapped', async () => {
     const card = rail({ prices: { price_a: 'growth', price_b: 'developer' } });
-    const settle = async (sold: readonly (readonly [string, number])[], more: Partial<CardSession> = {}) => {
+    const settle = async (
+      sold: readonly (readonly [string | null, number | null])[],
+      more: Partial<CardSession> = {},
+    ) => {
       const session = paidSession({ totalCents: 999n, tier: 'enterprise', ...more });
       stripe.sold.set(session.id, sold);
       const what = about(session);
@@ -412,6 +431,7 @@ describe('a session made elsewhere', () => {
     for (const sold of [
       [],
       [['price_c', 1]],
+      [[null, 1]],
       [['price_a', 2]],
       [
         ['price_a', 1],
@@ -427,6 +447,7 @@ describe('a session made elsewhere', () => {
       assert.equal(await reasonOf(what), wrong);
       assert.equal(await stateOf(session), undefined);
     }
+    assert.equal((await settle([['price_a', null]])).came, 'minted', 'without a number it is one');
     assert.equal((await settle([['price_a', 1]], { currency: 'eur' })).came, 'mismatch');
     const one = paidSession({ totalCents: 1n });
     stripe.sold.set(one.id, [['price_a', 1]]);
@@ -434,7 +455,8 @@ describe('a session made elsewhere', () => {
     // What cannot be asked now is no mismatch: the event comes again.
     const session = paidSession();
     const what = about(session);
-    assert.equal((await card.settle(what)).kind, 'unanswered');
+    const unanswered = await card.settle(what);
+    assert.match(unanswered.kind === 'unanswered' ? unanswered.reason : '', /No such/);
     stripe.sold.set(session.id, [['price_b', 1]]);
     assert.equal(await result(what, card), 'minted');
   });
@@ -657,6 +679,8 @@ describe('refunds and disputes', () => {
   test('nothing that concerns no key is told to the operator, whatever its mode', async () => {
     const live = event({ kind: 'other' }, { live: true });
     assert.equal(await result(live), 'ignored');
+    assert.equal(await lastEventMs(shop.book.store), shop.time.nowMs);
+    assert.equal(await rail().reconcile(), 0);
     assert.deepEqual(await findCardEvent(shop.book.store, live.id), {
       ...{ id: live.id, type: 'other', about: '', result: 'ignored', reason: null },
       atMs: shop.time.nowMs,
@@ -817,6 +841,12 @@ describe('the card endpoints', () => {
     const lost = await signed({ ...what, data: { object } });
     shop.failing.failure = undefined;
     assert.equal((jsonOf(lost, 503) as Problem).code, 'store_unavailable');
+    // What the processor must be asked first, and does not say: the event is to come again.
+    const elsewhere = { ...object, id: `cs_test_${random()}` };
+    const asking = routes({ card: rail({ prices: { price_a: 'growth' } }) });
+    const unasked = await signed({ ...what, id: `evt_${random()}`, data: { object: elsewhere } }, asking);
+    assert.equal((jsonOf(unasked, 503) as Problem).code, 'store_unavailable');
+    assert.deepEqual(jsonOf(await signed({})), { received: true, result: 'ignored' });
     assert.equal(await taken({}), 'minted');
     assert.equal(await taken({}), 'duplicate');
     assert.equal(await taken({ id: 'of a shape that is none' }), 'ignored');
@@ -827,6 +857,8 @@ describe('the card endpoints', () => {
       ...{ configured: true, secrets: 1, last_event_at: new Date(shop.time.nowMs).toISOString() },
       ...{ ready: true, reason: null },
     });
+    const { store } = (await Shop.open()).book;
+    assert.equal((await status({ store })).last_event_at, null, 'where there was none');
     const bare = await status({ webhookSecrets: [] });
     assert.deepEqual(
       [bare.configured, bare.ready, bare.reason],

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { after, beforeEach, describe, test } from 'node:test';
+import * as secp256k1 from '@bitcoinerlab/secp256k1';
+import { BIP32Factory } from 'bip32';
+import { networks } from 'bitcoinjs-lib';
 import { readAccount, type Account } from '../../src/checkout/addresses.js';
 import { Lnd } from '../../src/checkout/lnd.js';
 import { LndChain } from '../../src/checkout/lndChain.js';
@@ -15,10 +18,19 @@ const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 
   readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
 };
 
+const bip32 = BIP32Factory(secp256k1);
+
 /** The keys of two accounts, of mainnet and of the other networks. */
 const [mainKey = '', testKey = ''] = [true, false].map(
   (isMain) => vectors.find(({ network }) => (network === 'mainnet') === isMain)?.account_public,
 );
+
+/** The key of another account of the test networks. */
+const otherKey = bip32
+  .fromSeed(Buffer.alloc(32, 5), networks.testnet)
+  .derivePath("m/84'/1'/1'")
+  .neutered()
+  .toBase58();
 
 const account = ((): Account => {
   const read = readAccount(testKey, 'regtest');
@@ -41,6 +53,8 @@ class Wallet extends HttpsNode {
   synced = true;
   accounts: readonly Json[] = [];
   transactions: readonly unknown[] = [];
+  /** The path that it does not answer. */
+  broken: string | undefined;
   /** Whether it hands out addresses. */
   hands = true;
   handedOut = 0;
@@ -57,6 +71,7 @@ class Wallet extends HttpsNode {
     this.asked.push(`${method} ${url}${body === '' ? '' : ` ${body}`}`);
     const { pathname, searchParams } = new URL(url, 'https://localhost');
     const name = searchParams.get('name');
+    if (pathname === this.broken) return undefined;
     switch (pathname) {
       case '/v1/getinfo':
         return { status: 200, json: this.info() };
@@ -117,14 +132,25 @@ describe('an account of LND', () => {
   async function lookedUp(address = 'ours'): Promise<unknown> {
     nowMs += 500;
     const answer = await chain.lookup(address);
-    return answer.kind === 'failed' ? answer.reason : answer.value;
+    if (answer.kind === 'failed') return answer.reason;
+    assert.equal(answer.kind, 'answer');
+    return answer.value;
   }
 
   test('is that of the key that was configured, on a node that is synced', async () => {
     assert.deepEqual(await chain.network(), { kind: 'answer', value: 'regtest' });
-    const foreign = new LndChain(lnd, 'other', account, clock);
-    const reason = "LND's account other has another key than BTC_XPUB";
-    assert.deepEqual(await foreign.network(), { kind: 'failed', reason });
+    for (const key of [mainKey, otherKey]) {
+      wallet.accounts = [{ name: 'other', extended_public_key: key }];
+      const reason = "LND's account other has another key than BTC_XPUB";
+      const foreign = await new LndChain(lnd, 'other', account, clock).network();
+      assert.deepEqual(foreign, { kind: 'failed', reason });
+      const unnamed = await new LndChain(lnd, null, account, clock).network();
+      assert.deepEqual(unnamed, {
+        kind: 'failed',
+        reason: 'LND has no account with the key of BTC_XPUB',
+      });
+    }
+    wallet.shown();
     const missing = await new LndChain(lnd, 'none', account, clock).network();
     assert.match(missing.kind === 'failed' ? missing.reason : '', /it has no account none/);
     assert.deepEqual(await new LndChain(lnd, null, account, clock).network(), {
@@ -193,6 +219,49 @@ describe('an account of LND', () => {
     }
     wallet.transactions = [null, 'x'];
     assert.deepEqual(await lookedUp(), [], 'what is no object is none');
+  });
+
+  test('that does not answer is a failure, whichever of its questions fails', async () => {
+    wallet.transactions = [paying('aa', 991, '5')];
+    const failed = async (answer: Promise<{ readonly kind: string }>, path: string): Promise<void> => {
+      assert.equal((await answer).kind, 'failed', path);
+    };
+    for (const path of ['/v1/getinfo', '/v2/wallet/accounts', '/v1/transactions']) {
+      wallet.broken = path;
+      const unnamed = new LndChain(lnd, null, account, clock);
+      const isAccount = path === '/v2/wallet/accounts';
+      if (path !== '/v1/transactions') await failed(unnamed.network(), path);
+      if (path === '/v1/getinfo') await failed(chain.tip(), path);
+      await failed(unnamed.lookup('ours'), path);
+      await failed(unnamed.used(['ours']), path);
+      if (isAccount) {
+        await failed(unnamed.prepare(0), path);
+        await failed(chain.prepare(0), path);
+        await failed(unnamed.firstUnshown(), path);
+        await failed(chain.firstUnshown(), path);
+      }
+    }
+    wallet.broken = undefined;
+    assert.equal(((await lookedUp()) as readonly unknown[]).length, 1);
+  });
+
+  test('is asked again whether an address has a history, however fresh an answer is', async () => {
+    const none = await chain.used(['ours']);
+    assert.deepEqual(none, { kind: 'answer', value: new Set() });
+    wallet.transactions = [paying('aa', 0, '5')];
+    const used = await chain.used(['ours']);
+    assert.deepEqual(used, { kind: 'answer', value: new Set(['ours']) });
+    // Polls are answered from it for half a second.
+    wallet.transactions = [paying('aa', 0, '5'), paying('bb', 0, '6')];
+    const sums = async (): Promise<number> => {
+      const answer = await chain.lookup('ours');
+      assert.ok(answer.kind === 'answer');
+      return answer.value.length;
+    };
+    nowMs += 499;
+    assert.equal(await sums(), 1);
+    nowMs += 1;
+    assert.equal(await sums(), 2);
   });
 
   test('hands out each address before it is shown, and no more than are needed', async () => {

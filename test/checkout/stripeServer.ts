@@ -10,6 +10,7 @@ import { systemRandomness } from '../../src/system/randomness.js';
 /** A session that was made, and the form that made it. */
 export interface MadeSession {
   readonly id: string;
+  readonly idempotencyKey: string;
   readonly form: Readonly<Record<string, string>>;
 }
 
@@ -23,6 +24,8 @@ export class StripeServer {
   readonly secretKey = `sk_test_${systemRandomness(12).toString('hex')}`;
   /** Whether its key is taken. */
   up = true;
+  /** Requests that it fails to answer before it answers again. */
+  failures = 0;
   /** Whether a session has an address to pay at: one of another `ui_mode` has none. */
   hosted = true;
   /** The id of the next session; undefined: a new one. */
@@ -36,7 +39,7 @@ export class StripeServer {
   configurations = true;
   readonly sessions: MadeSession[] = [];
   /** What sessions made elsewhere sold: ids of prices, each with a quantity. */
-  readonly sold = new Map<string, readonly (readonly [string, number])[]>();
+  readonly sold = new Map<string, readonly (readonly [string | null, number | null])[]>();
   readonly asked: string[] = [];
   private readonly server: Server;
   private readonly byIdempotencyKey = new Map<string, unknown>();
@@ -73,6 +76,10 @@ export class StripeServer {
     if (!this.up || headers.authorization !== `Bearer ${this.secretKey}`) {
       return { status: 401, json: { error: { type: 'invalid_request_error', message: 'Invalid API Key' } } };
     }
+    if (this.failures > 0) {
+      this.failures -= 1;
+      return { status: 500, json: { error: { type: 'api_error', message: 'Something went wrong.' } } };
+    }
     const { pathname } = new URL(url, 'http://localhost');
     const [, session] = /^\/v1\/checkout\/sessions\/(\w+)\/line_items$/.exec(pathname) ?? [];
     if (session !== undefined) return this.lineItems(session);
@@ -86,7 +93,7 @@ export class StripeServer {
     if (before !== undefined) return { status: 200, json: before };
     const id = this.nextId ?? `cs_test_${systemRandomness(12).toString('hex')}`;
     this.nextId = undefined;
-    this.sessions.push({ id, form: Object.fromEntries(new URLSearchParams(body)) });
+    this.sessions.push({ id, idempotencyKey, form: Object.fromEntries(new URLSearchParams(body)) });
     const address = this.hosted ? `https://checkout.stripe.com/c/pay/${id}` : null;
     const json = { id, object: 'checkout.session', url: address };
     this.byIdempotencyKey.set(idempotencyKey, json);
@@ -108,7 +115,13 @@ export class StripeServer {
     return list(
       [
         { ...any, id: 'pmc_2', name: 'Another', is_default: false, sepa_debit: of(true) },
-        { ...any, id: 'pmc_1', name: 'Default', is_default: true, ...Object.fromEntries(methods) },
+        { ...any, id: 'pmc_3', name: 'Old', is_default: true, active: false, eps: of(true) },
+        { ...any, id: 'pmc_4', name: 'Platform', is_default: true, parent: 'pmc_9', ideal: of(true) },
+        {
+          ...{ ...any, id: 'pmc_1', name: 'Default', is_default: true, ...Object.fromEntries(methods) },
+          klarna: { ...of(false), available: true },
+          link: { ...of(true), available: false },
+        },
       ],
       pathname,
     );
@@ -119,7 +132,7 @@ export class StripeServer {
     if (sold === undefined) return missing(session);
     const items = sold.map(([id, quantity]) => ({
       object: 'item',
-      price: { id, object: 'price' },
+      price: id === null ? null : { id, object: 'price' },
       quantity,
     }));
     return list(items, `/v1/checkout/sessions/${session}/line_items`);

@@ -11,6 +11,7 @@ import {
   restoreBackup,
   type Manifest,
 } from '../../src/store/backup.js';
+import { copyStore } from '../../src/store/copy.js';
 import type { Engine } from '../../src/store/engine.js';
 import { unfinishedCopyKey } from '../../src/store/open.js';
 import { everything, frame } from '../../src/store/records.js';
@@ -275,6 +276,28 @@ describe('a restore', () => {
     assert.deepEqual(steps.at(-1), ['verify target', records.length, records.length]);
   });
 
+  test('marks its target before it writes, and writes one transaction at a time', async () => {
+    const { folder, manifest } = written(framed(...entries));
+    const target = await emptyEngine();
+    const begun: string[] = [];
+    let under = 0;
+    const watched: Engine = {
+      ...faultyEngine(target, () => 'none'),
+      async transact(keys, decide) {
+        assert.equal((under += 1), 1, 'one at a time');
+        await target.transact(keys, (read) => {
+          const writes = decide(read);
+          begun.push(writes.map(({ key }) => Buffer.from(key).toString('hex')).join(' '));
+          return writes;
+        });
+        under -= 1;
+      },
+    };
+    assert.equal((await restoreBackup(folder, manifest, watched, none, fine)).kind, 'copied');
+    const marker = unfinishedCopyKey.toString('hex');
+    assert.deepEqual(begun, [marker, '0101 0202', marker]);
+  });
+
   test('writes to no store that holds something', async () => {
     const { folder, manifest } = written(framed(...entries));
     const [taken] = entries;
@@ -331,6 +354,34 @@ describe('a restore', () => {
       assert.equal(outcome.kind, 'failed');
       assert.match(outcome.reason, expected);
       assert.equal(await isUnfinished(target), true, outcome.reason);
+    }
+  });
+});
+
+describe('a copy of a store', () => {
+  test('has every record, and says how far it is', async () => {
+    const target = await emptyEngine();
+    const steps: unknown[][] = [];
+    const outcome = await copyStore(engine, target, (...step) => steps.push(step));
+    assert.equal(outcome.kind === 'copied' && outcome.records, records.length);
+    assert.deepEqual(await allOf(target), shown(records));
+    for (const name of ['copy', 'verify source', 'verify target']) {
+      const last = steps.findLast(([pass]) => pass === name);
+      assert.deepEqual(last, [name, records.length, records.length]);
+    }
+  });
+
+  test('is not begun where its source does not answer', async () => {
+    const target = await emptyEngine();
+    const gone = new StoreUnavailable('The disk is gone.');
+    const whole = faultyEngine(engine, () => 'none');
+    for (const source of [
+      { ...whole, get: () => Promise.reject(gone) },
+      { ...whole, count: () => Promise.reject(gone) },
+    ]) {
+      const outcome = await copyStore(source, target, none);
+      assert.deepEqual(outcome, { kind: 'refused', reason: 'The disk is gone.' });
+      assert.equal(await isUnfinished(target), false);
     }
   });
 });
