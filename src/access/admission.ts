@@ -66,10 +66,7 @@ export interface Access {
    * refused. If `limit` is switched off, the storing limit is, too.
    */
   readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
-  /**
-   * Takes room for bytes that have already been stored, even if there is too little: later requests then
-   * wait.
-   */
+  /** Takes room for bytes that are stored already, even if there is too little: later requests then wait. */
   readonly stored: (limit: RouteLimit, address: Uint8Array, bytes: number) => void;
   /** True once per `everyMs` for an order, across processes: the poll then looks up the payment. */
   readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
@@ -385,7 +382,7 @@ class ProcessAccess implements Access {
     });
   }
 
-  /** `isLoaded`: asks again after loading usage; the address's networks have counted the request. */
+  /** `admitLoaded` asks again once usage is loaded, without counting the address's networks twice. */
   private askForAddress(
     kind: number,
     address: Uint8Array,

@@ -94,10 +94,7 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/**
- * The outcome of each wish: made, refused for its client address, or refused for the limit over all
- * addresses.
- */
+/** The outcome of each wish: made, refused for its client address, or refused for the limit over all. */
 function outcomes(
   busy: readonly (AddressBusy | undefined)[],
   made: readonly MadeOrder<BtcOrder>[],

@@ -41,10 +41,7 @@ function addressBusy({ unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
   return { ok: false, status: 429, problem: problemOf('rate_limited', detail), retryAfterS };
 }
 
-/**
- * Id under which a client address' unpaid orders are counted: a keyed hash, from which the address cannot be
- * read.
- */
+/** Id under which a client address' unpaid orders are counted: a keyed hash, which hides the address. */
 function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Uint8Array | undefined {
   if (address.byteLength === 0) return undefined;
   // The oldest secret: the id stays the same when a newer secret is put first.

@@ -75,10 +75,7 @@ export interface MadeCardOrder extends MadeOrder<CardOrder> {
 export type Settled =
   { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unanswered;
 
-/**
- * Stripe does not answer a question about an event: nothing took effect, and Stripe will send the event
- * again.
- */
+/** Stripe does not answer a question about an event: nothing took effect, and Stripe will send it again. */
 interface Unanswered {
   readonly kind: 'unanswered';
   readonly reason: string;

@@ -230,8 +230,7 @@ function keepBegun(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> 
 }
 
 /**
- * Watches on-chain orders in whichever process holds the lease; without notifications looks them up in
- * rounds.
+ * Watches on-chain orders while this process holds the lease; without notifications looks them up in rounds.
  */
 function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> {
   if (!bitcoin.follows) return keepReconciled(parts, 'btc', bitcoin);

@@ -128,8 +128,8 @@ export class LndWallet implements StampWallet {
     if (!syncedToChain) return { wrong: 'LND is behind the chain' };
     const known = await this.transactions(Math.max(0, tipHeight - labelBlocks));
     const earlier = known.find((each) => each.label === label);
-    // The store was rolled back, or another store of the same name uses this wallet: the day is already paid
-    // for.
+    // The store was rolled back, or another one of the same name uses this wallet: the day is paid for
+    // already.
     if (earlier !== undefined) return { wrong: `the wallet has paid for it: transaction ${earlier.txid}` };
     const body = {
       psbt: dataTemplate(data).toString('base64'),

@@ -23,8 +23,8 @@ export function btcText(sat: bigint): string {
 }
 
 /**
- * Whole cents of a price in US dollars as a source writes it, such as `67187.335`, rounded down; undefined if
- * it is not a price.
+ * Whole cents of a source's price in US dollars, such as `67187.335`, rounded down; undefined if it is not a
+ * price.
  */
 export function centsIn(dollars: string): bigint | undefined {
   const [, whole, fraction = ''] = /^(\d{1,9})(?:\.(\d+))?$/.exec(dollars) ?? [];

@@ -20,10 +20,7 @@ const margin = 1_000;
 
 /** Outcome of the recovery. Sentences are for the operator. */
 export interface Recovery {
-  /**
-   * Number of keys, or seeds of keys, that were replaced because they may have been revealed since the
-   * backup.
-   */
+  /** Number of keys, or seeds of keys, replaced because they may have been revealed after the backup. */
   readonly keys: number;
   /** The work done. */
   readonly done: readonly string[];

@@ -122,10 +122,7 @@ async function fill(
   return { wrong: `${restored.reason}${left}` };
 }
 
-/**
- * Marks the log of receipts as restored, so that it waits for the operator: it may have grown after the
- * backup.
- */
+/** Makes the log of receipts wait for the operator after a restore: it may have grown since the backup. */
 async function markRestored(store: Store): Promise<void> {
   const found = await findSigned(store);
   if (found === undefined) return;

@@ -1,7 +1,4 @@
-/**
- * `fusegate calibrate`: finds the `min_score` that retains nearly all relevant candidates of a judged
- * collection.
- */
+/** `fusegate calibrate`: finds a `min_score` that retains nearly all relevant candidates of a collection. */
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { InstalledModel } from '../models/embedder.js';

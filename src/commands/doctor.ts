@@ -250,10 +250,7 @@ async function rails({ get }: DoctorParts, origin: string, isServed: boolean): P
   });
 }
 
-/**
- * The finding if the answer is not Fusegate's, or is that of another data folder; undefined if it may be
- * ours.
- */
+/** The finding if the answer is not Fusegate's, or is another data folder's; undefined if it may be ours. */
 function strangerAt(origin: string, dataFolder: string, body: string): Finding | undefined {
   const subject = 'server';
   if (!/^\{.*"(?:warnings|code)":/s.test(body)) {

@@ -1,7 +1,4 @@
-/**
- * `fusegate optout link|check EMAIL`: makes the opt-out link and headers of a mail, and checks for an
- * opt-out.
- */
+/** `fusegate optout link|check EMAIL`: makes a mail's opt-out link and headers, and checks for an opt-out. */
 import type { Command } from 'commander';
 import { timeText } from '../outreach/leads.js';
 import { optoutLink } from '../outreach/links.js';

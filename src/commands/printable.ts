@@ -12,7 +12,7 @@ export function printable(text: string): string {
 }
 
 /**
- * A line of a table. `columns`: widths by name, 0 for the last, which is not padded. A missing cell is a
+ * A line of a table. `columns`: widths by name, 0 for the last, which is not padded. An absent cell is a
  * dash.
  */
 export function tableRow(

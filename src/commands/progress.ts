@@ -26,10 +26,7 @@ export function barFor(columns: number): { readonly format: string; readonly bar
   return { format, barsize: Math.max(narrowestBar, Math.min(widestBar, columns - besides - 1)) };
 }
 
-/**
- * A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: the default name of the
- * unit.
- */
+/** A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: the default unit. */
 export function progressOn(stream: NodeJS.WriteStream, counted = 'records'): ProgressDisplay {
   let bar: SingleBar | undefined;
   let passNow = '';

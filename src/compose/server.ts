@@ -179,8 +179,7 @@ function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
 }
 
 /**
- * Counts a tool's call as its route counts a request; on a route for keys the MCP call itself has been
- * counted.
+ * Counts a tool's call as its route counts a request; on a route for keys the MCP call has counted already.
  */
 function toolAdmission(pipeline: PipelineParts): AdmitTool {
   const free = { refusal: undefined, charge: () => undefined };

@@ -21,8 +21,7 @@ function body(received: Received, accepted: Accepted, kind: string | null | unde
 }
 
 /**
- * Stores fragments. The body's idempotency key takes precedence over the header's; an empty one counts as
- * absent.
+ * Stores fragments. The body's idempotency key takes precedence over the header's; an empty one is ignored.
  */
 export function dream(parts: SubmitParts): Handler<DreamRequest> {
   return async (request) => {

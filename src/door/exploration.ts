@@ -1,6 +1,5 @@
 /**
- * Exploration in one process: the file of vectors, its index, and the file's writer if this process has the
- * lock.
+ * Exploration in one process: the file of vectors, its index, and its writer if this process has the lock.
  */
 import type { Vectors } from '../native/index.js';
 import type { Store } from '../store/store.js';

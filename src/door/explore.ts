@@ -1,7 +1,4 @@
-/**
- * Parts that the exploration routes share: the state that they answer from, cards of fragments, queues of
- * tasks.
- */
+/** Parts that the exploration routes share: the state that they read, cards of fragments, queues of tasks. */
 import { setImmediate } from 'node:timers/promises';
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
@@ -124,10 +121,7 @@ export function rounded(similarity: number): number {
 /** Cards read in one turn of the event loop: about a millisecond with an embedded store. */
 const turnCards = 40;
 
-/**
- * The end of the queue of requests that read cards: each starts some reads, then yields a turn of the event
- * loop.
- */
+/** The end of the queue of requests that read cards: each starts some reads, then yields the event loop. */
 let line: Promise<unknown> = Promise.resolve();
 
 function turnInLine(): Promise<unknown> {

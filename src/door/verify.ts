@@ -46,10 +46,7 @@ export function canonicalJson(members: Readonly<Record<string, string>>): string
   return JSON.stringify(Object.fromEntries(sorted.map((name) => [name, members[name]])));
 }
 
-/**
- * Recomputes the digests of accepted strings; the dedupe key's is null if the receipt has another Unicode
- * version.
- */
+/** Recomputes the digests of accepted strings; the dedupe key's is null for another Unicode version. */
 function recompute(fragment: Fragment, unicode: string | undefined): Record<DigestName, string | null> {
   const { title, content, mechanism, test, kind, visitor } = fragment;
   const payload = JSON.stringify({ content, kind, mechanism, test, title, visitor });

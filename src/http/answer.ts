@@ -34,8 +34,7 @@ export function fieldLines(answer: Answer, always?: Readonly<Record<string, stri
 }
 
 /**
- * @throws Error if a name or value could end its line: that is a handler that let a client's text into a
- * header.
+ * @throws Error if a name or value could end its line: a handler has then let a client's text into a header.
  */
 function ownLines(headers: Readonly<Record<string, string>>): string {
   let lines = '';

@@ -126,8 +126,7 @@ export class AnswerLines implements WaitingAnswer {
   }
 
   /**
-   * Buffers the rest for the client. The server's own piece counts too, so that a slow client is always
-   * checked.
+   * Buffers the rest for the client. The server's own piece counts too, so slow clients are always checked.
    */
   private hold(): void {
     const rest = Math.max(this.length - this.from, 1);

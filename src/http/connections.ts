@@ -46,17 +46,13 @@ export function descriptorLimit(
   }
 }
 
-/**
- * The number of connections that the descriptors allow: the server would retry to accept one more without
- * end.
- */
+/** The number of connections that the descriptors allow: beyond it the server would retry endlessly. */
 export function affordable(most: number, descriptors: number): number {
   return Math.max(16, Math.min(most, descriptors - otherDescriptors));
 }
 
 /**
- * The remote addresses of a kernel table's connections to a local port, as limits count them, with their
- * number.
+ * The remote addresses of a kernel table's connections to a local port, as limits count them, with counts.
  */
 export function connectedTo(port: number, table: string): Map<string, number> {
   const remotes = new Map<string, number>();

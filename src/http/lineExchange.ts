@@ -34,10 +34,7 @@ const turnMs = 2;
 const firstLookMs = 20;
 const lastLookMs = 1_000;
 
-/**
- * Invalid lines that a request may have, and the bytes of the body that allow one more: an error takes more
- * bytes than a short line.
- */
+/** Invalid lines allowed, and body bytes that allow one more: an error costs more than a short line. */
 const mostFailed = 500;
 const bytesPerFailed = 128;
 
@@ -247,8 +244,7 @@ export class LineExchange extends Exchange implements PacedSender {
 
   /**
    * Schedules {@link adjust}. While the server does not read from a client, it does not notice either that it
-   * may write again. Answers written in a handler are sent when it returns; only then is it known what is
-   * left.
+   * may write again. Answers written in a handler are sent when it returns; the rest is known only then.
    */
   private adjustSoon(): void {
     if (this.adjusting) return;
@@ -267,10 +263,7 @@ export class LineExchange extends Exchange implements PacedSender {
     } else if (!lines.isEmpty || busy || !admitted) this.pause();
   }
 
-  /**
-   * Stops reading, and the server's own timer, which would close the connection while a line awaits its
-   * answer.
-   */
+  /** Stops reading, and the server's own timer, which would close the connection during a line's work. */
   private pause(): void {
     if (!this.paused) this.response.pause();
     this.paused = true;
@@ -285,9 +278,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.response.resume();
   }
 
-  /**
-   * Stops reading from a client that sends without reading, with ever longer pauses before it checks again.
-   */
+  /** Stops reading from a client that does not read, with ever longer pauses before it checks again. */
   private pauseAndLook(): void {
     if (this.paused) return;
     this.pause();

@@ -1,7 +1,4 @@
-/**
- * Counters of one worker: plain numbers that a request adds to, turned into Prometheus metrics only when
- * asked.
- */
+/** Counters of one worker: plain numbers, turned into Prometheus metrics only when asked. */
 import type { Answer } from '../contract/exchange.js';
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
 

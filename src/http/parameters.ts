@@ -32,8 +32,7 @@ function decodeQueryPart(text: string): string {
 }
 
 /**
- * Parses a query string (without `?`) of `name=value` pairs: `+` is a space, the last of a repeated name
- * wins.
+ * Parses a query string (without `?`) of `name=value` pairs: `+` is a space, the last of equal names wins.
  */
 export function parseQuery(query: string): Parameters {
   if (query === '') return noParameters;

@@ -50,10 +50,7 @@ export function waitForClient(state: UnsentState, answer: PartlySent): UnsentAns
   return new UnsentAnswer(state, answer);
 }
 
-/**
- * Makes room for `bytes`: closes the slowest readers of the share that is used up. False: there is still no
- * room.
- */
+/** Makes room for `bytes`: closes the slowest readers of the share that is used up. False: not enough. */
 export function makeRoom(state: UnsentState, holder: Holder, bytes: number): boolean {
   for (;;) {
     const shortage = state.answers.shortage(holder, bytes);

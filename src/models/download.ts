@@ -205,8 +205,7 @@ async function wrongDigest(path: string, etag: string | null): Promise<string | 
 }
 
 /**
- * Downloads a URL to a path, in several attempts if needed. Until it is complete it has that path plus
- * `.part`.
+ * Downloads a URL to a path, in several attempts if needed; until it is complete, to that path plus `.part`.
  */
 export async function download(url: string, path: string, parts: DownloadParts): Promise<Downloaded> {
   for (let count = 1; ; count += 1) {

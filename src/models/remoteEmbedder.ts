@@ -1,6 +1,5 @@
 /**
- * The worker's end of the embedder: sends questions to the parent, which holds the queue, and receives its
- * answers.
+ * The worker's end of the embedder: sends questions to the parent, which holds the queue, and gets answers.
  */
 import { noVectors, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from './messages.js';

@@ -15,10 +15,7 @@ const flushMs = 100;
 /** Approximate characters in one block: far below the size limit of a value, in any encoding. */
 const blockCharacters = 1024 * 1024;
 
-/**
- * Most characters that are pending while the store does not answer; beyond that, the oldest clicks are
- * dropped.
- */
+/** Most characters pending while the store does not answer; beyond that, the oldest clicks are dropped. */
 const waitingCharacters = 16 * 1024 * 1024;
 
 /** Most attempts to write while the process ends. */

@@ -1,7 +1,4 @@
-/**
- * Draws the graph of fragments (sigma, graphology). Without this script, or without WebGL, the lists show
- * everything.
- */
+/** Draws the graph of fragments (sigma, graphology). Without this script or WebGL, the lists show it all. */
 const picture = document.getElementById('picture');
 const canvas = document.getElementById('canvas');
 const progress = document.getElementById('progress');

@@ -211,10 +211,7 @@ ${others(serve)}<li><a href="/openapi.json">OpenAPI document</a>, for programs.<
   return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache', vary: 'Accept' } };
 }
 
-/**
- * Answers browsers with the page and other clients with `banner`, the route's JSON. `serve`: the served
- * parts.
- */
+/** Answers browsers with the page and other clients with `banner`, the route's JSON. `serve`: its parts. */
 export function homeForAll(
   models: readonly OfferedModel[],
   banner: () => Answer,

@@ -93,8 +93,7 @@ the key: it proves that the order is yours.</p>
 }
 
 /**
- * A value that is no order's claim token: a poll with it looks up the payment, reveals no key and binds
- * nothing.
+ * A value that is no order's claim token: a poll with it looks up the payment, but reveals and binds nothing.
  */
 const noClaim = 'none';
 

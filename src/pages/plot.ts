@@ -1,7 +1,4 @@
-/**
- * Plots as standalone SVG 1.1 files: for light and dark backgrounds, without script, in the reader's own
- * font.
- */
+/** Plots as standalone SVG 1.1 files: for light and dark backgrounds, no script, the reader's own font. */
 import { escapeHtml } from './page.js';
 
 /** Width of a plot, and its margins. */

@@ -1,7 +1,4 @@
-/**
- * The place of a server: its locked data folder, and its ports, which are free or inherited from another
- * server.
- */
+/** The place of a server: its locked data folder, and its ports, which are free or inherited. */
 import { closeSync } from 'node:fs';
 import type { Configuration } from '../configuration.js';
 import type { LeftSockets } from '../http/listening.js';

@@ -32,8 +32,7 @@ export interface PoolParts {
   readonly clock: Clock;
   readonly log: Log;
   /**
-   * Remakes damaged files of the data folder: `thorough` before a worker is replaced, otherwise at each
-   * interval.
+   * Remakes damaged files of the data folder: `thorough` before a worker is replaced, else at each interval.
    */
   readonly repairFolder: (thorough: boolean) => void;
 }

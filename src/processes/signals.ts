@@ -1,10 +1,7 @@
 /** Signals: the operator's, and those that Node.js would handle by itself. */
 import { isatty } from 'node:tty';
 
-/**
- * Without a listener, Node.js answers these by opening its inspector, a shell for anyone who can reach the
- * port.
- */
+/** Without a listener, Node.js answers these by opening its inspector, a shell for all who reach the port. */
 export const noInspector = ['SIGUSR1'] as const;
 
 /** Makes the process ignore them. */

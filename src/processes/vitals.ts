@@ -43,8 +43,7 @@ class LoopDelay {
       Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000) : 0;
     const most = beyond(sampled.max);
     let share = 0;
-    // The runtime reports values at percentiles that come ever closer to 100; each step covers this number of
-    // samples.
+    // The runtime reports values at percentiles ever closer to 100; each step covers this number of samples.
     for (const [percentile, nanoseconds] of sampled.percentiles) {
       const count = ((percentile - share) / 100) * sampled.count;
       const seconds = beyond(nanoseconds);
@@ -75,10 +74,7 @@ class LoopDelay {
   }
 }
 
-/**
- * Starts to watch this process; the result returns its metrics. The longest delay is the one since the last
- * call.
- */
+/** Starts to watch this process; the result returns its metrics. The longest delay is since the last call. */
 export function watchVitals(): () => Metric[] {
   const delay = new LoopDelay();
   return () => [...usage(), ...delay.metrics()];

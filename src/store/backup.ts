@@ -192,10 +192,7 @@ function takeEntries(
   return { entries, rest: bytes.subarray(at) };
 }
 
-/**
- * Checks that a backup's file matches its manifest, and passes its records to `visit`; a sentence if it does
- * not.
- */
+/** Checks that a backup's file matches its manifest, and passes its records to `see`; a sentence if not. */
 export async function checkBackup(
   folder: string,
   manifest: Manifest,

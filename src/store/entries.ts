@@ -57,10 +57,7 @@ export async function* keptAfter<Value>(
   }
 }
 
-/**
- * Appends one entry; it is on disk when this resolves. `unitId`: from a caller that retries, the same each
- * time.
- */
+/** Appends one entry; it is on disk when this resolves. `unitId`: the same for each retry. */
 export async function appendEntry(
   store: Store,
   unitId: Uint8Array | undefined,

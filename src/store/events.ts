@@ -29,10 +29,7 @@ export function removeOldEvents(store: Store, beforeMs: number): Promise<number>
   return removeOldEntries(store, 'events', (value) => decodeEvent(value).atMs, beforeMs);
 }
 
-/**
- * Key of the note that a key's expiry was announced. It begins with the expiry, so that old notes can be
- * pruned.
- */
+/** Key of the note that a key's expiry was announced. It begins with the expiry, for pruning. */
 function noticeKey(keyId: string, expiresAtMs: number): Buffer {
   return Buffer.concat([endKey(expiresAtMs), Buffer.from(keyId)]);
 }

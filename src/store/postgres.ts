@@ -394,8 +394,7 @@ function pauseOf({ kind }: Failure, attempt: number): number {
 async function commit(session: Session, writes: readonly Write[]): Promise<void> {
   const statements = statementsOf(writes);
   const last = [...statements.splice(-1), 'COMMIT'].join('; ');
-  // Sent without waiting. After a failed statement the server refuses the others, and the COMMIT does not
-  // run.
+  // Sent without waiting. After a failure the server refuses the other statements, and COMMIT does not run.
   const answers = await Promise.all([...statements, last].map((statement) => session.run(statement)));
   assertCommitted(answers.at(-1)?.command);
 }

@@ -14,8 +14,7 @@ export interface Summary {
 }
 
 /**
- * Called with each page; `records`: number of records so far, with this page. Awaited before the next page is
- * read.
+ * Called with each page; `records`: number of records up to this page. Awaited before the next page is read.
  */
 export type Visit = (page: readonly Entry[], records: number) => unknown;
 
@@ -48,8 +47,7 @@ export class Tally {
   records = 0;
 
   /**
-   * Adds a page. It is hashed in one call: one call for each part of a record would take most of a walk's
-   * time.
+   * Adds a page. It is hashed in one call: a call for each part of a record would take most of a walk's time.
    */
   add(page: readonly Entry[]): void {
     const bytes = Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value]));

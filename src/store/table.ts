@@ -130,8 +130,7 @@ function formatOf(kind: string, members: Columns): Format {
       }
       return json;
     },
-    // Made by JSON.parse: V8 turns an object with many members added by computed names into a slow hash
-    // table.
+    // Made by JSON.parse: V8 turns an object with many computed members into a slow hash table.
     empty: JSON.parse(JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, null])))) as Json,
   };
 }

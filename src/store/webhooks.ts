@@ -171,10 +171,7 @@ export async function settleDelivery(
   return outcome.kind === 'done';
 }
 
-/**
- * Stops a webhook for a reason. False: it was changed or removed meanwhile, or another process holds the
- * lease.
- */
+/** Stops a webhook for a reason. False: it was changed or removed, or another process holds the lease. */
 export async function stopWebhook(
   store: Store,
   fence: Fence,

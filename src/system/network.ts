@@ -25,10 +25,7 @@ export function parseAddress(text: string): Uint8Array | undefined {
   return unmapped(Uint8Array.from(ipaddr.parse(text).toByteArray()));
 }
 
-/**
- * Parses a network written `address/bits`, or a single address; undefined if it is invalid or sets later
- * bits.
- */
+/** Parses a network written `address/bits`, or one address; undefined if it is invalid or sets later bits. */
 export function parseNetwork(text: string): Network | undefined {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const bytes = parseAddress(address);

@@ -3,10 +3,7 @@
 /** Why work was not done: the queue is full, or the caller has gone. */
 export type NotDone = 'busy';
 
-/**
- * Queues work after earlier work. `signal`: aborted when the caller has gone; running work must check it
- * itself.
- */
+/** Queues work after earlier work. `signal`: aborted when the caller has gone; running work must check it. */
 export type InTurn = <Value>(work: () => Promise<Value>, signal: AbortSignal) => Promise<Value | NotDone>;
 
 /** Queued work. */

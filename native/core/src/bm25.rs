@@ -10,8 +10,7 @@ pub(crate) fn exponential(value: f64) -> f64 {
     libm::exp(value)
 }
 
-/// Weight of a term: its count in the query times ln(1 + (N - df + 0.5) / (df +
-/// 0.5)).
+/// Weight of a term: its count in the query times its idf, ln(1 + (N - df + 0.5) / (df + 0.5)).
 pub(crate) fn term_weight(in_query: u32, in_docs: f64, docs: f64) -> f64 {
     f64::from(in_query) * idf(in_docs, docs)
 }

@@ -45,8 +45,7 @@ impl Model {
     /// A model with this id, SHA-256 and dimension.
     ///
     /// # Errors
-    /// An id with other characters than ASCII letters, digits, `.`, `_`, `-` and `/`; a dimension of
-    /// 0.
+    /// An id that is not made of ASCII letters, digits, `.`, `_`, `-` and `/`; a dimension of 0.
     pub fn new(id: String, digest: [u8; 32], dimension: usize, kind: Kind) -> io::Result<Self> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
         let fits = (1..=MODEL_ID_BYTES).contains(&id.len());
@@ -70,8 +69,7 @@ impl Model {
         self
     }
 
-    /// Rank of a match with a request's name: 0 the model's id, 1 its id in another letter case, 2 the hub's
-    /// name.
+    /// Rank of a match with a request's name: 0 the id, 1 the id in another letter case, 2 the hub's name.
     fn fit(&self, name: &str) -> Option<u8> {
         let hub_name = || self.hub_name.as_deref();
         match name {
@@ -281,9 +279,9 @@ impl Gathered {
         missing.iter().map(|one| one.text.as_str())
     }
 
-    /// Takes all missing vectors, concatenated in the order of [`Gathered::missing`], with true for each text
-    /// of which the model read only the first part; caches them. False, without any effect, if their number
-    /// is wrong, or one holds a number that is not finite.
+    /// Takes all missing vectors, concatenated in the order of [`Gathered::missing`], and caches them.
+    /// `truncated`: true for each text of which the model read only the first part. False, without any
+    /// effect, if their number is wrong, or one holds a number that is not finite.
     pub fn complete(&mut self, vectors: &[f32], truncated: &[bool]) -> bool {
         let count = self.missing().count();
         let places: Vec<usize> = (0..count).collect();

@@ -10,8 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 pub const MOST_KEY_BYTES: usize = 1 << 20;
 /// Most bytes of a request's mapped texts, equal to the limit of a body.
 pub const MOST_MAPPED_BYTES: usize = 32 << 20;
-/// Most bytes that may be examined twice, for each byte of a text: after a form that is a prefix of longer
-/// ones.
+/// Most bytes examined twice, for each byte of a text: after a form that is a prefix of longer ones.
 const MOST_AGAIN_PER_BYTE: usize = 16;
 
 /// Why a map is refused.
@@ -50,8 +49,7 @@ pub struct EntityMap {
 struct Search {
     forms: AhoCorasick,
     substitutes: Vec<String>,
-    /// For each form, most bytes after it that are examined in vain, for the longest form that begins with
-    /// it.
+    /// For each form, most bytes after it examined in vain, for the longest form that begins with it.
     behind: Vec<usize>,
 }
 

@@ -58,8 +58,7 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a file of `length` bytes that begins with `magic`; refuses any other with an error that names
-    /// `what`.
+    /// Maps a file of `length` bytes that begins with `magic`; an error about another file names `what`.
     pub fn open(path: &Path, magic: &[u8], length: usize, what: &str) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let foreign = || {

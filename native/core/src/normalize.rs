@@ -1,5 +1,4 @@
-//! POST /v1/normalize from the request's bytes to the answer's: repair, glosses, and a report of every
-//! change.
+//! POST /v1/normalize from the request's bytes to the answer's: repair, glosses, and a list of every change.
 
 pub mod edits;
 pub mod gloss;

@@ -162,8 +162,7 @@ impl Previews {
     }
 
     fn chains(&self) -> &[AtomicU64] {
-        // SAFETY: BUCKETS numbers fit between header and arena, are aligned, and are accessed only
-        // atomically.
+        // SAFETY: BUCKETS numbers fit between header and arena, aligned, and accessed only atomically.
         unsafe {
             let first = self.file.start().add(HEADER_BYTES).cast::<AtomicU64>();
             std::slice::from_raw_parts(first, BUCKETS)

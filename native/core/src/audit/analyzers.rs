@@ -25,13 +25,12 @@ pub enum Analyzer {
     Milvus,
     /// Runs of letters and numbers, lower-cased, without English stop words in queries: Weaviate's `word`.
     Weaviate,
-    /// The words of BERT's normalizer and pre-tokenizer, which a model cuts into pieces: for engines that
-    /// hold only vectors.
+    /// The words of BERT's normalizer and pre-tokenizer, before a model cuts them into pieces: for vector
+    /// engines.
     Bert,
     /// Lower-cased, without diacritics and apostrophes: Algolia.
     Algolia,
-    /// Transliterated to ASCII, cut only at white space, without other characters than letters and numbers:
-    /// Typesense.
+    /// Transliterated to ASCII, cut only at white space; only letters and numbers are left: Typesense.
     Typesense,
     /// UAX #29, then compatibility decomposition, lower-cased, without marks: Meilisearch.
     Charabia,

@@ -1,4 +1,4 @@
-//! Rows of CSV (RFC 4180) by csv-core, with two strict rules: every row has as many fields as the header, and
+//! Rows of CSV (RFC 4180) by csv-core, with two strict rules: all rows have as many fields as the header, and
 //! quotes are closed.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};

@@ -120,7 +120,7 @@ impl Examiner {
         }
     }
 
-    /// Collects the words that the edits of a text, `all`, may make findable, and repairs the text into
+    /// Collects the words that edits of a text, `all`, may make findable; writes the repaired text to
     /// `repaired`.
     fn look(&mut self, text: &str, all: &Edits, verdict: &mut Verdict) {
         let named = Kind::Emoji.bit() | Kind::Symbol.bit();

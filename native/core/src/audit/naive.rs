@@ -41,8 +41,7 @@ fn bm25(query: &str, text: &str) -> f64 {
     terms.iter().map(score).sum()
 }
 
-/// The words of a repaired text that people type without a break, with their first and last place (in
-/// characters).
+/// The words that people type without a break, with their first and last place in the text (in characters).
 fn typed(text: &[char], inside: &dyn Fn(usize) -> bool) -> Vec<(usize, usize)> {
     let word = |at: usize| {
         text.get(at)

@@ -437,8 +437,7 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Bytes of the longest JSON token that is refused at its start if its end is missing: a pair of escaped
-/// surrogates.
+/// Bytes of the longest JSON token that is refused at its start if cut: a pair of escaped surrogates.
 pub(super) const LONGEST_TOKEN: usize = 12;
 
 enum NotAValue {

@@ -1,5 +1,4 @@
-//! Exploration on one machine: incremental counts against full counts, and answers of two processes at every
-//! position.
+//! Exploration on one machine: incremental and full counts, and answers of two processes at every position.
 
 use super::*;
 use crate::static_model::{Scratch, StaticModel, quantized, shipped};

@@ -153,8 +153,7 @@ impl Limits {
         }
     }
 
-    /// Takes one request from a network; `None` if there is no such network, or if the crowd has counted the
-    /// request.
+    /// Takes one request from a network; `None` if there is no network, or if the crowd has counted it.
     fn take_network(
         &self,
         address: &Address,

@@ -31,8 +31,7 @@ impl Mapped {
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = MappedFile::open(path, &MAGIC, FILE_BYTES, "limits")?;
         let mut seed = [0; 16];
-        // SAFETY: the mapping is FILE_BYTES long, and the header is never written after the file has its
-        // name.
+        // SAFETY: the mapping is FILE_BYTES long, and the header is not written once the file has its name.
         seed.copy_from_slice(unsafe { std::slice::from_raw_parts(file.start().add(SEED_AT), 16) });
         Ok(Self { file, seed })
     }

@@ -21,8 +21,7 @@ pub struct Slot {
     /// When the bucket is full again (ns of the machine's clock): GCRA's theoretical arrival time. It grows
     /// with every request and with every change of owner, so it also distinguishes owners.
     bucket: AtomicU64,
-    /// Number of owners so far (12 bits), number of the month (12 bits; 0: usage not loaded), characters (40
-    /// bits).
+    /// Count of owners (12 bits), number of the month (12 bits; 0: usage not loaded), characters (40 bits).
     usage: AtomicU64,
     /// When month 1 began (ms since 1970); changed only with the file locked.
     anchor: AtomicU64,

@@ -135,8 +135,7 @@ impl Edits {
         out.extend_from_slice(&source[at..]);
     }
 
-    /// The edits equivalent to `self` followed by `next`: `middle` is the text in between, to which `next`
-    /// applies.
+    /// The edits equivalent to `self`, then `next`, which applies to `middle`, the text in between.
     #[must_use]
     pub fn then(&self, next: &Edits, source: &[u8], middle: &[u8]) -> Edits {
         let mut merged = Edits::default();

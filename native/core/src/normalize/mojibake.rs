@@ -27,8 +27,7 @@ mod class {
     pub const AROUND_BAD: u16 = ACCENTED | BOX | START | END | CURRENCY | NUMERIC | LAW;
 }
 
-/// Positions in a UTF-8 sequence, as bits, of the byte that a character stands for in an encoding like
-/// Latin-1.
+/// Positions in a UTF-8 sequence, as bits, of the byte that a character is in an encoding like Latin-1.
 mod clue {
     pub const CONTINUES: u8 = 1;
     pub const CONTINUES_STRICTLY: u8 = 2;
@@ -298,8 +297,7 @@ pub fn repair(line: &str) -> Option<Edits> {
     all.filter(|edits| !edits.is_empty())
 }
 
-/// One layer: decodes the whole line from one encoding, or the parts that look like UTF-8, or single
-/// controls.
+/// One layer: decodes the whole line from one encoding, or parts that look like UTF-8, or single controls.
 fn one_layer(line: &str) -> Option<Edits> {
     if !is_bad(line) {
         return None;
@@ -446,8 +444,7 @@ fn begins_with_a_grave_word(rest: &[u8]) -> bool {
         .any(|word| rest.starts_with(word.as_bytes()))
 }
 
-/// A sequence with a lost byte, shown as U+FFFD (byte 1A here) or as a question mark: its rest becomes
-/// U+FFFD.
+/// A sequence with a lost byte, shown as U+FFFD (byte 1A here) or a question mark: its rest becomes U+FFFD.
 fn lossy(bytes: &[u8]) -> Option<(char, usize)> {
     let lost = |byte: u8| byte == 0x1A || byte == b'?';
     let kept = |byte: u8| byte == 0x1A || continues(byte);

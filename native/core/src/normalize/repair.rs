@@ -39,8 +39,7 @@ pub fn text(source: &str, contextual: bool) -> Edits {
     all
 }
 
-/// The edits that repair `text` after `glosses`: it was repaired before them, so only the lines that they
-/// touch.
+/// The edits that repair `text`, repaired before `glosses` were applied: only in the lines that they touch.
 #[must_use]
 pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
     let mut all = Edits::default();

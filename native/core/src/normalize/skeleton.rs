@@ -3,8 +3,7 @@
 use super::properties::{properties, prototype};
 use unicode_normalization::UnicodeNormalization;
 
-/// Decomposes, drops default-ignorable characters, replaces each character by its prototype, decomposes
-/// again.
+/// Decomposes, drops default-ignorable characters, maps each character to its prototype, decomposes again.
 #[must_use]
 pub fn skeleton(text: &str) -> String {
     let mut mapped = String::with_capacity(text.len());
