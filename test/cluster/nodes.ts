@@ -61,6 +61,8 @@ function clientProxy(nodes: readonly Machine[], databases: readonly Machine[]): 
     'listen nodes',
     '  mode http',
     '  option redispatch',
+    // Of its own: no node is up, or the one that was asked was killed.
+    '  http-error status 503 content-type text/plain string "No node answers. Try again." hdr Retry-After 1',
     `  bind :${httpPort}`,
     '  balance roundrobin',
     '  option httpchk',

@@ -215,7 +215,8 @@ export async function runRounds(folder: string, options: RoundsOptions): Promise
 
 function soFar({ refused, unanswered, fused, staleReads, acknowledgedMs }: History): string {
   const told = `${acknowledgedMs.length} leads acknowledged, ${refused} answers 503 with Retry-After`;
-  return `on this cluster: ${told}, ${unanswered} without one, ${fused} fused, ${staleReads} stale reads`;
+  const others = `${unanswered} requests without an answer of a node`;
+  return `on this cluster: ${told}, ${others}, ${fused} fused, ${staleReads} stale reads`;
 }
 
 function report(seeds: number, failed: number, silences: Silences): void {
