@@ -4,7 +4,7 @@
  * Two workers, so that memory held by each is counted. The answers are compared with the exact scan, the
  * naive count of visitors, and themselves at the same position.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ import { growStore, growthFragment } from './growthStore.js';
 import { findWrk, runWrk } from './load.js';
 import { machine, writeRecord } from './machine.js';
 import { linesPlot } from './plot.js';
-import type { Server } from './processes.js';
+import { memoryOf, type Memory, type Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, figures, ratios, spread, type Spread } from './statistics.js';
 
@@ -76,8 +76,10 @@ interface Grown {
   readonly recall: number;
   /** The same of the five nearest to a fragment, as a walk's steps ask for them. */
   readonly stepRecall: number;
-  /** Memory of all processes beyond those of an empty store, shared pages once, by fragments. */
+  /** Memory of all processes beyond those of an empty store, without the store's file, by fragments. */
   readonly memoryBytes: number;
+  /** The same of the store's file in the system's cache. */
+  readonly storeCacheBytes: number;
   /** Bytes of the store's file, and of exploration's, by fragments. */
   readonly storeBytes: number;
   readonly exploredBytes: number;
@@ -139,15 +141,6 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 
 const totalOf = async (ask: Ask): Promise<number> =>
   (await ask<NearResponse>('/graph/near', { text: 'x' })).total;
-
-/** Memory of a server's processes (bytes): pages that they share count once. */
-function memoryOf(server: Server): number {
-  const of = (pid: number): number => {
-    const line = /^Pss: +(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
-    return Number(line?.[1] ?? NaN) * 1024;
-  };
-  return server.pids().reduce((sum, pid) => sum + of(pid), 0);
-}
 
 /** Bytes that files of a folder take. */
 function bytesOf(folder: string, belongs: (name: string) => boolean): number {
@@ -310,7 +303,7 @@ async function submit(
 interface Setting {
   readonly folder: string;
   readonly empty: Server;
-  readonly emptyBytes: number;
+  readonly emptyBytes: Memory;
 }
 
 /** Measures at a count, from the store's state at the count before. */
@@ -335,7 +328,9 @@ async function grow(setting: Setting, count: number, options: GrowthOptions): Pr
     const recall = await recallOf(ask, folder);
     const stepRecall = await stepRecallOf(folder, count);
     const times = await timesOf(ask, server.url, count);
-    const memoryBytes = (memoryOf(server) - setting.emptyBytes) / count;
+    const memory = memoryOf(server);
+    const memoryBytes = (memory.others - setting.emptyBytes.others) / count;
+    const storeCacheBytes = (memory.ofStore - setting.emptyBytes.ofStore) / count;
     const exploredBytes = bytesOf(folder, (name) => name.includes('vectors')) / count;
     const rates = await submit(server, setting.empty, options);
     return {
@@ -344,6 +339,7 @@ async function grow(setting: Setting, count: number, options: GrowthOptions): Pr
       recall,
       stepRecall,
       memoryBytes,
+      storeCacheBytes,
       storeBytes,
       exploredBytes,
       readySeconds,
@@ -379,7 +375,7 @@ function judge({
 }
 
 function print(grown: Grown): void {
-  const { count, times, recall, memoryBytes, storeBytes, exploredBytes, readySeconds } = grown;
+  const { count, times, recall, memoryBytes, storeCacheBytes } = grown;
   const missed = Object.entries(judge(grown)).flatMap(([name, passed]) => (passed ? [] : [name]));
   const verdict = missed.length === 0 ? 'pass' : `missed: ${missed.join(', ')}`;
   console.log(`${count.toLocaleString('en-US')} fragments  [${verdict}]`);
@@ -389,14 +385,14 @@ function print(grown: Grown): void {
   }
   const share: Spread = ratios(grown.submissions, grown.empty);
   console.log(`  recall ${recall.toFixed(3)}, of steps ${grown.stepRecall.toFixed(3)}`);
-  console.log(`  ready in ${figure(readySeconds)} s`);
+  console.log(`  ready in ${figure(grown.readySeconds)} s`);
   const { made, checked } = grown.backup;
   console.log(`  backup ${figure(made)} MB/s, its check ${figure(checked)} MB/s`);
   console.log(`  first start: all explored in ${figure(grown.exploredSeconds)} s`);
-  console.log(
-    `  memory ${figure(memoryBytes)} bytes a fragment; on disk ${figure(storeBytes)}, and ` +
-      `${figure(exploredBytes)} for exploration`,
-  );
+  const cached = `${figure(storeCacheBytes)} of the store's file in the system's cache`;
+  console.log(`  memory ${figure(memoryBytes)} bytes a fragment, and ${cached}`);
+  const explored = `${figure(grown.exploredBytes)} for exploration`;
+  console.log(`  on disk ${figure(grown.storeBytes)} bytes a fragment, and ${explored}`);
   console.log(`  submissions ${figures(spread(grown.submissions))}/s, ${figures(share)} of an empty store's`);
 }
 

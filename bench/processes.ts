@@ -117,3 +117,23 @@ export async function startServer(start: ServerStart): Promise<Server> {
   const cpuSeconds = (): number => (child.pid === undefined ? 0 : cpuSecondsUnder(child.pid));
   return { name: start.name, url, process: child, pids, cpuSeconds, stop: () => end(child) };
 }
+
+/** Memory of processes (bytes): shared pages count once. */
+export interface Memory {
+  /** Pages of the store's file: the system's cache of the disk, which it takes back when it needs room. */
+  readonly ofStore: number;
+  readonly others: number;
+}
+
+/** Memory of a server's processes. */
+export function memoryOf(server: Server): Memory {
+  const sums = { ofStore: 0, others: 0 };
+  for (const pid of server.pids()) {
+    let of: keyof Memory = 'others';
+    for (const line of readFileSync(`/proc/${pid}/smaps`, 'utf8').split('\n')) {
+      if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) of = line.endsWith('/data.mdb') ? 'ofStore' : 'others';
+      sums[of] += Number(/^Pss: +(\d+) kB/.exec(line)?.[1] ?? 0) * 1024;
+    }
+  }
+  return sums;
+}
