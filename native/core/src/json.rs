@@ -164,7 +164,15 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Checks that only white space follows.
+    /// Steps over `bytes` when they come next, and says whether they did.
+    #[inline]
+    pub fn take_all(&mut self, bytes: &[u8]) -> bool {
+        let found = self.body[self.at..].starts_with(bytes);
+        self.at += if found { bytes.len() } else { 0 };
+        found
+    }
+
+    /// Nothing but white space may follow.
     ///
     /// # Errors
     /// Anything else.

@@ -26,6 +26,8 @@ pub struct Number {
 #[derive(Debug, Default)]
 pub struct Named {
     names: Vec<Vec<u8>>,
+    /// The names as they stand in the body, within quotes; nothing of one that is written with escapes.
+    quoted: Vec<Vec<u8>>,
     places: HashMap<Vec<u8>, u32>,
     numbers: Vec<Number>,
     /// Of each name the place in `numbers` of its last number.
@@ -59,6 +61,9 @@ impl Named {
         while self.numbers.last().is_some_and(|number| number.doc == doc) {
             self.numbers.pop();
         }
+        if self.read_alike(scanner, doc) {
+            return Ok(());
+        }
         let mut next = 0;
         scanner.values(4, |scanner, span| {
             let value = number(scanner, -MOST_NUMBER, MOST_NUMBER)?;
@@ -76,6 +81,54 @@ impl Named {
             self.put(Number { doc, name, value });
             Ok(())
         })
+    }
+
+    /// Reads an object that has every known name once, in their order, as nearly every doc after the first
+    /// does. Stands where it stood, and has read nothing, where the next value is another one.
+    fn read_alike(&mut self, scanner: &mut Scanner, doc: u32) -> bool {
+        let (start, before) = (scanner.position(), self.numbers.len());
+        let read = self.read_in_order(scanner, doc);
+        if !read {
+            scanner.stand_at(start);
+            self.numbers.truncate(before);
+        }
+        read
+    }
+
+    /// True if an object was read so. Numbers may have been filed where it was not.
+    fn read_in_order(&mut self, scanner: &mut Scanner, doc: u32) -> bool {
+        if self.names.is_empty() || !scanner.take(b'{') {
+            return false;
+        }
+        let Named {
+            quoted,
+            numbers,
+            last,
+            ..
+        } = self;
+        for (name, quoted) in quoted.iter().enumerate() {
+            scanner.skip_space();
+            if quoted.is_empty() || !scanner.take_all(quoted) {
+                return false;
+            }
+            scanner.skip_space();
+            if !scanner.take(b':') {
+                return false;
+            }
+            scanner.skip_space();
+            let Ok(value) = number(scanner, -MOST_NUMBER, MOST_NUMBER) else {
+                return false;
+            };
+            scanner.skip_space();
+            last[name] = numbers.len();
+            let name = name as u32;
+            numbers.push(Number { doc, name, value });
+            let is_last = name as usize + 1 == last.len();
+            if !scanner.take(if is_last { b'}' } else { b',' }) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Place of a name as it stands in the body; nothing where too many are known.
@@ -96,6 +149,8 @@ impl Named {
         }
         self.places.insert(name.to_vec(), place as u32);
         self.names.push(name.to_vec());
+        let quoted = [b"\"", name, b"\""].concat();
+        self.quoted.push(if span.escaped { Vec::new() } else { quoted });
         self.last.push(usize::MAX);
         Some(place as u32)
     }
@@ -109,6 +164,75 @@ impl Named {
                 *last = self.numbers.len();
                 self.numbers.push(number);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    type Values = BTreeMap<String, f64>;
+
+    /// The values of each doc as they are read.
+    fn read_all(docs: &[String]) -> Vec<Option<Values>> {
+        let mut named = Named::default();
+        let mut fits = Vec::new();
+        for (doc, body) in docs.iter().enumerate() {
+            let mut scanner = Scanner::of(body);
+            fits.push(named.read(&mut scanner, doc).is_ok() && scanner.end().is_ok());
+        }
+        let values = |doc: usize| -> Values {
+            let own = named.numbers().iter().filter(|number| number.doc as usize == doc);
+            own.map(|number| {
+                let name = named.names()[number.name as usize].clone();
+                (String::from_utf8(name).expect("checked text"), number.value)
+            })
+            .collect()
+        };
+        (0..docs.len())
+            .map(|doc| fits[doc].then(|| values(doc)))
+            .collect()
+    }
+
+    /// Objects of numbers: most have the same names in one order, written plainly.
+    fn object() -> impl Strategy<Value = String> {
+        let numbers = prop::sample::select(vec!["1", "-0.5", "12.25", "1e3", "1e301", "\"1\"", "null"]);
+        let name = prop::sample::select(vec!["a", "b", "\\u0061", "x\\\"y", "ab", "é"]);
+        let any = prop::collection::vec((name, numbers), 0..4);
+        let usual =
+            (0..100_u32, 0..100_u32).prop_map(|(one, other)| format!("{{\"a\":{one},\"b\":{other}.5}}"));
+        let written = any.prop_map(|members| {
+            let members: Vec<_> = members
+                .iter()
+                .map(|(name, number)| format!("\"{name}\" : {number}"))
+                .collect();
+            format!("{{{}}}", members.join(" , "))
+        });
+        let others = prop::sample::select(vec![
+            "{",
+            "[]",
+            "{\"a\":1",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{\"a\":1,\"b\":2;",
+        ]);
+        prop_oneof![4 => usual, 3 => written, 1 => others.prop_map(str::to_owned)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
+        #[test]
+        fn numbers_are_those_of_serde_json(docs in prop::collection::vec(object(), 1..6)) {
+            let naive = docs.iter().map(|doc| {
+                let members: serde_json::Map<String, serde_json::Value> = serde_json::from_str(doc).ok()?;
+                let is_near = |value: &f64| value.abs() <= MOST_NUMBER;
+                let number = |value: &serde_json::Value| value.as_f64().filter(is_near);
+                members.iter().map(|(name, value)| Some((name.clone(), number(value)?))).collect()
+            });
+            prop_assert_eq!(read_all(&docs), naive.collect::<Vec<Option<Values>>>());
         }
     }
 }
