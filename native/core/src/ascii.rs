@@ -130,21 +130,23 @@ impl Batch {
         let Batch { starts, ends, longer } = self;
         let count = ends.count;
         let (first, last) = (&starts.list[..count], &ends.list[..count]);
-        let look_up = |number: usize, hits: &mut Hits| {
-            let (start, end) = (first[number] as usize, last[number] as usize);
-            terms.count_ascii(text, start, end - start, hits);
-        };
         if hits.met.purpose != Use::Count {
             terms.meet_all(text, (first, last), &mut longer.list, hits);
-        } else if terms.short.usable() {
-            let found = terms.short.count(text, (first, last), hits, &mut longer.list);
-            longer.list[..found]
-                .iter()
-                .for_each(|&number| look_up(number as usize, hits));
         } else if !terms.forms().leaves_ascii() {
             terms.count_ascii_forms(text, (first, last), &mut longer.list, hits);
         } else {
-            (0..count).for_each(|number| look_up(number, hits));
+            let look_up = |number: usize, hits: &mut Hits| {
+                let (start, end) = (first[number] as usize, last[number] as usize);
+                terms.count_ascii(text, start, end - start, hits);
+            };
+            if terms.short.usable() {
+                let found = terms.short.count(text, (first, last), hits, &mut longer.list);
+                longer.list[..found]
+                    .iter()
+                    .for_each(|&number| look_up(number as usize, hits));
+            } else {
+                (0..count).for_each(|number| look_up(number, hits));
+            }
         }
         starts.list[0] = starts.list[count];
         starts.count -= count;

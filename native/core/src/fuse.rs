@@ -74,6 +74,8 @@ pub struct Workspace {
     /// How results were chosen, where they are diversified.
     choices: Vec<Choice>,
     distinct: Distinct,
+    /// True if the terms of all docs are collected in it when they are counted.
+    collects: bool,
     /// Warnings that few requests have, each after a comma.
     notes: Vec<u8>,
     /// One of a request's legs.
@@ -404,8 +406,7 @@ impl Workspace {
         self.pieces.clear();
         self.highlights.clear();
         (self.bm25_unused, self.dense_unused) = (false, false);
-        self.told = None;
-        self.profile.clear();
+        (self.told, self.collects) = (None, false);
         let characters = self.count(body, options);
         self.score(body, options, None);
         self.combine(options);
@@ -435,13 +436,7 @@ impl Workspace {
     ) -> Outcome {
         let plain = Analyzer::default();
         let analyzer = more.analyzer.as_ref();
-        let repairs = analyzer.is_some_and(|analyzer| analyzer.normalize);
-        self.hits.met.begin_request(more.highlight.is_some() && !repairs);
-        let characters = match (analyzer, options.tokenizer) {
-            (Some(analyzer), Tokenizer::Ws) => self.count_analyzed(body, options.query, analyzer),
-            _ => self.count(body, options),
-        };
-        self.hits.met.end_request();
+        let characters = self.count_more(body, options, more);
         (self.bm25_unused, self.dense_unused) = (!more.needs_bm25(), !more.needs_dense());
         self.score(body, options, Some(more));
         self.told = more

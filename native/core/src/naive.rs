@@ -133,7 +133,7 @@ fn assert_same_forms(
     let mut room = Vec::new();
     terms.clear_for(forms);
     query_forms.iter().for_each(|form| terms.insert(form.as_bytes()));
-    terms.finish();
+    terms.finish_forms(hits);
     hits.reset(terms.frequencies().len());
     // Twice, as what was met before is remembered.
     for _ in 0..2 {
@@ -143,7 +143,7 @@ fn assert_same_forms(
     // The same request again, by what the first left.
     terms.clear_for(forms);
     runs(query).iter().for_each(|run| terms.insert_form(run, hits));
-    terms.finish();
+    terms.finish_forms(hits);
     hits.reset(terms.frequencies().len());
     let total = tokenize::count_ws_forms(text.as_bytes(), &mut room, terms, hits);
     assert_eq!((drained(hits), total), expected, "remembered forms of {language}");

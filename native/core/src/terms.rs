@@ -2,6 +2,7 @@
 
 mod beginnings;
 mod bigrams;
+mod collected;
 mod distinct;
 mod filter;
 mod forms;
@@ -18,6 +19,7 @@ pub use bigrams::Bigrams;
 pub(crate) use bigrams::text_of as bigram_text;
 pub(crate) use distinct::Distinct;
 pub(crate) use filter::Filter;
+use forms::Mix;
 use memo::Memo;
 pub(crate) use met::{Located, Met, Use};
 use short_terms::ShortTerms;
@@ -120,6 +122,7 @@ pub struct Hits {
     pub(crate) batch: Option<Box<Batch>>,
     /// Forms of tokens that were met before.
     memo: Memo,
+    mix: Mix,
     /// The terms of a text whose tokens are located or collected, not counted.
     pub(crate) met: Met,
 }
@@ -136,6 +139,7 @@ impl Hits {
     /// Makes room for `terms` terms, all counts 0.
     pub fn reset(&mut self, terms: usize) {
         self.memo.clear();
+        self.mix.clear();
         self.touched.clear();
         self.counts.clear();
         self.counts.resize(terms, 0);
@@ -214,6 +218,7 @@ impl Terms {
         self.keys.clear();
         self.frequencies.clear();
         self.forms = Forms::default();
+        self.forms_number = self.forms.number();
         self.filter = Filter::default();
         self.beginnings.clear();
     }
@@ -273,23 +278,30 @@ impl Terms {
         }
     }
 
-    /// To be called after the last term.
+    /// To be called after the last term, where tokens are terms as they are.
     pub fn finish(&mut self) {
         self.beginnings.clear();
+        self.short.build(&self.keys, u64::MAX, self.seeds.1);
+    }
+
+    /// To be called after the last term, where forms are terms.
+    pub fn finish_forms(&mut self, hits: &mut Hits) {
         if self.forms.leaves_ascii() {
-            self.short.build(&self.keys, self.seeds.1);
+            return self.finish();
+        }
+        self.beginnings.clear();
+        self.short.clear();
+        if !self.forms.keeps_beginnings() {
             return;
         }
-        self.short.clear();
-        if self.forms.keeps_beginnings() {
-            let Terms {
-                beginnings,
-                bytes,
-                ends,
-                ..
-            } = self;
-            let forms = (0..ends.len()).map(|term| stored(bytes, ends, term));
-            beginnings.build(forms.map(|form| (form, Forms::shared_bytes(form))));
+        let forms = (0..self.ends.len()).map(|term| stored(&self.bytes, &self.ends, term));
+        self.beginnings
+            .build(forms.map(|form| (form, Forms::shared_bytes(form))));
+        if self.beginnings.usable() {
+            // Most words that stand for a term are the term itself.
+            let own = (0..self.keys.len() as u32).filter(|&term| self.is_own_form(term, hits));
+            let members = own.fold(0, |members, term| members | 1 << term);
+            self.short.build(&self.keys, members, self.seeds.1);
         }
     }
 
@@ -353,11 +365,9 @@ impl Terms {
     /// Counts the token of `length` ASCII letters and digits at `at`, in whatever case, if it is a term.
     #[inline]
     pub(crate) fn count_ascii(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
-        let key = Key::of(bytes, at, length, LOWER);
-        let same = |term: u32| bytes[at..at + length].eq_ignore_ascii_case(self.stored(term));
-        let slot = &self.slots[self.slot(key, same)];
-        if slot.term != EMPTY {
-            hits.add(slot.term, 1);
+        let term = self.term_as_it_is(bytes, at, length);
+        if term != EMPTY {
+            hits.add(term, 1);
         }
     }
 }

@@ -214,6 +214,16 @@ pub(crate) fn collect_ws(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: 
     count_ws_by(text, token, terms, hits, Terms::collect);
 }
 
+/// [`count_ws`] and [`collect_ws`] in one.
+pub(crate) fn count_and_collect_ws(
+    text: &[u8],
+    token: &mut Vec<u8>,
+    terms: &Terms,
+    hits: &mut Hits,
+) -> usize {
+    count_ws_by(text, token, terms, hits, Terms::count_and_collect)
+}
+
 /// True if a character stands in a token.
 pub(crate) fn is_in_token(character: char) -> bool {
     kind(character as u32) != Kind::Separator

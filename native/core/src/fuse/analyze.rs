@@ -58,7 +58,7 @@ impl Workspace {
             take_terms(&read_as(text, analyzer), analyzer, token, terms, hits);
             code_points(text.as_bytes())
         });
-        terms.finish();
+        terms.finish_forms(hits);
         let count = terms.frequencies().len();
         of_query
             + self.count_docs(count, |workspace, text| {

@@ -178,10 +178,54 @@ impl Writer<'_> {
         self.at += bytes.len();
     }
 
+    /// A beginning and a whole number after it. There is room for ten digits, whatever the number.
+    #[inline(always)]
+    pub(super) fn whole(&mut self, before: &[u8], value: u32) {
+        self.raw(before);
+        if value >= 10_000 {
+            self.raw(value.to_string().as_bytes());
+            return;
+        }
+        // Four digits in four bytes, the first one lowest, by the quotients of 100 and of 10; those of the
+        // leading zeros are shifted out.
+        let hundreds = value * 5243 >> 19;
+        let pairs = hundreds | (value - hundreds * 100) << 16;
+        let tens = pairs * 103 >> 10 & 0x000F_000F;
+        let digits = tens | (pairs - tens * 10) << 8;
+        let zeros = (digits | 1 << 24).trailing_zeros() / 8;
+        let text = (digits | 0x3030_3030) >> (8 * zeros);
+        self.out[self.at..self.at + 4].copy_from_slice(&text.to_le_bytes());
+        self.at += 4 - zeros as usize;
+    }
+
+    /// Ends a list of JSON whose items each have a comma after them. `filled`: it has an item.
+    #[inline]
+    pub(super) fn end_list(&mut self, filled: bool) {
+        self.at -= usize::from(filled);
+        self.raw(b"]");
+    }
+
     /// A member's beginning and its number as ECMAScript's Number::toString writes it.
     #[inline]
     pub(super) fn number(&mut self, before: &[u8], value: f64) {
         self.raw(before);
         self.raw(ryu_js::Buffer::new().format_finite(value).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_written_as_they_are_read() {
+        let few = 0..=10_100_u32;
+        for value in few.chain([99_999, 1_000_000, u32::MAX]) {
+            let mut out = [0; 16];
+            let mut writer = Writer { out: &mut out, at: 0 };
+            writer.whole(b"[", value);
+            let end = writer.at;
+            assert_eq!(out[..end], *format!("[{value}").as_bytes());
+        }
     }
 }

@@ -6,8 +6,10 @@ use super::{Workspace, with_text};
 use crate::ascii::count_ws_ascii;
 use crate::json::Span;
 use crate::request::Options;
+use crate::request::more::More;
+use crate::request::results::LikenessBy;
 use crate::scan::code_points;
-use crate::terms::{Hits, Terms};
+use crate::terms::{Hits, Terms, Use};
 use crate::tokenize::{self, Keyed, Tokenizer};
 
 /// Characters that a doc counts for at least: an empty one, too, has an answer of its own.
@@ -45,6 +47,34 @@ impl Workspace {
         }
     }
 
+    /// As [`Workspace::count`], for a request that asks for more than the usual: with its analyzer, and with
+    /// the places or the terms of texts noted where most of them are needed later. Few texts are read again.
+    pub(super) fn count_more(&mut self, body: &[u8], options: &Options, more: &More) -> u64 {
+        let analyzer = more.analyzer.as_ref().filter(|analyzer| !analyzer.is_plain());
+        let docs = self.lists.docs.len();
+        let repairs = analyzer.is_some_and(|analyzer| analyzer.normalize);
+        let shows_most = options.top_k.saturating_mul(4) >= docs;
+        let highlights = more.highlight.is_some();
+        self.hits.met.begin_request(highlights && !repairs && shows_most);
+        let compares_all = more.diversify.is_some_and(|diversify| {
+            diversify.by == LikenessBy::Terms && diversify.most(options.top_k) >= docs
+        });
+        let words = options.tokenizer == Tokenizer::Ws && analyzer.is_none();
+        self.collects = compares_all && words && !highlights;
+        if self.collects {
+            self.distinct.clear();
+        }
+        let characters = match analyzer {
+            Some(analyzer) => self.count_analyzed(body, options.query, analyzer),
+            None => self.count(body, options),
+        };
+        if self.collects {
+            self.hits.met.begin(Use::Count);
+        }
+        self.hits.met.end_request();
+        characters
+    }
+
     fn count_words(&mut self, body: &[u8], options: &Options) -> u64 {
         let Workspace {
             terms,
@@ -58,6 +88,11 @@ impl Workspace {
             code_points(&text[range])
         });
         terms.finish();
+        if self.collects {
+            // The query's words are not the only ones that are looked at.
+            terms.admit_all();
+        }
+        let collects = self.collects;
         let count = terms.frequencies().len();
         of_query
             + self.count_docs(count, |workspace, text| {
@@ -70,7 +105,11 @@ impl Workspace {
                 } = workspace;
                 with_text(body, text, unescaped, |text, range, ascii| {
                     count_text(text, range, ascii, terms, hits, |text, hits| {
-                        tokenize::count_ws(text, token, terms, hits)
+                        if collects {
+                            tokenize::count_and_collect_ws(text, token, terms, hits)
+                        } else {
+                            tokenize::count_ws(text, token, terms, hits)
+                        }
                     })
                 })
             })
@@ -116,7 +155,13 @@ impl Workspace {
         self.document_frequencies.resize(terms, 0);
         let mut characters = 0;
         for place in 0..self.lists.docs.len() {
+            if self.collects {
+                self.hits.met.begin(Use::CountAndCollect);
+            }
             let (own, length) = count(self, self.lists.docs[place].text);
+            if self.collects {
+                self.distinct.add_text(self.hits.met.hashes());
+            }
             characters += own.max(LEAST_DOC_CHARACTERS);
             self.end_matches(length);
         }

@@ -6,10 +6,10 @@
 use super::analyze::read_as;
 use super::{Workspace, with_str, with_text};
 use crate::analyzer::Analyzer;
-use crate::bits;
+use crate::bits::{self, BLOCK};
 use crate::dense::{Alike, Gathered};
 use crate::request::Options;
-use crate::request::results::{CANDIDATES, Diversify, LikenessBy};
+use crate::request::results::{Diversify, LikenessBy};
 use crate::simd::Path;
 use crate::terms::{Distinct, Use};
 use crate::tokenize::{self, Tokenizer};
@@ -33,10 +33,9 @@ impl Workspace {
     ) {
         let mut choices = std::mem::take(&mut self.choices);
         choices.clear();
-        let most = options.top_k.saturating_mul(3).min(CANDIDATES);
-        let count = self.order.len().min(diversify.candidates.unwrap_or(most));
+        let count = self.order.len().min(diversify.most(options.top_k));
         let wanted = count.min(options.top_k);
-        if diversify.diversity == 0.0 || count == 0 {
+        if count == 0 {
             self.choices = choices;
             return;
         }
@@ -45,6 +44,8 @@ impl Workspace {
                 let docs = self.order[..count].iter().map(|&(_, doc)| doc as usize);
                 Likeness::Vectors(gathered.alike(docs))
             }
+            // Their terms were collected when they were counted.
+            _ if self.collects => Likeness::Terms(Sets::of(&self.distinct)),
             // Without a model the request was refused.
             _ => Likeness::Terms(self.terms_of(body, (options, analyzer), count)),
         };
@@ -60,13 +61,18 @@ impl Workspace {
                 let weighted = (1.0 - d) * relevance;
                 Open {
                     at,
+                    set: if self.collects {
+                        self.order[at].1
+                    } else {
+                        at as u32
+                    },
                     relevance,
                     weighted,
                     likeness: 0.0,
                 }
             })
             .collect();
-        let (mut chosen, mut common) = (Vec::with_capacity(count), Vec::new());
+        let (mut chosen, mut common) = (Vec::with_capacity(count), Common::default());
         while chosen.len() < wanted {
             let score = |one: &Open| one.weighted - d * one.likeness;
             let (mut best, mut most) = (0, score(&open[0]));
@@ -82,7 +88,7 @@ impl Workspace {
                 likeness: next.likeness,
                 score: most,
             });
-            likeness.raise(next.at, &mut open, &mut common);
+            likeness.raise(&next, &mut open, &mut common);
             chosen.push(next.at);
         }
         chosen.extend(open.iter().map(|one| one.at));
@@ -108,7 +114,7 @@ impl Workspace {
             hits.met.begin(Use::Collect);
             let mut collect = |text: &[u8]| match options.tokenizer {
                 Tokenizer::Ws => tokenize::collect_ws(text, token, terms, hits),
-                Tokenizer::Keyed(cut) => cut.each(text, |key| hits.met.hashes.push(Distinct::hash_of(key))),
+                Tokenizer::Keyed(cut) => cut.each(text, |key| hits.met.collect(Distinct::hash_of(key))),
             };
             if analyzer.normalize {
                 with_str(body, text, unescaped, |text| {
@@ -117,8 +123,7 @@ impl Workspace {
             } else {
                 with_text(body, text, unescaped, |text, range, _| collect(&text[range]));
             }
-            distinct.add(&self.hits.met.hashes);
-            distinct.end();
+            distinct.add_text(self.hits.met.hashes());
         }
         self.hits.met.begin(Use::Count);
         self.terms.admit(filter);
@@ -132,6 +137,8 @@ impl Workspace {
 struct Open {
     /// Its place in the order.
     at: usize,
+    /// Number of its terms among the sets of terms.
+    set: u32,
     relevance: f64,
     /// Its share of the score.
     weighted: f64,
@@ -147,28 +154,32 @@ enum Likeness<'a> {
 
 impl Likeness<'_> {
     /// Raises the likeness of those that are open to that with one of them. `common` is room.
-    fn raise(&self, chosen: usize, open: &mut [Open], common: &mut Vec<u32>) {
+    fn raise(&self, chosen: &Open, open: &mut [Open], common: &mut Common) {
         match self {
-            Likeness::Terms(sets) => sets.raise(chosen, open, common),
+            Likeness::Terms(sets) => sets.raise(chosen.set as usize, open, common),
             Likeness::Vectors(alike) => {
                 for one in open {
-                    one.likeness = one.likeness.max(alike.likeness(chosen, one.at));
+                    one.likeness = one.likeness.max(alike.likeness(chosen.at, one.at));
                 }
             }
         }
     }
 }
 
-/// Terms that have a bit of their own; the others are listed.
+/// Most terms that have a bit of their own; the others are listed.
 const MOST_BITS: usize = 1024;
+/// Sets of a term that has a bit, at least: those of fewer are gone through in less time than bits are.
+const LEAST_SETS: usize = 5;
 
 /// Sets of terms: of each the number of its terms, the bits of those that most sets have, and lists of the
 /// others that two sets have at least.
 struct Sets {
     path: Path,
     sizes: Vec<u32>,
-    words: usize,
-    bits: Vec<u64>,
+    /// The bits of each set, set after set.
+    bits: Vec<[u64; BLOCK]>,
+    /// Blocks of each.
+    blocks: usize,
     /// The rare terms of each set, set after set, and where each ends.
     rare: Vec<u32>,
     ends: Vec<usize>,
@@ -177,60 +188,103 @@ struct Sets {
     holder_ends: Vec<usize>,
 }
 
+/// Room that is used again from one set to the next.
+#[derive(Default)]
+struct Common {
+    /// The sets that are looked at, and what each has in common with one of them.
+    numbers: Vec<u32>,
+    counts: Vec<u32>,
+    /// Rare terms that each set has in common with one of them.
+    rare: Vec<u32>,
+}
+
+/// Places of terms: from 0 on those that have a bit, from [`RARE`] on the rare ones, [`ALONE`] those of one
+/// set.
+struct Places {
+    of: Vec<u32>,
+    bits: usize,
+    /// Number of sets of each rare term.
+    rare: Vec<u32>,
+}
+
+const RARE: u32 = 1 << 31;
+const ALONE: u32 = u32::MAX;
+
+impl Places {
+    /// `counts`: the number of sets of each term. `sets`: the number of all.
+    fn of(counts: &[u32], sets: usize) -> Places {
+        let mut terms_by_count = vec![0_usize; sets + 1];
+        for &count in counts {
+            terms_by_count[count as usize] += 1;
+        }
+        let (mut least, mut bits) = (sets + 1, 0);
+        while least > LEAST_SETS && bits + terms_by_count[least - 1] <= MOST_BITS {
+            least -= 1;
+            bits += terms_by_count[least];
+        }
+        let (mut next, mut rare) = (0, Vec::new());
+        let of = counts.iter().map(|&count| {
+            if count as usize >= least {
+                next += 1;
+                return next - 1;
+            }
+            if count == 1 {
+                return ALONE;
+            }
+            rare.push(count);
+            RARE + rare.len() as u32 - 1
+        });
+        Places {
+            of: of.collect(),
+            bits,
+            rare,
+        }
+    }
+}
+
 impl Sets {
     fn of(distinct: &Distinct) -> Sets {
         let sets = distinct.ends().len();
-        // Terms of more than one set, those of most sets first.
-        let counts = distinct.counts();
-        let mut shared: Vec<u32> = (0..counts.len() as u32)
-            .filter(|&term| counts[term as usize] > 1)
-            .collect();
-        if shared.len() > MOST_BITS {
-            shared.sort_unstable_by_key(|&term| (std::cmp::Reverse(counts[term as usize]), term));
-        }
-        let mut places = vec![u32::MAX; counts.len()];
-        for (place, &term) in shared.iter().enumerate() {
-            places[term as usize] = place as u32;
-        }
-        let words = shared.len().min(MOST_BITS).div_ceil(64);
-        let rare_terms = shared.len().saturating_sub(MOST_BITS);
+        let places = Places::of(distinct.counts(), sets);
+        let blocks = places.bits.div_ceil(64 * BLOCK);
         let mut found = Sets {
             path: Path::best(),
             sizes: Vec::with_capacity(sets),
-            words,
-            bits: vec![0; words * sets],
+            bits: vec![[0; BLOCK]; blocks * sets],
+            blocks,
             rare: Vec::new(),
             ends: Vec::with_capacity(sets),
             holders: Vec::new(),
-            holder_ends: vec![0; rare_terms],
+            holder_ends: Vec::new(),
         };
         let mut start = 0;
         for (set, &end) in distinct.ends().iter().enumerate() {
             let terms = &distinct.terms()[start..end];
             found.sizes.push(terms.len() as u32);
+            let bits = &mut found.bits[set * blocks..][..blocks].as_flattened_mut();
             for &term in terms {
-                let place = places[term as usize] as usize;
-                if place < MOST_BITS {
-                    found.bits[set * words + place / 64] |= 1 << (place % 64);
-                } else if place < shared.len() {
-                    found.rare.push((place - MOST_BITS) as u32);
+                let place = places.of[term as usize];
+                if place < RARE {
+                    bits[place as usize / 64] |= 1 << (place % 64);
+                } else if place != ALONE {
+                    found.rare.push(place - RARE);
                 }
             }
             found.ends.push(found.rare.len());
             start = end;
         }
-        found.file_holders(&shared, counts);
+        found.file_holders(&places.rare);
         found
     }
 
-    /// Lists the sets of each rare term.
-    fn file_holders(&mut self, shared: &[u32], counts: &[u32]) {
+    /// Lists the sets of each rare term, of which the numbers are given.
+    fn file_holders(&mut self, counts: &[u32]) {
+        let mut next: Vec<usize> = Vec::with_capacity(counts.len());
         let mut end = 0;
-        let mut next: Vec<usize> = Vec::with_capacity(self.holder_ends.len());
-        for (place, holder_end) in self.holder_ends.iter_mut().enumerate() {
+        for &count in counts {
             next.push(end);
-            end += counts[shared[place + MOST_BITS] as usize] as usize;
-            *holder_end = end;
+            end += count as usize;
+            self.holder_ends.push(end);
         }
         self.holders.resize(end, 0);
         let mut start = 0;
@@ -244,29 +298,27 @@ impl Sets {
     }
 
     /// Raises the likeness of the sets that are open to that with one of them.
-    /// `common` is room.
-    fn raise(&self, chosen: usize, open: &mut [Open], common: &mut Vec<u32>) {
+    fn raise(&self, chosen: usize, open: &mut [Open], common: &mut Common) {
         let start = chosen.checked_sub(1).map_or(0, |before| self.ends[before]);
-        common.clear();
-        if !self.holders.is_empty() {
-            common.resize(self.sizes.len(), 0);
-        }
+        common.rare.clear();
+        common.rare.resize(self.sizes.len(), 0);
         for &term in &self.rare[start..self.ends[chosen]] {
             let term = term as usize;
             let start = term.checked_sub(1).map_or(0, |before| self.holder_ends[before]);
             for &set in &self.holders[start..self.holder_ends[term]] {
-                common[set as usize] += 1;
+                common.rare[set as usize] += 1;
             }
         }
-        let of = |set: usize| &self.bits[set * self.words..][..self.words];
-        let (own, size) = (of(chosen), self.sizes[chosen]);
-        for one in open {
-            let rare = common.get(one.at).copied().unwrap_or(0);
-            let both = bits::common(self.path, own, of(one.at)) + rare;
-            let all = size + self.sizes[one.at] - both;
-            if both > 0 {
-                one.likeness = one.likeness.max(f64::from(both) / f64::from(all));
-            }
+        common.numbers.clear();
+        common.numbers.extend(open.iter().map(|one| one.set));
+        common.counts.resize(open.len(), 0);
+        let own = &self.bits[chosen * self.blocks..][..self.blocks];
+        bits::common(self.path, own, &self.bits, &common.numbers, &mut common.counts);
+        for (one, &count) in open.iter_mut().zip(&common.counts) {
+            let both = count + common.rare[one.set as usize];
+            let all = self.sizes[chosen] + self.sizes[one.set as usize] - both;
+            // Of two sets without terms it is no number, which leaves the other.
+            one.likeness = one.likeness.max(f64::from(both) / f64::from(all));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Parts of scores, written before the answer, so that their length is known.
 
 use super::analyze::read_as;
+use super::answer::Writer;
 use super::{Workspace, with_str};
 use crate::analyzer::Analyzer;
 use crate::bm25;
@@ -53,19 +54,16 @@ impl Pieces {
         self.raw(ryu_js::Buffer::new().format_finite(value).as_bytes());
     }
 
-    /// The same for a whole number.
-    pub(super) fn whole(&mut self, before: &[u8], value: u32) {
-        let (mut digits, mut at, mut rest) = ([0_u8; 10], 10, value);
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.raw(before);
-        self.raw(&digits[at..]);
+    /// Adds what `write` writes into room for `most` bytes.
+    #[inline]
+    pub(super) fn write(&mut self, most: usize, write: impl FnOnce(&mut Writer)) {
+        let start = self.bytes.len();
+        self.bytes.resize(start + most, 0);
+        let out = &mut self.bytes[start..];
+        let mut writer = Writer { out, at: 0 };
+        write(&mut writer);
+        let written = writer.at;
+        self.bytes.truncate(start + written);
     }
 
     pub(super) fn end(&mut self) {

@@ -1,5 +1,6 @@
 //! Fragments of results' texts around the query's terms, in code points of the text as it came.
 
+use super::answer::Writer;
 use super::explain::Pieces;
 use super::{Workspace, with_text};
 use crate::ascii::count_ws_ascii;
@@ -21,15 +22,28 @@ struct Fragment {
 #[derive(Debug, Default)]
 struct Room {
     chosen: Vec<Fragment>,
-    counts: Vec<u32>,
+    window: Window,
 }
 
+/// The matches that the best window is looked for among, one after the other. Each has a number of its own,
+/// from 1 on, so that nothing is cleared between texts.
+#[derive(Debug, Default)]
+struct Window {
+    /// Number of the last match of each term.
+    last: Vec<u64>,
+    /// Number of matches in the windows before.
+    before: u64,
+}
+
+/// What windows are compared by: the number of their different terms, then of their matches.
+type Value = (usize, usize);
+
 /// A text as its fragments need it.
-struct Text<'a> {
+struct Text<Joined> {
     /// Code points.
     length: u32,
     /// True where the code points before and at a place stand in one token.
-    joined: &'a dyn Fn(u32) -> bool,
+    joined: Joined,
 }
 
 impl Workspace {
@@ -37,6 +51,7 @@ impl Workspace {
     pub(super) fn highlight(&mut self, body: &[u8], options: &Options, highlight: Highlight) {
         let mut pieces = std::mem::take(&mut self.highlights);
         let mut room = Room::default();
+        room.window.last.resize(self.frequencies(options).len(), 0);
         for rank in 0..self.shown {
             let doc = self.order[rank].1 as usize;
             let span = self.lists.docs[doc].text;
@@ -63,15 +78,17 @@ impl Workspace {
     fn highlight_ascii(&mut self, text: &[u8], doc: usize, how: (Highlight, &mut Room), pieces: &mut Pieces) {
         if self.hits.met.kept(doc).is_none() {
             count_ws_ascii(text, 0, text.len(), &self.terms, &mut self.hits);
+            // The counts are known already.
+            self.hits.drain(|_, _| ());
         }
         let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
         let joined = |at: u32| at > 0 && letter(at as usize - 1) && letter(at as usize);
         let text = Text {
             length: text.len() as u32,
-            joined: &joined,
+            joined,
         };
         let met = &self.hits.met;
-        write(&text, met.kept(doc).unwrap_or(&met.located), how, pieces);
+        write(&text, met.kept(doc).unwrap_or(met.located()), how, pieces);
     }
 
     /// Notes where a text has terms of the query.
@@ -83,10 +100,9 @@ impl Workspace {
             token,
             ..
         } = self;
-        let located = &mut hits.met.located;
         let mut note = |term: Option<u32>, start, end| {
             if let Some(term) = term {
-                located.push(Located { start, end, term });
+                hits.met.note(Located { start, end, term });
             }
         };
         match tokenizer {
@@ -108,51 +124,63 @@ impl Workspace {
         let joined = |at: u32| at > 0 && letter(at as usize - 1) && letter(at as usize);
         let text = Text {
             length: kinds.len() as u32,
-            joined: &joined,
+            joined,
         };
-        write(&text, &self.hits.met.located, how, pieces);
+        write(&text, self.hits.met.located(), how, pieces);
     }
 }
 
+/// Most bytes of a fragment and of the list, their matches left out.
+const FRAGMENT_BYTES: usize = 80;
+/// Most bytes of a match.
+const MATCH_BYTES: usize = 32;
+
 /// Writes the fragments of a text with its matches in order.
-fn write(text: &Text, located: &[Located], (highlight, room): (Highlight, &mut Room), pieces: &mut Pieces) {
+fn write(
+    text: &Text<impl Fn(u32) -> bool>,
+    located: &[Located],
+    (highlight, room): (Highlight, &mut Room),
+    pieces: &mut Pieces,
+) {
     choose(text, located, highlight, room);
-    pieces.raw(b",\"highlights\":[");
-    for (number, fragment) in room.chosen.iter().enumerate() {
-        pieces.raw(if number == 0 { b"{" } else { b",{" });
-        pieces.whole(b"\"start\":", fragment.start);
-        pieces.whole(b",\"end\":", fragment.end);
-        pieces.raw(b",\"matches\":[");
-        write_spans(&located[fragment.first..fragment.after], pieces);
-        pieces.raw(b"]}");
-    }
-    pieces.raw(b"]");
+    let matches: usize = room.chosen.iter().map(|one| one.after - one.first).sum();
+    let most = FRAGMENT_BYTES * (room.chosen.len() + 1) + MATCH_BYTES * matches;
+    pieces.write(most, |writer| {
+        writer.raw(b",\"highlights\":[");
+        for fragment in &room.chosen {
+            writer.whole(b"{\"start\":", fragment.start);
+            writer.whole(b",\"end\":", fragment.end);
+            writer.raw(b",\"matches\":[");
+            write_spans(&located[fragment.first..fragment.after], writer);
+            writer.raw(b"},");
+        }
+        writer.end_list(!room.chosen.is_empty());
+    });
 }
 
 /// Writes the spans of matches; those that overlap, as bigrams of one run do, are one.
-fn write_spans(located: &[Located], pieces: &mut Pieces) {
-    let mut before: &[u8] = b"[";
+fn write_spans(located: &[Located], writer: &mut Writer) {
     let mut matches = located.iter().peekable();
     while let Some(one) = matches.next() {
         let mut end = one.end;
         while let Some(other) = matches.next_if(|other| other.start < end) {
             end = end.max(other.end);
         }
-        pieces.whole(before, one.start);
-        pieces.whole(b",", end);
-        pieces.raw(b"]");
-        before = b",[";
+        writer.whole(b"[", one.start);
+        writer.whole(b",", end);
+        writer.raw(b"],");
     }
+    writer.end_list(!located.is_empty());
 }
 
 /// Chooses the best fragments, in the order of the text: those of the most different terms, then of the most
 /// matches, then the first. Without a match, the beginning.
-fn choose(text: &Text, located: &[Located], highlight: Highlight, room: &mut Room) {
+fn choose(text: &Text<impl Fn(u32) -> bool>, located: &[Located], highlight: Highlight, room: &mut Room) {
     let most = highlight.characters as u32;
-    let Room { chosen, counts } = room;
+    let Room { chosen, window } = room;
     chosen.clear();
     for _ in 0..highlight.fragments {
-        let Some((first, after)) = best_window(located, most, chosen, counts) else {
+        let Some((first, after)) = window.best_free(located, most, chosen) else {
             break;
         };
         let window = (located[first].start, located[after - 1].end);
@@ -179,66 +207,64 @@ fn choose(text: &Text, located: &[Located], highlight: Highlight, room: &mut Roo
     chosen.sort_unstable_by_key(|fragment| fragment.start);
 }
 
-/// The matches, from one up to another, that one more fragment can hold best.
-fn best_window(
-    located: &[Located],
-    most: u32,
-    chosen: &[Fragment],
-    counts: &mut Vec<u32>,
-) -> Option<(usize, usize)> {
-    if chosen.is_empty() {
-        return best_of(located, most, counts, |one| one.end - one.start <= most);
+impl Window {
+    /// The matches, from one up to another, that one more fragment can hold best.
+    fn best_free(&mut self, located: &[Located], most: u32, chosen: &[Fragment]) -> Option<(usize, usize)> {
+        if chosen.is_empty() {
+            return self.best(located, most).map(|(_, window)| window);
+        }
+        let is_free = |one: &Located| {
+            let apart = |fragment: &Fragment| one.end <= fragment.start || one.start >= fragment.end;
+            chosen.iter().all(apart)
+        };
+        let mut best: Option<(Value, (usize, usize))> = None;
+        let mut start = 0;
+        while start < located.len() {
+            // No fragment that is chosen stands between matches of one run.
+            let run = located[start..].iter().take_while(|one| is_free(one)).count();
+            if let Some((value, (first, after))) = self.best(&located[start..start + run], most)
+                && best.is_none_or(|(known, _)| value > known)
+            {
+                best = Some((value, (start + first, start + after)));
+            }
+            start += run.max(1);
+        }
+        best.map(|(_, window)| window)
     }
-    best_of(located, most, counts, |one| {
-        let apart = |fragment: &Fragment| one.end <= fragment.start || one.start >= fragment.end;
-        one.end - one.start <= most && chosen.iter().all(apart)
-    })
-}
 
-/// The same among the matches that are free.
-#[inline]
-fn best_of(
-    located: &[Located],
-    most: u32,
-    counts: &mut Vec<u32>,
-    free: impl Fn(&Located) -> bool,
-) -> Option<(usize, usize)> {
-    let mut best: Option<((usize, usize), (usize, usize))> = None;
-    let terms = located.iter().map(|one| one.term + 1).max().unwrap_or(0);
-    counts.clear();
-    counts.resize(terms as usize, 0);
-    let (mut after, mut different) = (0, 0);
-    for first in 0..located.len() {
-        if after <= first {
-            (after, different) = (first, 0);
-            counts.fill(0);
+    /// The same among matches that are free: of each match the widest window that ends with it. A longer
+    /// match than a fragment is in none.
+    fn best(&mut self, located: &[Located], most: u32) -> Option<(Value, (usize, usize))> {
+        let Window { last, before } = self;
+        let (mut best, mut window) = ((0, 0), (0, 0));
+        let (mut first, mut different) = (0, 0);
+        for (at, one) in located.iter().enumerate() {
+            let number = |at: usize| *before + at as u64 + 1;
+            let known = &mut last[one.term as usize];
+            different += usize::from(*known < number(first));
+            *known = number(at);
+            let least = one.end.saturating_sub(most);
+            while first <= at && located[first].start < least {
+                different -= usize::from(last[located[first].term as usize] == number(first));
+                first += 1;
+            }
+            let value = (different, at + 1 - first);
+            if value > best {
+                (best, window) = (value, (first, at + 1));
+            }
         }
-        if !free(&located[first]) {
-            continue;
-        }
-        let end = located[first].start + most;
-        while let Some(one) = located.get(after)
-            && one.end <= end
-            && free(one)
-        {
-            let count = &mut counts[one.term as usize];
-            different += usize::from(*count == 0);
-            *count += 1;
-            after += 1;
-        }
-        let value = (different, after - first);
-        if best.is_none_or(|(known, _)| value > known) {
-            best = Some((value, (first, after)));
-        }
-        let count = &mut counts[located[first].term as usize];
-        *count -= 1;
-        different -= usize::from(*count == 0);
+        *before += located.len() as u64;
+        (best != (0, 0)).then_some((best, window))
     }
-    best.map(|(_, window)| window)
 }
 
 /// A fragment with a window of matches in its middle, within bounds; it cuts no token outside the window.
-fn around(text: &Text, window: (u32, u32), bounds: (u32, u32), most: u32) -> (u32, u32) {
+fn around(
+    text: &Text<impl Fn(u32) -> bool>,
+    window: (u32, u32),
+    bounds: (u32, u32),
+    most: u32,
+) -> (u32, u32) {
     let slack = most.saturating_sub(window.1 - window.0);
     let start = window.0.saturating_sub(slack / 2).max(bounds.0);
     let end = (start + most).min(bounds.1);
@@ -256,5 +282,76 @@ fn around(text: &Text, window: (u32, u32), bounds: (u32, u32), most: u32) -> (u3
         (first, end)
     } else {
         (first, last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The best window by trying all: the first of those of the best value.
+    fn naive(located: &[Located], most: u32, chosen: &[Fragment]) -> Option<(usize, usize)> {
+        let free = |one: &Located| {
+            chosen
+                .iter()
+                .all(|own| one.end <= own.start || one.start >= own.end)
+        };
+        let mut best: Option<(Value, (usize, usize))> = None;
+        for first in 0..located.len() {
+            for after in first + 1..=located.len() {
+                let window = &located[first..after];
+                if window[window.len() - 1].end - window[0].start > most || !window.iter().all(free) {
+                    break;
+                }
+                let mut terms: Vec<u32> = window.iter().map(|one| one.term).collect();
+                terms.sort_unstable();
+                terms.dedup();
+                let value = (terms.len(), window.len());
+                if best.is_none_or(|(known, _)| value > known) {
+                    best = Some((value, (first, after)));
+                }
+            }
+        }
+        best.map(|(_, window)| window)
+    }
+
+    /// Matches by their distances, lengths and terms: words apart, or bigrams that share a character.
+    fn matches(steps: &[(u32, u32, u32)], bigrams: bool) -> Vec<Located> {
+        let mut at = 0;
+        let each = steps.iter().map(|&(gap, length, term)| {
+            let start = at + gap;
+            let end = start + if bigrams { 2 } else { length };
+            at = if bigrams { start + 1 } else { end + 1 };
+            Located { start, end, term }
+        });
+        each.collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #[test]
+        fn the_best_window_is_that_of_all_windows(
+            texts in prop::collection::vec(
+                prop::collection::vec((0..12_u32, 1..30_u32, 0..5_u32), 0..30), 1..4),
+            bigrams in any::<bool>(),
+            most in 20..60_u32,
+            fragments in 1..4,
+        ) {
+            let mut window = Window { last: vec![0; 5], before: 0 };
+            for steps in texts {
+                let located = matches(&steps, bigrams);
+                let mut chosen = Vec::new();
+                for _ in 0..fragments {
+                    let found = window.best_free(&located, most, &chosen);
+                    prop_assert_eq!(found, naive(&located, most, &chosen));
+                    let Some((first, after)) = found else { break };
+                    // Wider than its matches, as fragments are, but not over others.
+                    let start = located[first].start.saturating_sub(2);
+                    let end = located[after - 1].end + 2;
+                    chosen.push(Fragment { start, end, first, after });
+                }
+            }
+        }
     }
 }

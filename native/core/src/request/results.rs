@@ -48,8 +48,16 @@ pub struct Diversify {
     pub candidates: Option<usize>,
 }
 
-/// Most docs among which the next is chosen.
-pub const CANDIDATES: usize = MOST_CANDIDATES as usize;
+impl Diversify {
+    /// Most docs among which the next is chosen; 0: off.
+    pub fn most(&self, top_k: usize) -> usize {
+        if self.diversity == 0.0 {
+            return 0;
+        }
+        let usual = top_k.saturating_mul(3).min(MOST_CANDIDATES as usize);
+        self.candidates.unwrap_or(usual)
+    }
+}
 
 /// Parts of texts around the query's terms.
 #[derive(Debug, Clone, Copy)]

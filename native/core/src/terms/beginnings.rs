@@ -1,5 +1,6 @@
 //! Beginnings of the words that a query's stems can come of. Most words of a text have none of them, and are
-//! left out before anything is asked about their stems.
+//! left out before anything is asked about their stems. They cannot be predicted, so that nothing branches on
+//! them.
 
 use super::{FEW, LOWER, MIX, word};
 
@@ -87,17 +88,23 @@ impl Beginnings {
         self.usable
     }
 
+    /// True if a token begins as a form's words do. `key`: its first eight bytes, in lower case.
+    #[inline(always)]
+    pub(super) fn begins(&self, key: u64) -> bool {
+        let slot = &self.slots[self.place(key)];
+        key & slot.mask == slot.bytes
+    }
+
     /// Writes the numbers of the tokens that begin as a form's words do to `found`; returns how many these
     /// are. `starts` and `ends`: the places in `text` of tokens of ASCII letters and digits, in whatever
-    /// case. Nothing branches on a token: which of them are such words cannot be predicted.
+    /// case.
     pub(super) fn sift(&self, text: &[u8], (starts, ends): (&[u32], &[u32]), found: &mut [u32]) -> usize {
         let mut count = 0;
         for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
             let kept = u64::MAX >> (64 - 8 * (end - start).min(8));
             let key = (word(text, start as usize) | LOWER) & kept;
-            let slot = self.slots[self.place(key)];
             found[count] = number as u32;
-            count += usize::from(key & slot.mask == slot.bytes);
+            count += usize::from(self.begins(key));
         }
         count
     }

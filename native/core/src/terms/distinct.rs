@@ -1,5 +1,7 @@
 //! The distinct terms of texts, numbered: what tells how alike texts are.
 
+use std::hint::select_unpredictable;
+
 use super::{MIX, fold_multiply};
 
 /// A term's hash and number, and the text that had it last: one of before the request where there is none.
@@ -29,7 +31,7 @@ pub(crate) struct Distinct {
     /// The terms of each text, text after text.
     terms: Vec<u32>,
     ends: Vec<usize>,
-    /// Number of the request's first text, from 1 on, and of the one that is read.
+    /// Number of the request's first text, from 1 on, and of the next one.
     first: u32,
     text: u32,
 }
@@ -54,46 +56,45 @@ impl Distinct {
         self.slots.capacity() * size_of::<Known>() + (self.counts.capacity() + self.terms.capacity()) * 4
     }
 
-    /// Adds terms of the text that is read, by their hashes.
-    pub(crate) fn add(&mut self, hashes: &[u64]) {
+    /// Adds a text by the hashes of its terms.
+    pub(crate) fn add_text(&mut self, hashes: &[u64]) {
+        // Each time there is room for as many new ones, which most of a long text are not.
+        hashes.chunks(LEAST / 8).for_each(|some| self.add_some(some));
+        self.ends.push(self.terms.len());
+        self.text += 1;
+    }
+
+    fn add_some(&mut self, hashes: &[u64]) {
+        while (self.counts.len() + hashes.len()) * 2 > self.slots.len() {
+            self.grow();
+        }
         let (first, text) = (self.first, self.text);
-        let mut mask = self.slots.len() - 1;
-        let mut count = self.terms.len();
-        // Room for all: a term that the text had before writes to the next one's place.
-        self.terms.resize(count + hashes.len(), 0);
+        let (mut count, mut known) = (self.terms.len(), self.counts.len());
+        let Distinct {
+            slots, counts, terms, ..
+        } = self;
+        // Room for all: a term that is known already writes to the next one's place.
+        terms.resize(count + hashes.len(), 0);
+        counts.resize(known + hashes.len(), 0);
+        let mask = slots.len() - 1;
         for &hash in hashes {
             let mut at = hash as usize & mask;
-            let is_new = loop {
-                let slot = &self.slots[at];
-                if slot.text < first {
-                    break true;
-                }
-                if slot.hash == hash {
-                    break false;
-                }
+            while slots[at].text >= first && slots[at].hash != hash {
                 at = (at + 1) & mask;
-            };
-            if is_new {
-                self.terms[count] = self.counts.len() as u32;
-                count += 1;
-                let term = self.counts.len() as u32;
-                self.slots[at] = Known { hash, term, text };
-                self.counts.push(1);
-                if self.counts.len() * 2 > self.slots.len() {
-                    self.grow();
-                    mask = self.slots.len() - 1;
-                }
-                continue;
             }
-            let slot = &mut self.slots[at];
-            // Which words a text repeats cannot be predicted, so that nothing branches on it.
-            let is_first = slot.text != text;
-            slot.text = text;
-            self.terms[count] = slot.term;
-            self.counts[slot.term as usize] += u32::from(is_first);
+            // The words that a text repeats and those that are new cannot be predicted: nothing branches on
+            // them.
+            let slot = &mut slots[at];
+            let (is_new, is_first) = (slot.text < first, slot.text != text);
+            let term = select_unpredictable(is_new, known as u32, slot.term);
+            *slot = Known { hash, term, text };
+            terms[count] = term;
+            counts[term as usize] += u32::from(is_first);
+            known += usize::from(is_new);
             count += usize::from(is_first);
         }
-        self.terms.truncate(count);
+        terms.truncate(count);
+        counts.truncate(known);
     }
 
     /// Hash of a bigram by its key.
@@ -112,12 +113,6 @@ impl Distinct {
             }
             self.slots[at] = one;
         }
-    }
-
-    /// Ends the text that is read.
-    pub(crate) fn end(&mut self) {
-        self.ends.push(self.terms.len());
-        self.text += 1;
     }
 
     /// Number of texts that have each term.

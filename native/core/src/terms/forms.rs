@@ -1,8 +1,68 @@
 //! Terms by token, where the forms of tokens are compared.
 
 use super::memo::{Memo, Remembered};
+use super::short_terms::Token;
 use super::{EMPTY, FEW, Form, Hits, Key, LOWER, Terms};
 use crate::analyzer::LONGEST_STEMMED;
+
+/// Counts of few terms, with a place for what is none. As long as a power of two, so that no place needs a
+/// check.
+struct Counts([u32; 2 * FEW]);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Counts([0; 2 * FEW])
+    }
+}
+
+impl Counts {
+    #[inline(always)]
+    fn add(&mut self, term: u32) {
+        self.0[term as usize % (2 * FEW)] += 1;
+    }
+
+    /// Adds those of the terms, of which there are so many, to what was found.
+    #[inline]
+    fn collect(&self, terms: usize, hits: &mut Hits) {
+        for (term, &count) in self.0[..terms].iter().enumerate() {
+            if count > 0 {
+                hits.add(term as u32, count);
+            }
+        }
+    }
+}
+
+/// How many of a request's tokens begin as a form's words do. Where most do, they are looked for among the
+/// terms as they are first; where few do, the others are left out first, which is one look less.
+#[derive(Debug, Default)]
+pub(super) struct Mix {
+    batches: u32,
+    is_rich: bool,
+}
+
+impl Mix {
+    /// Batches of which one is measured.
+    const EVERY: u32 = 16;
+
+    /// Begins a request.
+    pub(super) fn clear(&mut self) {
+        *self = Mix::default();
+    }
+
+    /// True if most tokens do, as far as is known; false where the next batch is measured.
+    #[inline]
+    fn is_rich(&mut self) -> bool {
+        let is_measured = self.batches.is_multiple_of(Mix::EVERY);
+        self.batches = self.batches.wrapping_add(1);
+        self.is_rich && !is_measured
+    }
+
+    /// Of `tokens` tokens `found` do.
+    #[inline]
+    fn learn(&mut self, found: usize, tokens: usize) {
+        self.is_rich = 2 * found > tokens;
+    }
+}
 
 impl Terms {
     /// Place of the term that the form of a folded token is.
@@ -84,45 +144,48 @@ impl Terms {
         slot.term
     }
 
-    /// Writes the numbers of the tokens of ASCII letters and digits, in whatever case, that can be terms to
-    /// `sifted`; returns how many these are, or nothing where that is not known of any. `starts` and `ends`
-    /// are the tokens' places in `text`.
-    #[inline]
-    pub(crate) fn sift(
-        &self,
-        text: &[u8],
-        (starts, ends): (&[u32], &[u32]),
-        sifted: &mut [u32],
-    ) -> Option<usize> {
-        if self.short.usable() {
-            Some(self.short.sift(text, (starts, ends), sifted))
-        } else if self.beginnings.usable() {
-            Some(self.beginnings.sift(text, (starts, ends), sifted))
+    /// True if a term of at most eight bytes of ASCII is its own form.
+    pub(super) fn is_own_form(&self, term: u32, hits: &mut Hits) -> bool {
+        let (key, text) = (self.keys[term as usize], self.stored(term));
+        if key.length > 8 || !text.is_ascii() {
+            return false;
+        }
+        // Of no request, as the round of this one begins later.
+        let tag = Remembered::tag(key, self.forms_number, 0);
+        let slot = hits.memo.slot(self.hash(key));
+        if slot.is(key, tag) {
+            slot.form() == key
         } else {
-            None
+            self.learn(slot, key, tag, || self.form_of_ascii(text)) == term
         }
     }
 
     /// Counts the tokens of ASCII letters and digits, in whatever case, whose forms are terms. `starts` and
-    /// `ends` are the tokens' places in `text`, `sifted` is room for their numbers.
+    /// `ends` are the tokens' places in `text`, `unsure` is room for their numbers.
     pub(crate) fn count_ascii_forms(
         &self,
         text: &[u8],
         (starts, ends): (&[u32], &[u32]),
-        sifted: &mut [u32],
+        unsure: &mut [u32],
         hits: &mut Hits,
     ) {
         let token = |number: usize| {
             let (start, end) = (starts[number] as usize, ends[number] as usize);
             (start, end - start)
         };
-        match self.sift(text, (starts, ends), sifted) {
-            Some(found) => {
-                let sifted = sifted[..found].iter();
-                self.count_forms(text, sifted.map(|&number| token(number as usize)), hits);
-            }
-            None => self.count_forms(text, (0..starts.len()).map(token), hits),
-        }
+        let found = if !self.beginnings.usable() {
+            return self.count_forms(text, (0..starts.len()).map(token), hits);
+        } else if hits.mix.is_rich() && self.short.usable() {
+            let counts = &mut hits.by_slot;
+            let begins = |token: Token| !token.is_term & self.beginnings.begins(token.key);
+            self.short.count_or(text, (starts, ends), counts, unsure, begins)
+        } else {
+            let found = self.beginnings.sift(text, (starts, ends), unsure);
+            hits.mix.learn(found, starts.len());
+            found
+        };
+        let unsure = unsure[..found].iter();
+        self.count_forms(text, unsure.map(|&number| token(number as usize)), hits);
     }
 
     /// Counts the tokens at these starts, of these lengths, whose forms are terms. Which of them are cannot
@@ -136,28 +199,69 @@ impl Terms {
             }
             return;
         }
-        // As long as a power of two, so that no place needs a check.
-        let mut counts = [0_u32; 2 * FEW];
-        let round = hits.memo.round;
+        let mut counts = Counts::default();
         for (start, length) in tokens {
-            if length > 16 {
-                let term = self.term_of_long(text, start, length);
-                counts[FEW.min(term as usize)] += 1;
-                continue;
-            }
-            let key = Key::of_short(text, start, length);
-            let recent = hits.memo.recent(key);
-            let term = if recent.is(key, round) {
-                recent.term
-            } else {
-                self.look_up_again(text, start, key, &mut hits.memo)
-            };
-            counts[term as usize % (2 * FEW)] += 1;
+            let term = self.recent_term(text, start, length, &mut hits.memo);
+            counts.add(term);
         }
-        for (term, &count) in counts[..self.keys.len()].iter().enumerate() {
-            if count > 0 {
-                hits.add(term as u32, count);
+        counts.collect(self.keys.len(), hits);
+    }
+
+    /// Counts and notes the tokens at these places that are terms, or whose forms are, where the terms are
+    /// few. `unsure`: room for the numbers of those that have to be looked up.
+    pub(super) fn locate(&self, text: &[u8], places: (&[u32], &[u32]), unsure: &mut [u32], hits: &mut Hits) {
+        let leaves_ascii = self.forms.leaves_ascii();
+        let Hits {
+            by_slot, met, memo, ..
+        } = hits;
+        let room = met.places.room(places.0.len());
+        let (found, others) = if leaves_ascii {
+            let longer = |token| self.short.could_be_longer(token);
+            self.short
+                .locate_or(text, places, (by_slot, room), unsure, longer)
+        } else {
+            let begins = |token: Token| !token.is_term & self.beginnings.begins(token.key);
+            self.short
+                .locate_or(text, places, (by_slot, room), unsure, begins)
+        };
+        let (mut counts, mut is_whole) = (Counts::default(), true);
+        for &at in &unsure[..others] {
+            let one = &mut room[at as usize];
+            let (start, length) = (one.start as usize, (one.end - one.start) as usize);
+            one.term = if leaves_ascii {
+                self.term_as_it_is(text, start, length).min(FEW as u32)
+            } else {
+                self.recent_term(text, start, length, memo)
+            };
+            counts.add(one.term);
+            is_whole &= one.term < FEW as u32;
+        }
+        let mut kept = found;
+        if !is_whole {
+            kept = 0;
+            for at in 0..found {
+                room[kept] = room[at];
+                kept += usize::from(room[at].term < FEW as u32);
             }
+        }
+        met.places.add(kept);
+        counts.collect(self.keys.len(), hits);
+    }
+
+    /// The term of a token of ASCII letters and digits, in whatever case, where the terms are few; [`FEW`]
+    /// where it is none.
+    #[inline(always)]
+    fn recent_term(&self, text: &[u8], start: usize, length: usize, memo: &mut Memo) -> u32 {
+        if length > 16 {
+            return self.term_of_long(text, start, length).min(FEW as u32);
+        }
+        let key = Key::of_short(text, start, length);
+        let round = memo.round;
+        let recent = memo.recent(key);
+        if recent.is(key, round) {
+            recent.term
+        } else {
+            self.look_up_again(text, start, key, memo)
         }
     }
 
@@ -172,14 +276,20 @@ impl Terms {
         term
     }
 
+    /// The term that a token of ASCII letters and digits, in whatever case, is without a stem, or [`EMPTY`].
+    #[inline]
+    pub(super) fn term_as_it_is(&self, bytes: &[u8], at: usize, length: usize) -> u32 {
+        let key = Key::of(bytes, at, length, LOWER);
+        let same = |term: u32| bytes[at..at + length].eq_ignore_ascii_case(self.stored(term));
+        self.slots[self.slot(key, same)].term
+    }
+
     /// The term of a token of more than 16 ASCII letters and digits, in whatever case, or [`EMPTY`].
     #[cold]
     pub(super) fn term_of_long(&self, bytes: &[u8], at: usize, length: usize) -> u32 {
         if length > LONGEST_STEMMED {
             // Keeps its form.
-            let key = Key::of(bytes, at, length, LOWER);
-            let same = |term: u32| bytes[at..at + length].eq_ignore_ascii_case(self.stored(term));
-            return self.slots[self.slot(key, same)].term;
+            return self.term_as_it_is(bytes, at, length);
         }
         match self.form_of_ascii(&bytes[at..at + length]) {
             Form::Short(form) => self.find_short(form),

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::memo::Remembered;
-use super::{EMPTY, Filter, Form, Hits, Key, LOWER, Terms};
-use crate::analyzer::LONGEST_STEMMED;
+use super::collected::Collected;
+use super::{EMPTY, Filter, Hits, Key, Terms};
 
 /// Use of the tokens that a reading of a text meets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -14,14 +13,14 @@ pub(crate) enum Use {
     Count,
     /// The hashes of all their terms are collected.
     Collect,
-    /// The places of those that are terms of the query are noted.
+    /// The same, and those that are terms of the query are counted.
+    CountAndCollect,
+    /// Those that are terms of the query are counted, and their places noted.
     Locate,
-    /// The same, and they are counted as well.
-    CountAndLocate,
 }
 
 /// A token that is a term of the query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Located {
     /// Its first place in the text, and the place after its last.
     pub(crate) start: u32,
@@ -33,16 +32,49 @@ pub(crate) struct Located {
 /// for.
 const KEPT_PLACES: usize = 1 << 14;
 
+/// Places of terms, in room that is kept from text to text: filling it again costs more than most texts add.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    room: Vec<Located>,
+    count: usize,
+}
+
+impl Places {
+    fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// Room for so many more. Those that are written to it count from [`Places::add`] on.
+    #[inline]
+    pub(super) fn room(&mut self, more: usize) -> &mut [Located] {
+        let needed = self.count + more;
+        if self.room.len() < needed {
+            self.room.resize(2 * needed, Located::default());
+        }
+        &mut self.room[self.count..needed]
+    }
+
+    /// Adds the first of those that were written to the room after them.
+    #[inline]
+    pub(super) fn add(&mut self, count: usize) {
+        self.count += count;
+    }
+
+    fn all(&self) -> &[Located] {
+        &self.room[..self.count]
+    }
+}
+
 /// The terms of one text, as their use wants them: hashes or places.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) purpose: Use,
-    pub(crate) hashes: Vec<u64>,
-    pub(crate) located: Vec<Located>,
+    pub(super) collected: Collected,
+    pub(super) places: Places,
     /// True if the places of terms will be asked for once the texts are counted.
-    pub(crate) keeps: bool,
+    keeps: bool,
     /// The places in the texts that were counted, text after text.
-    kept: Vec<Located>,
+    kept: Places,
     /// Where those of each text begin and end; [`UNKNOWN`] and the end of those before it where they are not
     /// known.
     texts: Vec<(u32, u32)>,
@@ -55,23 +87,23 @@ impl Met {
     /// Begins a text.
     pub(crate) fn begin(&mut self, purpose: Use) {
         self.purpose = purpose;
-        self.hashes.clear();
-        self.located.clear();
+        self.collected.begin();
+        self.places.clear();
     }
 
     /// Begins a request. `keeps`: places will be asked for once the texts are counted.
     pub(crate) fn begin_request(&mut self, keeps: bool) {
         self.keeps = keeps;
-        self.located.clear();
+        self.places.clear();
         self.texts.clear();
     }
 
     /// Begins a text of ASCII that is counted; true if its places are kept.
     #[inline]
     pub(crate) fn begin_counted(&mut self) -> bool {
-        let keeps = self.keeps && self.located.len() < KEPT_PLACES;
+        let keeps = self.keeps && self.places.count < KEPT_PLACES;
         if keeps {
-            self.purpose = Use::CountAndLocate;
+            self.purpose = Use::Locate;
         }
         keeps
     }
@@ -81,10 +113,10 @@ impl Met {
     pub(crate) fn end_counted(&mut self, keeps: bool) {
         if keeps {
             let start = self.texts.last().map_or(0, |&(_, end)| end);
-            self.texts.push((start, self.located.len() as u32));
+            self.texts.push((start, self.places.count as u32));
             self.purpose = Use::Count;
         } else if self.keeps {
-            let end = self.located.len() as u32;
+            let end = self.places.count as u32;
             self.texts.push((UNKNOWN, end));
         }
     }
@@ -92,19 +124,42 @@ impl Met {
     /// Ends the texts that are counted.
     pub(crate) fn end_request(&mut self) {
         self.keeps = false;
-        std::mem::swap(&mut self.kept, &mut self.located);
+        std::mem::swap(&mut self.kept, &mut self.places);
+    }
+
+    /// Collects the hash of a term, unless it was among the last of this text.
+    #[inline]
+    pub(crate) fn collect(&mut self, hash: u64) {
+        self.collected.add(hash);
+    }
+
+    /// The hashes of the terms of a text, of which some may come twice.
+    pub(crate) fn hashes(&self) -> &[u64] {
+        self.collected.all()
+    }
+
+    /// Notes the place of a term.
+    #[inline]
+    pub(crate) fn note(&mut self, one: Located) {
+        self.places.room(1)[0] = one;
+        self.places.add(1);
+    }
+
+    /// The places in the text that was read last.
+    pub(crate) fn located(&self) -> &[Located] {
+        self.places.all()
     }
 
     /// The places in the text of that number among those that were counted, where they are known.
     pub(crate) fn kept(&self, text: usize) -> Option<&[Located]> {
         let &(start, end) = self.texts.get(text)?;
-        self.kept.get(start as usize..end as usize)
+        self.kept.all().get(start as usize..end as usize)
     }
 
     /// Bytes of room held.
     pub(crate) fn room(&self) -> usize {
-        let located = self.located.capacity() + self.kept.capacity();
-        self.hashes.capacity() * size_of::<u64>() + located * size_of::<Located>()
+        let located = self.places.room.capacity() + self.kept.room.capacity();
+        self.collected.room_held() + located * size_of::<Located>()
     }
 }
 
@@ -130,42 +185,21 @@ impl Terms {
         hits: &mut Hits,
     ) {
         let place = |number: usize| starts[number] as usize..ends[number] as usize;
-        if hits.met.purpose == Use::Collect {
-            if self.forms.leaves_ascii() {
-                let tokens = starts.iter().zip(ends);
-                let hashes = tokens.map(|(&start, &end)| self.hash_ascii(text, start as usize..end as usize));
-                hits.met.hashes.extend(hashes);
-            } else {
-                (0..starts.len()).for_each(|number| self.meet_ascii(text, place(number), hits));
+        let places = (starts, ends);
+        match hits.met.purpose {
+            Use::Collect if self.forms.leaves_ascii() => {
+                self.collect_ascii::<false>(text, places, sifted, hits);
             }
-            return;
-        }
-        match self.sift(text, (starts, ends), sifted) {
-            Some(found) => {
-                let counts = hits.met.purpose == Use::CountAndLocate;
-                for &number in &sifted[..found] {
+            Use::CountAndCollect if self.forms.leaves_ascii() && self.short.usable() => {
+                let unsure = self.collect_ascii::<true>(text, places, sifted, hits);
+                for &number in &sifted[..unsure] {
                     let place = place(number as usize);
-                    let term = if self.short.usable() && place.len() <= 8 {
-                        self.short.term(text, place.start, place.len())
-                    } else {
-                        self.term_of_ascii(text, place.clone(), hits)
-                    };
-                    self.note(place, term, counts, hits);
+                    self.count_ascii(text, place.start, place.len(), hits);
                 }
             }
-            None => (0..starts.len()).for_each(|number| self.meet_ascii(text, place(number), hits)),
+            Use::Locate if self.short.usable() => self.locate(text, places, sifted, hits),
+            _ => (0..starts.len()).for_each(|number| self.meet_ascii(text, place(number), hits)),
         }
-    }
-
-    /// Hash of a token of ASCII letters and digits, in whatever case, that is its own form.
-    #[inline]
-    fn hash_ascii(&self, text: &[u8], place: Range<usize>) -> u64 {
-        let (at, length) = (place.start, place.len());
-        self.hash(if length <= 16 {
-            Key::of_short(text, at, length)
-        } else {
-            Key::of(text, at, length, LOWER)
-        })
     }
 
     /// Meets the token of ASCII letters and digits at a place of a text, in whatever case.
@@ -173,21 +207,22 @@ impl Terms {
         let (at, length) = (place.start, place.len());
         match hits.met.purpose {
             Use::Count => self.count_ascii_form(text, at, length, hits),
-            Use::Collect => {
-                let hash = if self.forms.leaves_ascii() || length > LONGEST_STEMMED {
-                    Some(self.hash_ascii(text, place))
+            Use::Collect => self.meet_collected(text, place, hits),
+            Use::CountAndCollect => {
+                if self.forms.leaves_ascii() {
+                    self.count_ascii(text, at, length, hits);
                 } else {
-                    let mut room = [0; LONGEST_STEMMED];
-                    let lower = &mut room[..length];
-                    lower.copy_from_slice(&text[place]);
-                    lower.make_ascii_lowercase();
-                    self.form_hash(lower, hits)
-                };
-                hits.met.hashes.extend(hash);
+                    self.count_ascii_form(text, at, length, hits);
+                }
+                self.meet_collected(text, place, hits);
             }
-            purpose @ (Use::Locate | Use::CountAndLocate) => {
+            Use::Locate => {
                 let term = self.term_of_ascii(text, place.clone(), hits);
-                self.note(place, term, purpose == Use::CountAndLocate, hits);
+                if term != EMPTY {
+                    let (start, end) = (place.start as u32, place.end as u32);
+                    hits.met.note(Located { start, end, term });
+                    hits.add(term, 1);
+                }
             }
         }
     }
@@ -197,50 +232,12 @@ impl Terms {
     fn term_of_ascii(&self, text: &[u8], place: Range<usize>, hits: &mut Hits) -> u32 {
         let (at, length) = (place.start, place.len());
         if self.forms.leaves_ascii() {
-            let key = Key::of(text, at, length, LOWER);
-            let same = |term: u32| text[place.clone()].eq_ignore_ascii_case(self.stored(term));
-            self.slots[self.slot(key, same)].term
+            self.term_as_it_is(text, at, length)
         } else if length <= 16 {
             let key = Key::of_short(text, at, length);
             self.term_of(key, &mut hits.memo, || self.form_of_ascii(&text[place.clone()]))
         } else {
             self.term_of_long(text, at, length)
         }
-    }
-
-    /// Notes the place of a term, and counts it where it `counts`.
-    #[inline]
-    fn note(&self, place: Range<usize>, term: u32, counts: bool, hits: &mut Hits) {
-        if term == EMPTY {
-            return;
-        }
-        let (start, end) = (place.start as u32, place.end as u32);
-        hits.met.located.push(Located { start, end, term });
-        if counts {
-            hits.add(term, 1);
-        }
-    }
-
-    /// Collects the term of a folded token.
-    pub(crate) fn collect(&self, token: &[u8], hits: &mut Hits) {
-        let hash = self.form_hash(token, hits);
-        hits.met.hashes.extend(hash);
-    }
-
-    /// Hash of the form of a folded token; none where it has none.
-    fn form_hash(&self, token: &[u8], hits: &mut Hits) -> Option<u64> {
-        let key = Key::of(token, 0, token.len(), 0);
-        let tag = Remembered::tag(key, self.forms_number, hits.memo.round);
-        let slot = (key.length <= 16).then(|| hits.memo.slot(self.hash(key)));
-        if let Some(slot) = slot.as_ref().filter(|slot| slot.is(key, tag)) {
-            return Some(self.hash(slot.form()));
-        }
-        // Tokens are made of whole characters.
-        let form = self.forms.of(std::str::from_utf8(token).unwrap_or_default());
-        if let (Some(slot), Form::Short(_)) = (slot, self.form(&form)) {
-            self.learn(slot, key, tag, || self.form(&form));
-        }
-        let bytes = form.as_bytes();
-        (!bytes.is_empty()).then(|| self.hash(Key::of(bytes, 0, bytes.len(), 0)))
     }
 }

@@ -1,6 +1,6 @@
 //! Short terms of a query, found without a branch.
 
-use super::{FEW, Hits, Key, LOWER, MIX, word};
+use super::{FEW, Hits, Key, LOWER, Located, MIX, word};
 
 /// The terms of up to eight ASCII bytes once more, each in a slot of its own: one look decides. Which tokens
 /// are terms cannot be predicted, and a mispredicted branch costs more than all the rest, so that nothing
@@ -20,6 +20,17 @@ pub(crate) struct ShortTerms {
     longer: u64,
 }
 
+/// A token as the table sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Token {
+    /// Its first eight bytes, in lower case.
+    pub(super) key: u64,
+    hash: u64,
+    is_short: bool,
+    /// True if it is one of the short terms.
+    pub(super) is_term: bool,
+}
+
 /// A table without collisions is found within a few tries; this many mean that something is odd.
 const TRIES: usize = 1000;
 
@@ -30,8 +41,9 @@ impl ShortTerms {
         self.members.clear();
     }
 
-    /// Builds the table, or leaves it unusable where the terms are too many.
-    pub(super) fn build(&mut self, keys: &[Key], seed: u64) {
+    /// Builds the table of those terms that are `members` and short, or leaves it unusable where the terms
+    /// are too many.
+    pub(super) fn build(&mut self, keys: &[Key], members: u64, seed: u64) {
         self.clear();
         if keys.len() > FEW {
             return;
@@ -40,7 +52,7 @@ impl ShortTerms {
         let short = keys
             .iter()
             .enumerate()
-            .filter(|(_, key)| key.length <= 8 && ascii(key));
+            .filter(|&(term, key)| members >> term & 1 == 1 && key.length <= 8 && ascii(key));
         let count = short.clone().count();
         // With n terms in n * n / 4 slots, one multiplier in eight or so puts no two into one.
         let size = (count * count / 4).next_power_of_two().max(64);
@@ -91,56 +103,90 @@ impl ShortTerms {
     pub(crate) fn count(
         &self,
         text: &[u8],
-        (starts, ends): (&[u32], &[u32]),
+        places: (&[u32], &[u32]),
         hits: &mut Hits,
         longer: &mut [u32],
     ) -> usize {
-        let ShortTerms {
-            ref slots,
-            multiplier,
-            shift,
-            longer: beginnings,
-            ..
-        } = *self;
-        let counts = &mut hits.by_slot[..slots.len()];
+        self.count_or(text, places, &mut hits.by_slot, longer, |token| {
+            self.could_be_longer(token)
+        })
+    }
+
+    /// The same, with the numbers of the tokens that `is_unsure` says so of in `unsure`.
+    #[inline(always)]
+    pub(super) fn count_or(
+        &self,
+        text: &[u8],
+        (starts, ends): (&[u32], &[u32]),
+        counts: &mut [u32],
+        unsure: &mut [u32],
+        is_unsure: impl Fn(Token) -> bool,
+    ) -> usize {
+        let counts = &mut counts[..self.slots.len()];
         let mut found = 0;
         for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
-            let length = end - start;
-            let kept = u64::MAX >> (64 - 8 * length.min(8));
-            let key = (word(text, start as usize) | LOWER) & kept;
-            let hash = key.wrapping_mul(multiplier);
-            let slot = (hash >> shift) as usize;
-            let short = length <= 8;
-            counts[slot] += u32::from(short & (slots[slot] == key));
-            longer[found] = number as u32;
-            found += usize::from(!short & (beginnings >> (hash >> 58) & 1 == 1));
+            let (slot, token) = self.look_at(text, start, end);
+            counts[slot] += u32::from(token.is_term);
+            unsure[found] = number as u32;
+            found += usize::from(is_unsure(token));
         }
         found
     }
 
-    /// Writes the numbers of the tokens that are short terms, or could be longer ones, to `found`; returns
-    /// how many these are. Arguments as [`ShortTerms::count`] has them.
-    pub(crate) fn sift(&self, text: &[u8], (starts, ends): (&[u32], &[u32]), found: &mut [u32]) -> usize {
-        let mut count = 0;
-        for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
-            let length = end - start;
-            let kept = u64::MAX >> (64 - 8 * length.min(8));
-            let key = (word(text, start as usize) | LOWER) & kept;
-            let hash = key.wrapping_mul(self.multiplier);
-            let short = length <= 8;
-            let is_term = short & (self.slots[(hash >> self.shift) as usize] == key);
-            let is_longer = !short & (self.longer >> (hash >> 58) & 1 == 1);
-            found[count] = number as u32;
-            count += usize::from(is_term | is_longer);
+    /// The same, with the places of all these tokens in `room`, in their order, and in `unsure` the numbers
+    /// there of those that `is_unsure` says so of. Returns how many each are.
+    #[inline(always)]
+    pub(super) fn locate_or(
+        &self,
+        text: &[u8],
+        (starts, ends): (&[u32], &[u32]),
+        (counts, room): (&mut [u32], &mut [Located]),
+        unsure: &mut [u32],
+        is_unsure: impl Fn(Token) -> bool,
+    ) -> (usize, usize) {
+        let count = self.slots.len();
+        let (counts, terms) = (&mut counts[..count], &self.terms[..count]);
+        let (mut found, mut others) = (0, 0);
+        for (&start, &end) in starts.iter().zip(ends) {
+            let (slot, token) = self.look_at(text, start, end);
+            counts[slot] += u32::from(token.is_term);
+            let term = terms[slot];
+            room[found] = Located { start, end, term };
+            unsure[others] = found as u32;
+            let is_other = is_unsure(token);
+            others += usize::from(is_other);
+            found += usize::from(token.is_term | is_other);
         }
-        count
+        (found, others)
     }
 
-    /// The term that a token of at most eight bytes is, of those that [`ShortTerms::sift`] found.
+    /// Slot of the token of ASCII letters and digits at a place, in whatever case, and what is known of it.
     #[inline(always)]
-    pub(super) fn term(&self, text: &[u8], start: usize, length: usize) -> u32 {
-        let kept = u64::MAX >> (64 - 8 * length as u32);
-        self.terms[self.place((word(text, start) | LOWER) & kept)]
+    fn look_at(&self, text: &[u8], start: u32, end: u32) -> (usize, Token) {
+        let length = end - start;
+        let kept = u64::MAX >> (64 - 8 * length.min(8));
+        self.look_at_key((word(text, start as usize) | LOWER) & kept, length <= 8)
+    }
+
+    /// The same by the token's first eight bytes, in lower case.
+    #[inline(always)]
+    pub(super) fn look_at_key(&self, key: u64, is_short: bool) -> (usize, Token) {
+        let hash = key.wrapping_mul(self.multiplier);
+        let slot = (hash >> self.shift) as usize;
+        let is_term = is_short & (self.slots[slot] == key);
+        let token = Token {
+            key,
+            hash,
+            is_short,
+            is_term,
+        };
+        (slot, token)
+    }
+
+    /// True if a token could be a term of more than eight bytes.
+    #[inline(always)]
+    pub(super) fn could_be_longer(&self, token: Token) -> bool {
+        !token.is_short & (self.longer >> (token.hash >> 58) & 1 == 1)
     }
 
     /// Moves what was counted in slots to the terms.
