@@ -7,19 +7,21 @@
  * change that survives them is tried with each test named by `--whole`, a file that starts processes which
  * nothing measures. With `--since`, only lines that differ from that commit are changed; with `--most`, N
  * places of each file, spread over it; with `--for`, no more are tried after N seconds. Verdicts of earlier
- * runs count (`verdicts.ts`), but with `--anew`.
+ * runs count (`verdicts.ts`), but with `--anew`. Files of Rust are tried by `rust.ts`.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Imports, makeBox } from './build.js';
 import { Measurements, type Reaching } from './measured.js';
 import { mutated, mutationsOf, type Mutation } from './mutations.js';
 import { TestProcess } from './process.js';
-import { readReasons, withoutChange } from './reasons.js';
+import { readReasons, shown, withoutChange } from './reasons.js';
+import { tryRust } from './rust.js';
+import { byFolder, inWords, type Score } from './score.js';
 import { Verdicts } from './verdicts.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -77,17 +79,6 @@ async function whoNotices(worker: TestProcess, tests: readonly Reaching[]): Prom
   return undefined;
 }
 
-/** What became of a file's mutations. */
-interface Score {
-  readonly source: string;
-  readonly all: number;
-  readonly killed: number;
-  /** Those that change nothing that anybody sees, with a reason. */
-  readonly explained: number;
-  /** Those that there was no time for. */
-  readonly left: number;
-}
-
 /** The source line (from 1) of each place of a built file; undefined where the compiler wrote it. */
 function linesOf(file: string, text: string): (mutation: Mutation) => number | undefined {
   const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
@@ -96,14 +87,6 @@ function linesOf(file: string, text: string): (mutation: Mutation) => number | u
     const entry = map.findEntry(before.length - 1, before.at(-1)?.length ?? 0);
     return 'originalLine' in entry ? entry.originalLine + 1 : undefined;
   };
-}
-
-/** Says what a mutation does. */
-function shown(text: string, mutation: Mutation): string {
-  const short = (part: string): string => part.replaceAll(/\s+/g, ' ').slice(0, 100);
-  const around = text.slice(text.lastIndexOf('\n', mutation.from - 1) + 1, mutation.from).trimStart();
-  const was = short(text.slice(mutation.from, mutation.to));
-  return `${short(around)}[${was} → ${short(mutation.text)}]`;
 }
 
 /** Whether a source line differs from its commit, or all lines where none was named. */
@@ -177,29 +160,8 @@ async function tryFile(source: string, given: readonly string[]): Promise<Score>
   }
   worker.end();
   writeFileSync(file, text);
-  console.log(`${source}: ${told(score)}`);
+  console.log(`${source}: ${inWords(score)}`);
   return score;
-}
-
-/** A score in words. */
-function told({ all, killed, explained, left }: Omit<Score, 'source'>): string {
-  const rest = explained === 0 ? '' : `, ${explained} change nothing`;
-  return `${killed} of ${all} noticed${rest}${left === 0 ? '' : `, ${left} not tried`}`;
-}
-
-/** One line a folder. */
-function byFolder(scores: readonly Score[]): string {
-  const folders = [...new Set(scores.map(({ source }) => dirname(source)))];
-  const lines = folders.map((folder) => {
-    const own = scores.filter(({ source }) => dirname(source) === folder);
-    const sum = (of: (score: Score) => number): number => own.reduce((all, each) => all + of(each), 0);
-    const [all, killed] = [sum((each) => each.all), sum((each) => each.killed)];
-    const [explained, left] = [sum((each) => each.explained), sum((each) => each.left)];
-    const counted = all - explained - left;
-    const percent = counted === 0 ? 100 : Math.floor((100 * killed) / counted);
-    return `${folder.padEnd(20)} ${told({ all, killed, explained, left })} (${percent} %)`;
-  });
-  return lines.join('\n');
 }
 
 const args = positionals.map((path) => relative(root, resolve(path)));
@@ -208,11 +170,16 @@ const builtTest = (path: string): string =>
   join(box, 'dist', path.replace(/^dist\//, '').replace(/\.ts$/, '.js'));
 const given = args.filter((path) => /^(dist\/)?test\//.test(path)).map(builtTest);
 const whole = values.whole.map(builtTest);
-if (sources.length === 0) {
+const rust = args.filter((path) => path.startsWith('native/core/src/'));
+if (sources.length + rust.length === 0) {
   console.error('Name source files: npm run test:mutants -- src/access/tiers.ts');
   process.exit(2);
 }
 const scores: Score[] = [];
 for (const source of sources) scores.push(await tryFile(source, given));
+if (rust.length > 0) {
+  const [most, seconds] = [Number(values.most), Number(values.for)];
+  scores.push(...tryRust(root, { files: rust, since: values.since, most, seconds }, reasons));
+}
 console.log(byFolder(scores));
 process.exit(scores.every(({ all, killed, explained }) => all === killed + explained) ? 0 : 1);
