@@ -65,8 +65,8 @@ pub enum Status {
 pub struct Record {
     /// Index of its tier.
     pub tier: usize,
-    /// The key whose limits and usage it shares: its own hash, or the hash of the first key that it replaced
-    /// in a chain of replacements.
+    /// The key whose limits and usage it shares: its own hash, or that of the first key in its chain of
+    /// replacements.
     pub counted_as: Hash,
     /// Start of its first month (ms since 1970).
     pub issued_at_ms: u64,
