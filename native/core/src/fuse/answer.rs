@@ -188,9 +188,9 @@ impl Writer<'_> {
         }
         // Four digits in four bytes, the first one lowest, by the quotients of 100 and of 10; those of the
         // leading zeros are shifted out.
-        let hundreds = value * 5243 >> 19;
+        let hundreds = (value * 5243) >> 19;
         let pairs = hundreds | (value - hundreds * 100) << 16;
-        let tens = pairs * 103 >> 10 & 0x000F_000F;
+        let tens = ((pairs * 103) >> 10) & 0x000F_000F;
         let digits = tens | (pairs - tens * 10) << 8;
         let zeros = (digits | 1 << 24).trailing_zeros() / 8;
         let text = (digits | 0x3030_3030) >> (8 * zeros);
