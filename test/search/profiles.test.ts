@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { profileMembers, type ProfileSettings } from '../../src/contract/profiles.js';
-import type { FuseRequest } from '../../src/contract/fuse.js';
 import type { InstalledModel } from '../../src/models/embedder.js';
 import { native } from '../../src/native/addon.js';
 import { ownerIn } from '../../src/search/corpora.js';
@@ -59,55 +58,86 @@ async function answerToBody(bytes: Uint8Array, key = ''): Promise<[status: numbe
   return [status, text];
 }
 
-const weight = fc.constantFrom(0, 1, 0.3, 2.5);
-const leg = fc.record(
-  { weight, normalize: fc.constantFrom('max', 'minmax', 'zscore', 'log1p', 'rank', 'none') },
-  { requiredKeys: [], noNullPrototype: true },
-);
+/** What a drawn request and its profile have in common; most of them go together. */
+interface Drawn {
+  /** Docs bring scores of a leg. */
+  readonly clicks: boolean;
+  /** Docs bring numbers for a boost. */
+  readonly aged: boolean;
+  /** Every doc has a dense score. */
+  readonly dense: boolean;
+  /** Values that are refused are drawn, too. */
+  readonly wrong: boolean;
+}
 
-/** Members that the usual requests do not draw. */
-const more = fc.record(
+const seldom = fc.constantFrom(true, false, false, false);
+
+const leg = fc.record(
   {
-    analyzer: fc.constantFrom('plain', 'english', 'klingon', { stemmer: 'german', fold_accents: true }),
-    corpus: fc.constantFrom(
-      { docs: 9, average_length: 3, df: { fox: 2 } },
-      { name: 'shop' },
-      { name: 'none' },
-      { name: 'sh"op\n' },
-    ),
-    on_missing_dense: fc.constantFrom('embed', 'zero', 'min', 'error'),
-    dense_kind: fc.constantFrom('similarity', 'distance'),
-    min_score: fc.constantFrom(-1, 0, 0.4),
-    legs: fc
-      .record({ bm25: leg, dense: leg, clicks: leg }, { requiredKeys: [], noNullPrototype: true })
-      .filter((legs) => Object.keys(legs).length > 0),
-    boosts: fc.constantFrom([], [{ value: 'age', origin: 0, scale: 3 }]),
-    collapse: fc.constantFrom({ by: 'text' }, { by: 'group', keep: 2 }),
-    diversify: fc.constantFrom({ diversity: 0.4 }, { diversity: 0.5, by: 'vectors' }),
-    embed_model: fc.constantFrom('static-256', 'slow', 'none'),
-    entity_map: fc.constantFrom({ fox: 'wolf', '\u{1F600}': 'grin' }, null),
+    weight: fc.constantFrom(1, 0.3, 2.5),
+    normalize: fc.constantFrom('max', 'minmax', 'zscore', 'log1p', 'rank', 'none'),
   },
   { requiredKeys: [], noNullPrototype: true },
 );
 
-/** A request whose docs may lack dense scores and may bring numbers. */
-const request = fc
-  .record({ usual: fuseRequest, further: more, dense: fc.boolean(), sent: fc.boolean(), aged: fc.boolean() })
-  .map(({ usual, further, dense, sent, aged }) => ({
-    ...usual,
-    ...further,
-    docs: usual.docs.map((doc, at) => ({
-      ...{ ...doc, dense_score: dense || at > 0 ? Math.min(2, Math.max(-0.5, doc.dense_score ?? 0)) : null },
-      ...(sent ? { scores: { clicks: at } } : {}),
-      ...(aged ? { values: { age: at } } : {}),
-    })),
-  }));
+/** Members that the usual requests do not draw. */
+function furtherOf({ clicks, aged, wrong }: Drawn) {
+  const some = <Value>(fit: readonly Value[], unfit: readonly Value[]) =>
+    fc.constantFrom(...fit, ...(wrong ? unfit : []));
+  return fc.record(
+    {
+      analyzer: some<unknown>(['plain', 'english', { stemmer: 'german', fold_accents: true }], ['klingon']),
+      corpus: some<object>(
+        [{ docs: 9, average_length: 3, df: { fox: 2 } }, { name: 'shop' }],
+        [{ name: 'none' }, { name: 'sh"op\n' }],
+      ),
+      on_missing_dense: some(['embed', 'zero', 'min'], ['error']),
+      dense_kind: fc.constantFrom('similarity', 'distance'),
+      min_score: fc.constantFrom(-1, 0, 0.4),
+      legs: fc
+        .record(
+          { bm25: leg, dense: leg, ...(clicks ? { clicks: leg } : {}) },
+          { requiredKeys: clicks ? ['clicks'] : [], noNullPrototype: true },
+        )
+        .filter((legs) => Object.keys(legs).length > 0),
+      boosts: fc.constant(aged ? [{ value: 'age', origin: 0, scale: 3 }] : []),
+      collapse: some<object>([{ by: 'text' }, { by: 'text', keep: 2 }], [{ by: 'group' }]),
+      diversify: some<object>([{ diversity: 0.4 }], [{ diversity: 0.5, by: 'vectors' }]),
+      embed_model: some(['static-256', 'slow'], ['none']),
+      entity_map: fc.constantFrom({ fox: 'wolf', '\u{1F600}': 'grin' }, null),
+    },
+    { requiredKeys: [], noNullPrototype: true },
+  );
+}
 
-const settings = fc.record({ usual: fuseRequest, further: more }).map(({ usual, further }) => {
-  const all = { ...usual, ...further } as FuseRequest;
-  const kept = profileMembers.filter((name) => Object.hasOwn(all, name));
-  return Object.fromEntries(kept.map((name) => [name, all[name]])) as ProfileSettings;
-});
+/** A request, whose docs bring what was drawn. */
+function requestOf(drawn: Drawn) {
+  return fc.tuple(fuseRequest, furtherOf(drawn)).map(([usual, further]) => {
+    const { tokenizer, weights, ...rest } = usual;
+    return {
+      ...rest,
+      ...(further.analyzer === undefined && tokenizer !== undefined ? { tokenizer } : {}),
+      ...(further.legs === undefined && weights !== undefined ? { weights } : {}),
+      ...further,
+      docs: usual.docs.map(({ dense_score: score, ...doc }, at) => ({
+        ...doc,
+        ...(drawn.dense || at > 0 ? { dense_score: Math.min(2, Math.abs(score ?? 0)) } : {}),
+        ...(drawn.clicks ? { scores: { clicks: at } } : {}),
+        ...(drawn.aged ? { values: { age: at } } : {}),
+      })),
+    };
+  });
+}
+
+/** A request and a profile's settings, which are members of another. */
+const asked = fc
+  .record({ clicks: seldom, aged: seldom, dense: fc.boolean(), wrong: seldom })
+  .chain((drawn) => fc.tuple(requestOf(drawn), requestOf({ ...drawn, wrong: false })))
+  .map(([own, { docs: _, query: __, ...other }]) => {
+    const all: Readonly<Record<string, unknown>> = other;
+    const kept = profileMembers.filter((name) => Object.hasOwn(all, name));
+    return [own, Object.fromEntries(kept.map((name) => [name, all[name]])) as ProfileSettings] as const;
+  });
 
 /** The settings that a request does not have itself, by the obvious rule. */
 function lacking(own: object, given: ProfileSettings): ProfileSettings {
@@ -148,14 +178,7 @@ test('a request by a profile gets the bytes of the request with the settings wri
   await corpora.add('shop', 1, bytes);
   const seen = { answered: 0, refused: 0 };
   await fc.assert(
-    fc.asyncProperty(request, settings, style, async (own, drawn, how) => {
-      const given = { ...drawn };
-      // What a profile would be refused for is not what this is about.
-      if (given.weights !== undefined) delete given.legs;
-      if (given.analyzer === 'klingon') delete given.analyzer;
-      const zero = Object.values(given.legs ?? {}).every((each) => each.weight === 0);
-      if (zero) delete given.legs;
-      if (given.tokenizer === 'ngram') delete given.analyzer;
+    fc.asyncProperty(asked, style, async ([own, given], how) => {
       assert.ok(put('shop', given), JSON.stringify(given));
       const echo = `,"profile":{"name":"shop","version":${version}}`;
       const body = writeBody(own, how);

@@ -9086,7 +9086,7 @@ export interface operations {
                      *           "route": "putProfile",
                      *           "method": "PUT",
                      *           "path": "/v1/profiles/{name}",
-                     *           "max_body_bytes": 16384
+                     *           "max_body_bytes": 32768
                      *         },
                      *         {
                      *           "route": "rerankV2",

@@ -177,7 +177,14 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Said, Unfit> {
         (&notes, Place::Body),
         &NAMES,
         1,
-        |scanner, place| member(scanner, place, &mut options, lists, &notes),
+        |scanner, place| {
+            match NAMES[place] {
+                b"query" => options.query = scanner.string()?,
+                b"docs" => (options.all_dense, options.some_dense) = documents(scanner, lists, &notes)?,
+                _ => setting(scanner, place, &mut options, lists, &notes)?,
+            }
+            Ok(())
+        },
     )?;
     scanner.end()?;
     let complete = met & REQUIRED == REQUIRED && !lists.docs.is_empty();
@@ -202,9 +209,8 @@ pub fn complete(Said { mut options, .. }: Said, lists: &mut Lists) -> Result<Opt
     Ok(options)
 }
 
-/// Reads the value of the member of that place among [`NAMES`].
-#[inline]
-fn member(
+/// Reads the value of the member of that place among [`NAMES`], of those but the query and the docs.
+fn setting(
     scanner: &mut Scanner,
     place: usize,
     options: &mut Options,
@@ -212,8 +218,6 @@ fn member(
     notes: &Notes,
 ) -> Result<(), Unfit> {
     match NAMES[place] {
-        b"query" => options.query = scanner.string()?,
-        b"docs" => (options.all_dense, options.some_dense) = documents(scanner, lists, notes)?,
         b"method" => options.method = word(scanner, &METHODS)?,
         b"tokenizer" => options.tokenizer = word(scanner, &TOKENIZERS)?,
         b"top_k" => options.top_k = top_k(scanner)?,

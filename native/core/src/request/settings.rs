@@ -2,7 +2,7 @@
 //! those that it does not have itself were written out in it.
 
 use super::unknown::{Notes, Place, Unknown, known_members};
-use super::{Lists, NAMES, Options, Said, WEIGHTED_TWICE, member};
+use super::{Lists, NAMES, Options, Said, WEIGHTED_TWICE, setting};
 use crate::json::{Scanner, Unfit};
 use crate::tokenize::Tokenizer;
 
@@ -49,7 +49,7 @@ pub(crate) fn check(settings: &[u8]) -> Result<bool, Unfit> {
                 return Err(Unfit);
             }
             is_placed |= PLACED.contains(&NAMES[place]);
-            member(scanner, place, &mut options, &mut lists, &notes)
+            setting(scanner, place, &mut options, &mut lists, &notes)
         },
     )?;
     scanner.end()?;
@@ -85,7 +85,7 @@ pub(crate) fn give(scanner: &mut Scanner, said: &mut Said, lists: &mut Lists) ->
         if taken >> place & 1 == 1 {
             return Ok(scanner.skip_value(1)?);
         }
-        member(scanner, place, options, lists, &notes)
+        setting(scanner, place, options, lists, &notes)
     })?;
     said.met |= met;
     Ok(())
