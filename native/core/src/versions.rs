@@ -29,11 +29,13 @@ pub trait Numbered {
     fn number(&self) -> u32;
 }
 
+/// Versions by their names, the newest last.
+type ByName<T> = HashMap<Box<[u8]>, Vec<Arc<T>>>;
+
 /// The versions of names.
 #[derive(Debug)]
 pub struct Versions<T> {
-    /// The newest last.
-    names: RwLock<HashMap<Box<[u8]>, Vec<Arc<T>>>>,
+    names: RwLock<ByName<T>>,
     /// True once a name with an owner was there.
     owned: AtomicBool,
 }
