@@ -18,6 +18,7 @@ export const profileMembers = [
 ] as const satisfies readonly (keyof FuseRequest)[];
 
 /** Members of a request of POST /v1/fuse, as it has them. Others than these are refused. */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- an alias would have no name in the documents
 export interface ProfileSettings extends Pick<FuseRequest, (typeof profileMembers)[number]> {}
 
 /** The path of the routes. */

@@ -44,7 +44,7 @@ function notFound(name: string): Answer {
 
 /** The name that a request's path has, and its key's owner. */
 function askedOf(
-  request: RouteRequest<unknown>,
+  request: RouteRequest,
   { hashKey }: ProfileRouteParts,
 ): { readonly name: string; readonly owner: string | undefined } {
   return { name: request.path['name'] ?? '', owner: ownerOfKey(request.key, hashKey) };
@@ -67,7 +67,7 @@ async function put(parts: ProfileRouteParts, request: RouteRequest<ProfileSettin
   return { ...jsonAnswer(200, { name, ...made } satisfies PutProfileResponse), charge };
 }
 
-async function get(parts: ProfileRouteParts, request: RouteRequest<unknown>): Promise<Answer> {
+async function get(parts: ProfileRouteParts, request: RouteRequest): Promise<Answer> {
   const { name, owner } = askedOf(request, parts);
   if (!isName(name)) return badName(name);
   const own = owner === undefined ? undefined : await findProfile(parts.store, storedName(owner, name));
@@ -77,7 +77,7 @@ async function get(parts: ProfileRouteParts, request: RouteRequest<unknown>): Pr
   return jsonAnswer(200, answer);
 }
 
-async function remove(parts: ProfileRouteParts, request: RouteRequest<unknown>): Promise<Answer> {
+async function remove(parts: ProfileRouteParts, request: RouteRequest): Promise<Answer> {
   const { name, owner } = askedOf(request, parts);
   if (owner === undefined && !parts.isOpen) return ownerRequired;
   if (!isName(name)) return badName(name);

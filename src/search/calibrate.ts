@@ -34,8 +34,8 @@ export function calibrationObstacle({
 
 /** The settings that make a candidate's score: not those that leave out or order what was scored. */
 function scoring(settings: ProfileSettings): ProfileSettings {
-  const { min_score: _, collapse: __, diversify: ___, ...made } = settings;
-  return made;
+  const afterwards = new Set(['min_score', 'collapse', 'diversify']);
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => !afterwards.has(name)));
 }
 
 /** Scores the candidates of a query as requests with these settings are scored. */

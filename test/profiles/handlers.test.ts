@@ -87,10 +87,10 @@ test('a name that no profile may have is refused', async () => {
   }
 });
 
-test('settings that are put are those that a request is read with', async () => {
+test('settings that are put are those that a request is read with', () => {
   let valid = 0;
   const read = (settings: unknown): boolean => new native.Profiles().add('x', 1, JSON.stringify(settings));
-  await fc.assert(
+  fc.assert(
     fc.property(nearly(shapeOf(profileSettingsType)), fc.subarray([...profileMembers]), (drawn, some) => {
       const isObject = typeof drawn === 'object' && drawn !== null && !Array.isArray(drawn);
       const names: readonly string[] = some;

@@ -54,7 +54,7 @@ async function answerToBody(bytes: Uint8Array, key = ''): Promise<[status: numbe
       : typeof body.bytes === 'string'
         ? body.bytes
         : Buffer.from(body.bytes).toString();
-  if ('release' in body) body.release?.();
+  if ('release' in body) body.release();
   return [status, text];
 }
 
@@ -121,7 +121,7 @@ function requestOf(drawn: Drawn) {
       ...further,
       docs: usual.docs.map(({ dense_score: score, ...doc }, at) => ({
         ...doc,
-        ...(drawn.dense || at > 0 ? { dense_score: Math.min(2, Math.abs(score ?? 0)) } : {}),
+        ...(drawn.dense || at > 0 ? { dense_score: Math.min(2, Math.abs(score)) } : {}),
         ...(drawn.clicks ? { scores: { clicks: at } } : {}),
         ...(drawn.aged ? { values: { age: at } } : {}),
       })),
@@ -133,10 +133,10 @@ function requestOf(drawn: Drawn) {
 const asked = fc
   .record({ clicks: seldom, aged: seldom, dense: fc.boolean(), wrong: seldom })
   .chain((drawn) => fc.tuple(requestOf(drawn), requestOf({ ...drawn, wrong: false })))
-  .map(([own, { docs: _, query: __, ...other }]) => {
+  .map(([own, other]) => {
     const all: Readonly<Record<string, unknown>> = other;
     const kept = profileMembers.filter((name) => Object.hasOwn(all, name));
-    return [own, Object.fromEntries(kept.map((name) => [name, all[name]])) as ProfileSettings] as const;
+    return [own, Object.fromEntries(kept.map((name) => [name, all[name]]))] as const;
   });
 
 /** The settings that a request does not have itself, by the obvious rule. */
