@@ -17,8 +17,9 @@ export const profileMembers = [
   ...(['collapse', 'diversify'] as const),
 ] as const satisfies readonly (keyof FuseRequest)[];
 
+// An interface, as an alias would have no name in the documents.
 /** Members of a request of POST /v1/fuse, as it has them. Others than these are refused. */
-// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- an alias would have no name in the documents
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface ProfileSettings extends Pick<FuseRequest, (typeof profileMembers)[number]> {}
 
 /** The path of the routes. */
