@@ -11,6 +11,7 @@ import {
   publicSettings,
   samePorts,
   servedSettings,
+  timingSettings,
   workerSettings,
 } from './http/settings.js';
 import { receiptLogSettings } from './log/settings.js';
@@ -37,6 +38,7 @@ export const settings = {
   ...storeSettings,
   ...publicSettings,
   ...outreachSettings,
+  ...timingSettings,
   ...metricsSettings,
   ...telemetrySettings,
   ...logSettings,

@@ -72,7 +72,7 @@ test('defaults', () => {
       operator: noOperator,
       clicksRetentionDays: 90,
       leadsRetentionDays: 0,
-      ...{ metricsPort: 0, ...untraced },
+      ...{ metricsPort: 0, serverTiming: 'total', ...untraced },
       logLevel: 'info',
       trustedProxies: [],
       serve: ['fuse', 'normalize', 'audit', 'checkout', 'outreach', 'door', 'explore', 'mcp'],
@@ -146,6 +146,7 @@ const everyVariable = {
   LEADS_RETENTION_DAYS: '365',
   WEBHOOK_NETWORKS: '10.0.0.0/8',
   METRICS_PORT: '9464',
+  SERVER_TIMING: 'stages',
   LOG_LEVEL: 'debug',
   TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
   SERVE: 'audit,fuse,door',
@@ -226,7 +227,7 @@ test('every value is read', () => {
     operator: { ...noOperator, name: 'Example Ltd' },
     clicksRetentionDays: 30,
     ...{ leadsRetentionDays: 365, webhookNetworks: ['10.0.0.0/8'] },
-    metricsPort: 9464,
+    ...{ metricsPort: 9464, serverTiming: 'stages' },
     logLevel: 'debug',
     trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
     serve: ['fuse', 'audit', 'door'],
@@ -694,7 +695,7 @@ test('names that are nearly ours are named, others are not', () => {
       'MAX_CONNECTIONS, STORE_URL, STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, ' +
       'PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
       'WEBHOOK_NETWORKS, ' +
-      'OPERATOR_FILE, METRICS_PORT, ' +
+      'OPERATOR_FILE, SERVER_TIMING, METRICS_PORT, ' +
       'OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_HEADERS_FILE, ' +
       'OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_SDK_DISABLED, ' +
       'OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, ' +

@@ -387,7 +387,8 @@ export async function buildServer(
 ): Promise<Server> {
   const log = createLog(configuration.logLevel);
   const parts = { clock: systemClock, randomness: systemRandomness, log };
-  const tracing = await openTracing(configuration, { ...parts, version: SERVICE_VERSION });
+  const hasStages = configuration.serverTiming === 'stages';
+  const tracing = await openTracing(configuration, { ...parts, version: SERVICE_VERSION, hasStages });
   const { tracer } = tracing;
   const opened = await openStoreAndSecrets(configuration, log, systemRandomness, tracer !== undefined);
   if ('refused' in opened) throw new Error(opened.refused);
@@ -418,6 +419,7 @@ export async function buildServer(
     trustedProxies: configuration.trustedProxies,
     page,
     ...(tracer === undefined ? {} : { tracer }),
+    timing: configuration.serverTiming,
     limits: { maxConnections: configuration.maxConnections, workers: configuration.workers },
   });
   keyChanges.start();

@@ -48,8 +48,18 @@ function ownLines(headers: Readonly<Record<string, string>>): string {
 
 /** A `Server-Timing` line (W3C Server Timing): the application's time in ms, to the microsecond. */
 export function timingLine(elapsedMs: number): string {
-  const micros = Math.round(elapsedMs * 1000);
-  return `\r\nserver-timing: app;dur=${Math.trunc(micros / 1000)}.${thousandths[micros % 1000] ?? '000'}`;
+  return `\r\nserver-timing: app;dur=${duration(elapsedMs)}`;
+}
+
+/** The same with its stages before it, in the order in which they ended. */
+export function stagesLine(stages: Iterable<readonly [string, number]>, elapsedMs: number): string {
+  const each = Array.from(stages, ([name, ms]) => `${name};dur=${duration(ms)}, `);
+  return `\r\nserver-timing: ${each.join('')}app;dur=${duration(elapsedMs)}`;
+}
+
+function duration(elapsedMs: number): string {
+  const micros = Math.max(0, Math.round(elapsedMs * 1000));
+  return `${Math.trunc(micros / 1000)}.${thousandths[micros % 1000] ?? '000'}`;
 }
 
 /** The `RateLimit` lines (draft-ietf-httpapi-ratelimit-headers) of an answer; none if no limit applies. */

@@ -2,7 +2,7 @@
 import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { StoreUnavailable } from '../store/store.js';
-import { bodyOf, fieldLines, lengthOf, limitLines, statusLine, timingLine } from './answer.js';
+import { bodyOf, fieldLines, lengthOf, limitLines, stagesLine, statusLine, timingLine } from './answer.js';
 import { crossOriginLines } from './cors.js';
 import { answerTooLarge, internalError } from './failures.js';
 import { Reception } from './reception.js';
@@ -32,6 +32,8 @@ export class Exchange extends Reception implements RouteRequest {
   private handling = false;
   protected status = 0;
   protected bytesOut = 0;
+  /** Time at which all of a request with a span was there; 0: not yet. */
+  private receivedMs = 0;
   /** Rest of a large answer that the client has not taken. */
   private unsent: UnsentAnswer | undefined;
   /** Notifies the owner of the answer's bytes that they are no longer needed. */
@@ -43,8 +45,13 @@ export class Exchange extends Reception implements RouteRequest {
 
   /** Checks the request, runs the handler and answers. */
   protected override handle(): void {
-    if (this.span === undefined) this.handleNow();
-    else this.span.run(() => this.handleNow());
+    const { span, server } = this;
+    if (span === undefined) {
+      this.handleNow();
+      return;
+    }
+    this.receivedMs = server.clock.monotonicMs();
+    span.run(() => this.handleNow());
   }
 
   private handleNow(): void {
@@ -153,7 +160,8 @@ export class Exchange extends Reception implements RouteRequest {
     if (given.status >= 400) mounted.meter.countProblem(given);
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
     let lines = this.headLines(answer);
-    if (mounted.route.timed) lines += timingLine(elapsedMs);
+    if (server.timing === 'stages') lines += this.stages(elapsedMs);
+    else if (mounted.route.timed && server.timing === 'total') lines += timingLine(elapsedMs);
     if (admission !== undefined && answer.charge > 0) admission.charge(answer.charge);
     this.reply = 'written';
     this.status = answer.status;
@@ -162,7 +170,20 @@ export class Exchange extends Reception implements RouteRequest {
     this.send(lines, body, isLast, finished?.immutable === true, elapsedMs);
   }
 
-  /** The header lines of an answer, starting with the value of the first. */
+  /**
+   * What each stage took: `receive` until all of the body was there, then what waited for others, and under
+   * the route's name the rest, which is this process' own work. A refusal by the head has no stages.
+   */
+  private stages(elapsedMs: number): string {
+    const { span, receivedMs, startedMs, mounted } = this;
+    if (span === undefined || receivedMs === 0) return timingLine(elapsedMs);
+    const receive = receivedMs - startedMs;
+    const waited = [...span.stages()];
+    const rest = elapsedMs - receive - waited.reduce((sum, [, ms]) => sum + ms, 0);
+    return stagesLine([['receive', receive], ...waited, [mounted.route.id, rest]], elapsedMs);
+  }
+
+  /** The header lines of an answer, as they follow the name of the first. */
   protected headLines(answer: Answer): string {
     const { mounted, decided: admission } = this;
     const lines = this.id + mounted.lines + fieldLines(answer, mounted.route.fields);
@@ -223,7 +244,7 @@ export class Exchange extends Reception implements RouteRequest {
   protected finish(elapsedMs = this.server.clock.monotonicMs() - this.startedMs): void {
     const { mounted, server, status, bytesIn, bytesOut } = this;
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
-    if (this.span !== undefined) this.endSpan();
+    if (this.span?.isRecorded === true) this.endSpan();
     this.release();
     // Refusals by the contract come in thousands under attack: they are counted, and logged in summary.
     if (status > 500) {
@@ -237,7 +258,7 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   protected override cutOff(): void {
-    if (this.span !== undefined) this.endSpan('aborted');
+    if (this.span?.isRecorded === true) this.endSpan('aborted');
   }
 
   private endSpan(cause?: 'aborted'): void {

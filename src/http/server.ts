@@ -22,6 +22,7 @@ import { methodNotAllowed, notFound, notFoundNear } from './failures.js';
 import { createRequestIds } from './identifiers.js';
 import { MemoryBudget, networkBytes } from './memory.js';
 import { httpMetrics, RouteMeter } from './meters.js';
+import type { ServerTiming } from './settings.js';
 import { nearestRoute } from './nearest.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type TemplatedApp } from './uws.js';
@@ -95,6 +96,8 @@ export interface ServerParts {
   readonly limits?: Partial<ServerLimits>;
   /** Begins the spans of requests. */
   readonly tracer?: Tracer;
+  /** What answers say of the time that they took; the whole time where not given. */
+  readonly timing?: ServerTiming;
   /** Addresses and networks of proxies, each of which stands for many clients. */
   readonly trustedProxies?: readonly string[];
   /** Makes the page that a browser gets for a wrong path. */
@@ -133,6 +136,7 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
     log: parts.log,
     requestIds: createRequestIds(parts.randomness),
     tracer: parts.tracer,
+    timing: parts.timing ?? 'total',
     limits,
     bodies: {
       memory: new MemoryBudget(limits.bodyBytes, limits.networkBytes),

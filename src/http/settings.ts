@@ -3,7 +3,7 @@ import { servableParts, servedParts, type ServedPart } from '../contract/served.
 import { nearestName } from '../system/lookalikes.js';
 import { isLoopback } from '../system/network.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
-import { integer } from '../system/settingValues.js';
+import { integer, oneOf } from '../system/settingValues.js';
 
 function parseDoorPort(text: string): Parsed<number | null> {
   return text === '' ? { value: null } : integer(0, 65_535)(text);
@@ -128,6 +128,27 @@ export const publicSettings = {
     fallbackShown: 'PUBLIC_URL where the door shares its port, else none',
     meaning: 'Where clients reach the fragment door; its OpenAPI description names it.',
     parse: parsePublicUrl,
+  },
+} as const satisfies Settings;
+
+/** What answers say of the time that they took. */
+export const serverTimings = ['total', 'stages', 'off'] as const;
+
+/** One of {@link serverTimings}. */
+export type ServerTiming = (typeof serverTimings)[number];
+
+/** What answers say of time. */
+export const timingSettings = {
+  /** What `Server-Timing` has. */
+  serverTiming: {
+    name: 'SERVER_TIMING',
+    type: serverTimings.join(', '),
+    fallback: 'total',
+    meaning:
+      'What `Server-Timing` says: `total`, the whole time, on fuse and normalize; `stages`, on every ' +
+      'answer, what each stage took ([http.md](http.md)), which tells callers more of the server than ' +
+      'they need; or nothing, `off`.',
+    parse: oneOf(serverTimings),
   },
 } as const satisfies Settings;
 

@@ -4,6 +4,7 @@ import type { Log } from '../system/log.js';
 import type { Tracer } from '../telemetry/tracer.js';
 import type { RequestIds } from './identifiers.js';
 import type { IncomingState } from './incoming.js';
+import type { ServerTiming } from './settings.js';
 import type { UnsentState } from './unsent.js';
 
 /** Limits of a connection: times and amounts. */
@@ -17,6 +18,8 @@ export interface ServerState extends IncomingState, UnsentState {
   readonly requestIds: RequestIds;
   /** Number of answers of 501 and above since they were last logged, by route and status. */
   readonly failures: Map<string, number>;
+  /** What answers say of the time that they took. */
+  readonly timing: ServerTiming;
   /** Begins the spans of requests; undefined: none is recorded. */
   readonly tracer: Tracer | undefined;
   /** Requests not yet answered in full. */

@@ -58,9 +58,15 @@ interface Origin {
   readonly parentSpanId: string | undefined;
   readonly isParentRemote: boolean;
   readonly state: string;
+  /** True if it is sent to the collector; else its times are of use here alone. */
+  readonly isRecorded: boolean;
+  /** Time that the stages of a request have taken (ms), where its answer says so. */
+  readonly stages: Map<string, number> | undefined;
   /** Wall time at the zero of the monotonic clock, the same for all spans of a request. */
   readonly zeroMs: number;
 }
+
+const noStages: ReadonlyMap<string, number> = new Map();
 
 /** A span under way. */
 export class Span {
@@ -72,14 +78,26 @@ export class Span {
     private readonly origin: Origin,
     private name: string,
     private readonly kind: SpanKind,
+    private readonly stage = '',
   ) {
-    this.spanId = origin.tracer.parts.sampler.spanId();
+    this.spanId = origin.isRecorded ? origin.tracer.parts.sampler.spanId() : '';
     this.startMs = origin.tracer.parts.clock.monotonicMs();
   }
 
   /** Begins a span within this one. */
   child(name: string, kind: SpanKind): Span {
-    return new Span({ ...this.origin, parentSpanId: this.spanId, isParentRemote: false }, name, kind);
+    const stage = kind === 'client' ? 'upstream' : (name.split(' ')[0] ?? name);
+    return new Span({ ...this.origin, parentSpanId: this.spanId, isParentRemote: false }, name, kind, stage);
+  }
+
+  /** True if it is sent to the collector. */
+  get isRecorded(): boolean {
+    return this.origin.isRecorded;
+  }
+
+  /** Time that the stages which are over have taken (ms), by their names; what overlaps counts twice. */
+  stages(): ReadonlyMap<string, number> {
+    return this.origin.stages ?? noStages;
   }
 
   /** Runs work, in which {@link activeSpan} is this one. */
@@ -89,7 +107,8 @@ export class Span {
 
   /** Header fields that have a server which the operator runs continue the trace. */
   fields(): Readonly<Record<string, string>> {
-    const { traceId, state } = this.origin;
+    const { traceId, state, isRecorded } = this.origin;
+    if (!isRecorded) return {};
     const traceparent = traceparentOf(traceId, this.spanId);
     return state === '' ? { traceparent } : { traceparent, tracestate: state };
   }
@@ -98,12 +117,16 @@ export class Span {
   end(attributes: SpanAttributes, hasFailed = false, name = this.name): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
-    const { tracer, zeroMs, traceId, parentSpanId, isParentRemote, state } = this.origin;
+    const { tracer, zeroMs, traceId, parentSpanId, isParentRemote, state, stages } = this.origin;
+    const endMs = tracer.parts.clock.monotonicMs();
+    if (stages !== undefined && this.stage !== '')
+      stages.set(this.stage, (stages.get(this.stage) ?? 0) + endMs - this.startMs);
+    if (!this.origin.isRecorded) return;
     tracer.parts.record({
       ...{ name, kind: this.kind, traceId, spanId: this.spanId, parentSpanId, isParentRemote, state },
       ...{ attributes, hasFailed },
       startMs: zeroMs + this.startMs,
-      endMs: zeroMs + tracer.parts.clock.monotonicMs(),
+      endMs: zeroMs + endMs,
     });
   }
 }
@@ -145,6 +168,8 @@ export interface TracerParts {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
   /** Takes a span that is over. */
   readonly record: (span: SpanRecord) => void;
+  /** True if answers say what their stages took: then every request has a span, if it is recorded or not. */
+  readonly hasStages?: boolean;
   /** Counts what is chosen and not recorded. */
   readonly counts: { dropped: number };
 }
@@ -161,7 +186,9 @@ export class Tracer {
     const given = head.getHeader('traceparent');
     const parent = given === '' ? undefined : parseTraceparent(given);
     const traceId = this.parts.sampler.choose(parent);
-    if (traceId === undefined || !this.hasRoom()) return undefined;
+    const isRecorded = traceId !== undefined && this.hasRoom();
+    if (!isRecorded)
+      return this.parts.hasStages === true ? this.begin('', undefined, '', '', 'server') : undefined;
     const state = parent === undefined ? '' : readTracestate(head.getHeader('tracestate'));
     return this.begin(traceId, parent?.spanId, state, '', 'server');
   }
@@ -182,7 +209,10 @@ export class Tracer {
     const { clock } = this.parts;
     const zeroMs = clock.wallMs() - clock.monotonicMs();
     const isParentRemote = parentSpanId !== undefined;
-    return new Span({ tracer: this, traceId, parentSpanId, isParentRemote, state, zeroMs }, name, kind);
+    const isRecorded = traceId !== '';
+    const stages = this.parts.hasStages === true ? new Map<string, number>() : undefined;
+    const origin = { traceId, parentSpanId, isParentRemote, state, zeroMs, isRecorded, stages };
+    return new Span({ tracer: this, ...origin }, name, kind);
   }
 
   /** Callers can have every request of theirs chosen: this bounds what they make of it. */

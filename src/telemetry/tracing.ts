@@ -18,6 +18,8 @@ export interface TracingParts {
   readonly log: Log;
   /** Version of the program. */
   readonly version: string;
+  /** True if answers say what their stages took. */
+  readonly hasStages: boolean;
 }
 
 /** The tracing of a process. */
@@ -31,16 +33,19 @@ export interface Tracing {
 
 /** Opens it. */
 export async function openTracing(settings: TelemetrySettings, parts: TracingParts): Promise<Tracing> {
+  const { clock, log, randomness, version, hasStages } = parts;
   if (!sendsTraces(settings)) {
-    return { tracer: undefined, metrics: () => spanMetrics(), close: () => Promise.resolve() };
+    const unsent = { metrics: () => spanMetrics(), close: () => Promise.resolve() };
+    if (!hasStages) return { tracer: undefined, ...unsent };
+    const none = { sampler: new Sampler('always_off', 0, randomness), record: () => undefined };
+    return { tracer: new Tracer({ ...none, clock, counts: { dropped: 0 }, hasStages }), ...unsent };
   }
   const { spanSender } = await import('./otlp.js');
-  const { clock, log, randomness, version } = parts;
   const send = spanSender({ settings, version });
   const queue = new SpanQueue({ clock, log, send, delayMs: settings.otelSpanDelayMs });
   const sampler = new Sampler(settings.otelSampler, settings.otelSamplerArg, randomness);
   return {
-    tracer: new Tracer({ sampler, clock, record: queue.add, counts: queue.counts }),
+    tracer: new Tracer({ sampler, clock, record: queue.add, counts: queue.counts, hasStages }),
     metrics: () => spanMetrics(queue.counts),
     close: () => queue.flush(lastSendMs),
   };

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { agentFor, askNode } from '../../src/checkout/httpsJson.js';
 import { tracedStore } from '../../src/compose/tracedStore.js';
 import { tracedSend } from '../../src/compose/webhooks.js';
+import type { ServerTiming } from '../../src/http/settings.js';
 import type { Outcome, Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -23,12 +24,12 @@ const spanId = '00f067aa0ba902b7';
 const sampled = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'rojo=1' };
 
 /** A tracer whose spans are kept. */
-function tracerOf(name: SamplerName, clock: Clock = systemClock) {
+function tracerOf(name: SamplerName, clock: Clock = systemClock, hasStages = false) {
   const spans: SpanRecord[] = [];
   const counts = { dropped: 0 };
   const sampler = new Sampler(name, 1, systemRandomness);
   const record = (span: SpanRecord): void => void spans.push(span);
-  return { tracer: new Tracer({ sampler, clock, record, counts }), spans, counts };
+  return { tracer: new Tracer({ sampler, clock, record, counts, hasStages }), spans, counts };
 }
 
 /** A node that keeps what it is asked. */
@@ -209,5 +210,60 @@ describe('spans', () => {
     await tracedSend(send, tracerOf('always_off').tracer)(...given);
     await tracedSend(send, undefined)(...given);
     assert.deepEqual(sent.slice(1), [{ 'webhook-id': '1' }, { 'webhook-id': '1' }]);
+  });
+});
+
+/** What an answer says of time, in order; each is a metric of the field's syntax. */
+async function timesOf(
+  at: number,
+  request: string | Uint8Array,
+): Promise<readonly (readonly [string, number])[]> {
+  const field = (await exchange(at, request)).headers.get('server-timing');
+  if (field === undefined) return [];
+  return field.split(', ').map((metric) => {
+    const [, name = '', ms = ''] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+);dur=(\d+\.\d{3})$/.exec(metric) ?? [];
+    assert.notEqual(name, '', field);
+    return [name, Number(ms)];
+  });
+}
+
+describe('Server-Timing', () => {
+  test('has a request’s stages where it is set so; nothing is recorded or passed on for it', async () => {
+    const unsent = tracerOf('always_off', systemClock, true);
+    const staged = await startServer({ routes, tracer: unsent.tracer, timing: 'stages' });
+    node.received.length = 0;
+    const times = await timesOf(staged.port, post('/works', '{}', sampled));
+    assert.deepEqual(
+      times.map(([name]) => name),
+      ['receive', 'store', 'upstream', 'works', 'app'],
+    );
+    const ms = times.map(([, each]) => each);
+    const whole = ms.pop() ?? 0;
+    const parts = ms.reduce((sum, each) => sum + each, 0);
+    assert.ok(Math.abs(parts - whole) < 0.01, `${parts} of ${whole}`);
+    assert.ok((new Map(times).get('upstream') ?? 0) > 0);
+    assert.deepEqual(unsent.spans, []);
+    assert.ok(node.received.every(({ headers }) => headers['traceparent'] === undefined));
+    const names = async (request: string) => (await timesOf(staged.port, request)).map(([name]) => name);
+    assert.deepEqual(await names(head('GET', '/orders/1')), ['receive', 'order', 'app']);
+    assert.deepEqual(await names(head('GET', '/nowhere')), ['app']);
+  });
+
+  test('goes together with traces', async () => {
+    const sent = tracerOf('always_on', systemClock, true);
+    const staged = await startServer({ routes, tracer: sent.tracer, timing: 'stages' });
+    const times = await timesOf(staged.port, post('/works', '{}'));
+    assert.deepEqual(times.length, 5);
+    await until(() => sent.spans.length === 4);
+  });
+
+  test('has the whole time alone on timed routes otherwise, or is off', async () => {
+    const timed = [{ route: route({ id: 'timed', path: '/timed', timed: true }), handler: () => text('x') }];
+    const names = async (timing: ServerTiming) => {
+      const { port: at } = await startServer({ routes: timed, tracer, timing });
+      return (await timesOf(at, head('GET', '/timed'))).map(([name]) => name);
+    };
+    assert.deepEqual(await names('total'), ['app']);
+    assert.deepEqual(await names('off'), []);
   });
 });
