@@ -53,9 +53,10 @@ impl Collected {
     #[inline]
     fn make_room(&mut self, more: usize) {
         let needed = self.count + more;
+        // A first text may be without a token.
+        self.seen.resize(1 << SEEN_BITS, 0);
         if self.hashes.len() < needed {
             self.hashes.resize(2 * needed, 0);
-            self.seen.resize(1 << SEEN_BITS, 0);
         }
     }
 
@@ -197,6 +198,15 @@ impl Terms {
 mod tests {
     use super::*;
     use crate::analyzer::{Forms, LANGUAGES};
+
+    #[test]
+    fn a_first_text_may_be_without_a_token() {
+        let (mut terms, mut hits) = (Terms::default(), Hits::default());
+        terms.clear();
+        terms.finish();
+        assert_eq!(terms.collect_ascii::<true>(b"", (&[], &[]), &mut [], &mut hits), 0);
+        assert!(hits.met.hashes().is_empty());
+    }
 
     #[test]
     fn terms_as_they_are_are_no_stems_of_the_next_request() {
