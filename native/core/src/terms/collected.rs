@@ -204,7 +204,10 @@ mod tests {
         let (mut terms, mut hits) = (Terms::default(), Hits::default());
         terms.clear();
         terms.finish();
-        assert_eq!(terms.collect_ascii::<true>(b"", (&[], &[]), &mut [], &mut hits), 0);
+        assert_eq!(
+            terms.collect_ascii::<true>(b"", (&[], &[]), &mut [], &mut hits),
+            0
+        );
         assert!(hits.met.hashes().is_empty());
     }
 
