@@ -12,8 +12,6 @@ import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import type { Handler } from '../contract/exchange.js';
 import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
-import { corporaHandlers } from '../corpora/handlers.js';
-import { profileHandlers } from '../profiles/handlers.js';
 import { ownerRequired } from '../search/corpora.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { indexedFrom, startExploration, type ExplorationProcess } from '../door/exploration.js';
@@ -49,8 +47,6 @@ import { receiptForAll } from '../pages/receipt.js';
 import { unsubscribeForAll, unsubscribePage } from '../pages/unsubscribe.js';
 import { usagePages } from '../pages/usage.js';
 import { keylessEmbedDocs } from '../search/embedMode.js';
-import { fuseHandler } from '../search/fuse.js';
-import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { storedData } from '../store/retention.js';
 import { isShared } from '../store/settings.js';
 import type { Store } from '../store/store.js';
@@ -63,6 +59,7 @@ import { openTracing } from '../telemetry/tracing.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
 import { searchParts, type SearchParts } from './embedMode.js';
+import { rankingHandlers } from './ranking.js';
 import { startBackground } from './background.js';
 import { limitsFile, previewsFile, vectorsFile, withFile } from './folder.js';
 import { getPage } from './outbound.js';
@@ -261,30 +258,22 @@ function handlers(
   clicks: ClickLog,
   checkout: Checkout,
   explorer: ExplorationProcess,
-  { embedMode, corpora, profiles, ownerOf }: SearchParts,
+  search: SearchParts,
   page: PageMaker,
   log: Log,
 ): Omit<Handlers, 'mcp' | HolderRoute> {
   const { store, secrets } = opened;
-  const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
-  const isOpen = configuration.access.mode === 'open';
   const { operator } = configuration;
-  const offered = embedMode.models.map((model) => ({ id: model.id, immediate: isImmediate(model) }));
+  const offered = search.embedMode.models.map((model) => ({ id: model.id, immediate: isImmediate(model) }));
   const checks = [
     dataFolderCheck(configuration.dataFolder),
     storeCheck(store),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
-  const fuse = fuseHandler({ ...native, ...corpora, ownerOf, embedMode, keylessDocs });
   const normalize = normalizeHandler(native);
   return {
-    fuse,
-    fuseBatch: fuse,
-    ...corporaHandlers({ ...native, ...storing, ...corpora, isOpen }),
-    ...profileHandlers({ ...storing, ...corpora, look: profiles.look, isOpen }),
-    ...rerankHandlers({ ...native, embedMode, keylessDocs }),
-    ...rerankInfo({ ...configuration, embedMode, version: SERVICE_VERSION }),
+    ...rankingHandlers(configuration, opened, search),
     ...checkout.handlers,
     normalize,
     normalizeBatch: normalize,

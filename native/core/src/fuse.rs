@@ -407,6 +407,7 @@ impl Workspace {
         self.highlights.clear();
         (self.bm25_unused, self.dense_unused) = (false, false);
         (self.told, self.collects) = (None, false);
+        self.profile.clear();
         let characters = self.count(body, options);
         self.score(body, options, None);
         self.combine(options);

@@ -266,7 +266,7 @@ fn a_key_is_charged_for_its_month_and_its_day() {
         characters: 60,
         days: vec![day(20_000, 1, 59, 0), day(20_001, 1, 1, 1)],
     };
-    assert_eq!(access.take_charged(), [delta.clone()]);
+    assert_eq!(access.take_charged(), std::slice::from_ref(&delta));
     assert!(access.take_charged().is_empty());
     // What could not be kept waits, together with what comes meanwhile.
     access.owe(delta.clone());

@@ -126,7 +126,7 @@ proptest! {
         profiles.add(b"shop", Profile::read(7, settings.as_bytes()).expect("settings"));
         let has = |place: usize| own.iter().any(|(at, _)| *at == place);
         let given = |place: usize| {
-            !has(place) && !(WEIGHTS.contains(&place) && WEIGHTS.iter().any(|&other| has(other)))
+            !(has(place) || WEIGHTS.contains(&place) && WEIGHTS.iter().any(|&other| has(other)))
         };
         let mut members: Vec<&str> = own.iter().map(|(_, member)| *member).collect();
         let named = [&members[..], &[r#""profile":"sh\u006fp""#]].concat();
@@ -241,4 +241,37 @@ fn a_profile_is_found_by_its_owner_and_version() {
         told(r#""profile":"shop""#, ""),
         fault(r#""profile""#, "no profile has this name; there are none here")
     );
+}
+
+#[test]
+fn a_request_names_no_profile_of_one_before_it() {
+    let profiles = Profiles::default();
+    profiles.add(b"shop", Profile::read(1, b"{}").expect("settings"));
+    let models = Arc::new(Models::new(Vec::new(), None, None));
+    let corpora = Corpora::default();
+    let mut workspace = Workspace::default();
+    let mut answer = |members: &[&str]| {
+        let embedding = Embedding {
+            models: &models,
+            most_docs: 50,
+            corpora: Some(Visible {
+                corpora: &corpora,
+                profiles: Some(&profiles),
+                owner: b"",
+                owner_known: true,
+            }),
+        };
+        let mut out = vec![0; 1 << 16];
+        let body = request(members);
+        let Outcome::Written { length, .. } = workspace.fuse(body.as_bytes(), &mut out, embedding) else {
+            panic!("no answer");
+        };
+        String::from_utf8(out[..length].to_vec()).expect("text")
+    };
+    let plain = answer(&[]);
+    let more = answer(&[r#""min_score":0"#]);
+    assert!(answer(&[r#""profile":"shop""#]).contains(r#""profile":{"name":"shop","version":1}"#));
+    assert_eq!(answer(&[]), plain);
+    assert!(answer(&[r#""profile":"shop""#]).contains(r#""version":1"#));
+    assert_eq!(answer(&[r#""min_score":0"#]), more);
 }
