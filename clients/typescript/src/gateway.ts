@@ -2132,27 +2132,6 @@ export interface components {
              */
             method?: "maxnorm" | "rrf";
             /**
-             * @description How tokens become terms, with the tokenizer `ws`: `plain`, or a language for its stemmer and stop words
-             *     (arabic, armenian, basque, catalan, czech, danish, dutch, english, esperanto, estonian, finnish, french,
-             *     german, greek, hindi, hungarian, indonesian, irish, italian, lithuanian, nepali, norwegian, persian,
-             *     polish, portuguese, romanian, russian, serbian, sesotho, spanish, swedish, tamil, turkish, ukrainian,
-             *     yiddish), or settings one by one. With `explain`, results list the terms that matched.
-             */
-            analyzer?: string | components["schemas"]["FuseAnalyzer"];
-            /** @description Statistics for BM25; absent: those of the request's docs. */
-            corpus?: components["schemas"]["FuseCorpus"];
-            /**
-             * @description The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
-             *     `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
-             */
-            legs?: {
-                [key: string]: components["schemas"]["FuseLeg"];
-            };
-            /** @description Share of each list in the fused score. */
-            weights?: components["schemas"]["FuseWeights"];
-            /** @description Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
-            boosts?: components["schemas"]["FuseBoost"][];
-            /**
              * @description `ws`: runs of letters, marks and numbers; `ngram`: character bigrams inside those runs, for CJK.
              * @enum {string}
              */
@@ -2169,12 +2148,24 @@ export interface components {
             entity_map?: {
                 [key: string]: string;
             } | null;
+            /** @description Share of each list in the fused score. */
+            weights?: components["schemas"]["FuseWeights"];
             /** @description The constant of reciprocal rank fusion. */
             rrf_k?: number;
             /** @description BM25's term-frequency saturation. */
             k1?: number;
             /** @description BM25's length normalisation. */
             b?: number;
+            /**
+             * @description How tokens become terms, with the tokenizer `ws`: `plain`, or a language for its stemmer and stop words
+             *     (arabic, armenian, basque, catalan, czech, danish, dutch, english, esperanto, estonian, finnish, french,
+             *     german, greek, hindi, hungarian, indonesian, irish, italian, lithuanian, nepali, norwegian, persian,
+             *     polish, portuguese, romanian, russian, serbian, sesotho, spanish, swedish, tamil, turkish, ukrainian,
+             *     yiddish), or settings one by one. With `explain`, results list the terms that matched.
+             */
+            analyzer?: string | components["schemas"]["FuseAnalyzer"];
+            /** @description Statistics for BM25; absent: those of the request's docs. */
+            corpus?: components["schemas"]["FuseCorpus"];
             /**
              * @description A doc without `dense_score`: `embed` has the model compute those of all docs, `zero` gives it 0, `min`
              *     the least that was sent (0 where none was), `error` refuses the request.
@@ -2189,6 +2180,15 @@ export interface components {
             dense_kind?: "similarity" | "distance";
             /** @description Results with a lower fused score are left out. */
             min_score?: number;
+            /**
+             * @description The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
+             *     `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
+             */
+            legs?: {
+                [key: string]: components["schemas"]["FuseLeg"];
+            };
+            /** @description Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
+            boosts?: components["schemas"]["FuseBoost"][];
             /** @description Docs that count as one: the best of them stay. */
             collapse?: components["schemas"]["FuseCollapse"];
             /** @description Results that are less like those before them. */
@@ -9354,6 +9354,33 @@ export interface operations {
                      *         },
                      *         {
                      *           "request": "ProfileSettings",
+                     *           "field": "weights.bm25",
+                     *           "minimum": 0
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "weights.dense",
+                     *           "minimum": 0
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "rrf_k",
+                     *           "minimum": 1,
+                     *           "maximum": 1000000
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "k1",
+                     *           "minimum": 0
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
+                     *           "field": "b",
+                     *           "minimum": 0,
+                     *           "maximum": 1
+                     *         },
+                     *         {
+                     *           "request": "ProfileSettings",
                      *           "field": "corpus.docs",
                      *           "minimum": 1,
                      *           "maximum": 1000000000000000
@@ -9368,16 +9395,6 @@ export interface operations {
                      *           "field": "corpus.version",
                      *           "minimum": 1,
                      *           "maximum": 4294967295
-                     *         },
-                     *         {
-                     *           "request": "ProfileSettings",
-                     *           "field": "weights.bm25",
-                     *           "minimum": 0
-                     *         },
-                     *         {
-                     *           "request": "ProfileSettings",
-                     *           "field": "weights.dense",
-                     *           "minimum": 0
                      *         },
                      *         {
                      *           "request": "ProfileSettings",
@@ -9417,23 +9434,6 @@ export interface operations {
                      *         {
                      *           "request": "ProfileSettings",
                      *           "field": "boosts[].weight",
-                     *           "minimum": 0,
-                     *           "maximum": 1
-                     *         },
-                     *         {
-                     *           "request": "ProfileSettings",
-                     *           "field": "rrf_k",
-                     *           "minimum": 1,
-                     *           "maximum": 1000000
-                     *         },
-                     *         {
-                     *           "request": "ProfileSettings",
-                     *           "field": "k1",
-                     *           "minimum": 0
-                     *         },
-                     *         {
-                     *           "request": "ProfileSettings",
-                     *           "field": "b",
                      *           "minimum": 0,
                      *           "maximum": 1
                      *         },
