@@ -40,8 +40,8 @@ export function filesUnder(folder) {
 }
 
 /**
- * What says nothing to a running server: types, source maps, tests and papers of packages, and OpenTelemetry's
- * builds for bundlers, twice what Node loads.
+ * What says nothing to a running server: types, source maps, tests and papers of packages, OpenTelemetry's
+ * builds for bundlers, twice what Node loads, and the names of its drafts, which none of its packages load.
  */
 const unread = new RegExp(
   [
@@ -49,6 +49,7 @@ const unread = new RegExp(
     /(^|\/)(CHANGELOG|HISTORY)[^/]*$/,
     /\/(test|tests|__tests__)\//,
     /@opentelemetry\/[^/]+\/build\/(esm|esnext)\//,
+    /@opentelemetry\/semantic-conventions\/dist\/(experimental_|index-incubating)/,
   ]
     .map(({ source }) => source)
     .join('|'),

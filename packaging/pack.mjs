@@ -62,8 +62,11 @@ function layNode(target, scratch, folder) {
   chmodSync(join(folder, 'bin/node'), 0o755);
 }
 
-/** Files of installed packages that the Node of the archive, on glibc, does not load. */
-const foreign = /^@lmdb\/[^/]+\/node\.(abi(?!127)\d+\..*|.*\.musl)\.node$|^stripe\/cjs\//;
+/**
+ * Files of installed packages that the Node of the archive, on glibc, does not load. Of LMDB's builds it takes
+ * that of its own ABI before that of Node-API.
+ */
+const foreign = /^@lmdb\/[^/]+\/node\.((abi(?!127)\d+|napi)\..*|.*\.musl)\.node$|^stripe\/cjs\//;
 
 /** Installs the runtime's packages as the lockfile has them, for the Node of the archive, and runs no script. */
 function layPackages(root, folder) {
