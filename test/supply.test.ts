@@ -1,7 +1,8 @@
 /** What is installed is what was looked at: digests of packages, their sources, what runs at installation. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -82,4 +83,28 @@ test('every crate comes from Rust’s registry, with its digest', () => {
     assert.match(crate, /source = "registry\+/, name);
     assert.match(crate, /checksum = "[0-9a-f]{64}"/, name);
   }
+});
+
+test('what is compiled for users imports no package of development', () => {
+  const { dependencies } = read('package.json') as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  const folder = 'dist/src';
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.m?js$/.test(name),
+  );
+  assert.ok(files.length > 300);
+  const imported = files.flatMap((file) =>
+    [
+      ...readFileSync(join(folder, file), 'utf8').matchAll(
+        /^(?:import|export) (?:[^'"\n]* from )?['"]([^.'"][^'"]*)['"];?$/gm,
+      ),
+    ]
+      .map(([, name = '']) => ({ file, name: name.split('/', name.startsWith('@') ? 2 : 1).join('/') }))
+      .filter(({ name }) => !isBuiltin(name) && !name.startsWith('data:')),
+  );
+  assert.ok(imported.some(({ name }) => name === 'pino'));
+  // Chromium runs what is under pages: its libraries are packed into it.
+  const foreign = imported.filter(({ file, name }) => !(name in dependencies) && !file.startsWith('pages/'));
+  assert.deepEqual(foreign, []);
 });

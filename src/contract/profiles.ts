@@ -8,6 +8,7 @@ import { collapseBy, likenessBy } from './results.js';
 import { keyedProblems, kibibyte, privateFields, type ResourceRoutes } from './route.js';
 import { get, type Example } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
+import { explainBody } from './schema/validate.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** Members of a request that a profile may have: those that decide how docs are ranked. */
@@ -75,8 +76,16 @@ const [settingsType, pathType, putType, profileType, removedType] = wireTypes(
   },
 );
 
+const closedType = { ...settingsType, closed: true };
+const isOfItsTypes = typia.createIs<ProfileSettings>();
+
+/** True for settings without another member. `createEquals` of a map would load typia where it is not. */
+function isSettings(value: unknown): value is ProfileSettings {
+  return isOfItsTypes(value) && explainBody(closedType, value).length === 0;
+}
+
 /** The body of PUT, held to the rules of the same members of a request. */
-export const profileSettingsType = bodyType(settingsType, typia.createEquals<ProfileSettings>(), {
+export const profileSettingsType = bodyType(settingsType, isSettings, {
   closed: true,
   rules: (settings) => fuseRules({ query: '', docs: [], ...settings }),
 });
