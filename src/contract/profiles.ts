@@ -18,10 +18,13 @@ export const profileMembers = [
   ...(['collapse', 'diversify'] as const),
 ] as const satisfies readonly (keyof FuseRequest)[];
 
+/** Members of a type in its order. `Pick` has them in an order that depends on what else is compiled. */
+type Members<Of, Name> = { [Key in keyof Of as Key extends Name ? Key : never]: Of[Key] };
+
 // An interface, as an alias would have no name in the documents.
 /** Members of a request of POST /v1/fuse, as it has them. Others than these are refused. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
-export interface ProfileSettings extends Pick<FuseRequest, (typeof profileMembers)[number]> {}
+export interface ProfileSettings extends Members<FuseRequest, (typeof profileMembers)[number]> {}
 
 /** The path of the routes. */
 export interface ProfilePath {
