@@ -42,8 +42,9 @@ export interface Engine {
   /**
    * Runs one serializable transaction: reads `keys`, has `decide` choose the writes, writes, syncs. `decide`
    * reads only `keys`, is pure, and may be called more than once, each time for a new transaction; the last
-   * call counts. Resolves to undefined once the writes are on disk. After `unavailable` all writes are there,
-   * or none. An engine object runs one transaction at a time.
+   * call counts. `keys` may be called again once the transaction has waited, but not after `decide`.
+   * Resolves to undefined once the writes are on disk. After `unavailable` all writes are there, or none. An
+   * engine object runs one transaction at a time.
    */
   transact(keys: () => readonly Uint8Array[], decide: (read: ReadRecord) => readonly Write[]): Promise<void>;
   /**

@@ -104,7 +104,7 @@ class GroupCommitStore implements Store {
   private async run(): Promise<void> {
     // Units of the same turn of the event loop are gathered into one group.
     await Promise.resolve();
-    while (this.waiting.length > 0) await this.commitGroup(this.takeGroup());
+    while (this.waiting.length > 0) await this.commitGroup();
     this.running = undefined;
   }
 
@@ -123,23 +123,33 @@ class GroupCommitStore implements Store {
     }
   }
 
-  private takeGroup(): Waiting[] {
+  /** Moves units that wait to a group, as far as it has room; an empty one takes any first unit. */
+  private fill(group: Waiting[]): void {
     let operations = 0;
     let bytes = 0;
-    const end = this.waiting.findIndex((next, index) => {
-      operations += 1 + next.operations.length;
-      bytes += next.bytes;
-      return index > 0 && (operations > groupOperations || bytes > maxUnitBytes);
-    });
-    return this.waiting.splice(0, end < 0 ? this.waiting.length : end);
+    const hasRoom = (unit: Waiting): boolean => {
+      operations += 1 + unit.operations.length;
+      bytes += unit.bytes;
+      return operations <= groupOperations && bytes <= maxUnitBytes;
+    };
+    for (const unit of group) hasRoom(unit);
+    const end = this.waiting.findIndex((unit, index) => !hasRoom(unit) && group.length + index > 0);
+    group.push(...this.waiting.splice(0, end < 0 ? this.waiting.length : end));
   }
 
-  private async commitGroup(group: readonly Waiting[]): Promise<void> {
-    const memory = this.groupMemory(group);
+  private async commitGroup(): Promise<void> {
+    const group: Waiting[] = [];
+    this.fill(group);
+    let memory: GroupMemory | undefined;
     let outcomes: readonly Outcome[] = [];
     try {
       await this.engine.transact(
-        () => [...(memory === undefined ? [] : [memory.key]), ...keysOf(group)],
+        () => {
+          // Units that arrived while the transaction waited for its turn.
+          this.fill(group);
+          memory ??= this.groupMemory(group);
+          return [...(memory === undefined ? [] : [memory.key]), ...keysOf(group)];
+        },
         (read) => {
           const earlier = memory?.earlier(read);
           if (earlier !== undefined) {

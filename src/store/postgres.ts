@@ -25,7 +25,7 @@ import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { serverName, type PostgresAddress } from './postgresAddress.js';
 import { codeOf, failureOf, isOfServer, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
-import { openSession, type Answer, type Row, type ServerSettings, type Session } from './postgresSession.js';
+import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
 import { Slot } from './postgresSlot.js';
 import { literal, selectLocked, statementsOf, takeTurn, within } from './postgresStatements.js';
 import { spaces } from './spaces.js';
@@ -87,6 +87,13 @@ export async function openPostgres(parts: PostgresParts): Promise<Engine> {
     await engine.close();
     throw error;
   }
+}
+
+/** A transaction that has begun. */
+interface Begun {
+  /** The keys that it has read. */
+  readonly keys: readonly Uint8Array[];
+  readonly read: ReadRecord;
 }
 
 /** Calls with the same needs of the server: they share connections and a breaker. */
@@ -167,12 +174,13 @@ class PostgresEngine implements Engine {
     decide: (read: ReadRecord) => readonly Write[],
   ): Promise<void> {
     let thrown: { readonly error: unknown } | undefined;
-    const wanted = keys();
+    let decided: readonly Uint8Array[] | undefined;
     await this.attempts(this.writing, async (session) => {
-      const read = await this.beginReading(session, wanted);
+      const begun = await this.beginReading(session, () => decided ?? keys());
+      decided = begun.keys;
       let writes: readonly Write[];
       try {
-        writes = decide(read);
+        writes = decide(begun.read);
       } catch (error) {
         thrown = { error };
         await session.run('ROLLBACK');
@@ -269,27 +277,33 @@ class PostgresEngine implements Engine {
     ].join('; ');
   }
 
-  /** Begins a transaction and reads; found rows are locked. */
-  private async beginReading(session: Session, keys: readonly Uint8Array[]): Promise<ReadRecord> {
-    const found = new Map<string, Uint8Array>();
-    const select = keys.length === 0 ? '' : `; ${selectLocked(keys)}`;
-    const { rows } = await this.inTurn(session, keys, select);
-    for (const row of rows) found.set(textOf(bytesOf(row, 0)), bytesOf(row, 1));
-    return (key) => found.get(textOf(key));
+  /**
+   * Begins a transaction and reads; found rows are locked. If it reads the head of a log, it waits for its
+   * turn first, and reads what is wanted then: units that arrived meanwhile share it.
+   */
+  private async beginReading(session: Session, wanted: () => readonly Uint8Array[]): Promise<Begun> {
+    let keys = wanted();
+    let begin = `${this.begin(session)}; `;
+    if (keys.some(([space]) => space === spaces.heads) && (await this.takeTurn(session, begin))) {
+      keys = wanted();
+      begin = '';
+    }
+    const { rows } = await session.run(begin + (keys.length === 0 ? '' : selectLocked(keys)));
+    const found = new Map(rows.map((row) => [textOf(bytesOf(row, 0)), bytesOf(row, 1)]));
+    return { keys, read: (key) => found.get(textOf(key)) };
   }
 
-  /** Begins a transaction with `select`. If it reads the head of a log, it waits for its turn first. */
-  private async inTurn(session: Session, keys: readonly Uint8Array[], select: string): Promise<Answer> {
-    const begin = this.begin(session);
-    if (!this.takesTurns || !keys.some(([space]) => space === spaces.heads))
-      return session.run(begin + select);
+  /** Begins a transaction that waits for its turn to append. False: this server has no turns. */
+  private async takeTurn(session: Session, begin: string): Promise<boolean> {
+    if (!this.takesTurns) return false;
     try {
-      return await session.run(`${begin}; ${takeTurn}${select}`);
+      await session.run(begin + takeTurn);
+      return true;
     } catch (error) {
       if (!turnRefusals.has(codeOf(error) ?? '')) throw error;
       this.takesTurns = false;
       await session.run('ROLLBACK');
-      return session.run(begin + select);
+      return false;
     }
   }
 

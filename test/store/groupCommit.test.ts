@@ -141,6 +141,38 @@ describe('a group', () => {
     assert.deepEqual(await groups([ofBytes(half), ofBytes(half), small(1)]), [2, 1]);
   });
 
+  test('takes in units that come while it waits for its turn, as far as it has room', async () => {
+    const stepped = new SteppedEngine();
+    const transactions: number[] = [];
+    const inTurn: Engine = {
+      ...stepped.engine,
+      transact: async (keys, decide) => {
+        keys();
+        await stepped.engine.transact(keys, () => []);
+        transactions.push(keys().filter(([space]) => space === spaces.units).length);
+        decide(() => undefined);
+      },
+    };
+    const store = createStore(inTurn, newUnitId);
+    const first = commit(store, small(100));
+    await settled();
+    const others = [small(100), small(100)].map((each) => commit(store, each));
+    await settled();
+    await stepped.end();
+    await stepped.end();
+    assert.deepEqual(transactions, [2, 1]);
+    for (const outcome of [first, ...others]) assert.equal((await outcome).kind, 'done');
+    // A transaction that never got its turn fails the units that it has taken in, and no others.
+    const failing = createStore(
+      { ...inTurn, transact: async (keys) => (keys(), await settled(), keys(), Promise.reject(unavailable)) },
+      newUnitId,
+    );
+    const refused = commit(failing, small(100));
+    await Promise.resolve();
+    const joined = commit(failing, small(100));
+    for (const outcome of [refused, joined]) await assert.rejects(outcome, unavailable);
+  });
+
   test('of one unit may be as large as a unit may be', async () => {
     assert.deepEqual(await groups([small(5_000), small(1)]), [1, 1]);
     assert.deepEqual(await groups([small(1), ofBytes(maxUnitBytes)]), [1, 1]);
