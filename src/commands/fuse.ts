@@ -90,13 +90,13 @@ async function profilesOf({ store }: OpenedStore, parts: FuseCommandParts): Prom
   return profiles;
 }
 
-/** What a body may name. */
+/** The named statistics and profiles that a body may use. */
 interface NamedInStore {
   readonly corpora?: Corpora;
   readonly profiles?: Profiles;
 }
 
-/** What a body may name, or why it cannot be read. */
+/** Those names, or why the body cannot be read. */
 async function namedFor(
   parts: FuseCommandParts,
   configuration: Configuration,

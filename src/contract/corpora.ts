@@ -3,7 +3,7 @@ import typia, { type tags } from 'typia';
 import { stemmers } from './analyzer.js';
 import { tokenizers } from './fuse.js';
 import { keyHeadersType } from './key.js';
-import { keyedProblems, mebibyte, privateFields, type ResourceRoutes } from './route.js';
+import { keyedProblems, mebibyte, namedRoute, type ResourceRoutes } from './route.js';
 import { ndjson } from './schema/body.js';
 import { get, linesOf, type Example } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
@@ -94,17 +94,8 @@ const texts = [{ text: 'Hiking boots' }, 'boots', { id: 'sku-1042', text: 'leath
 
 /** Members common to the routes. */
 const corpusRoute = {
-  part: 'gateway',
-  tag: 'fuse',
+  ...namedRoute,
   path: '/v1/corpora/{name}',
-  extension: true,
-  access: 'key',
-  unprocessable: true,
-  headers: ['ratelimit', 'ratelimit-policy'],
-  fields: privateFields,
-  cors: false,
-  acts: false,
-  documented: true,
 } as const;
 
 /** Longest body of PUT (bytes). */

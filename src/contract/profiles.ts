@@ -5,7 +5,7 @@ import { denseKinds, fuseMethods, fuseRules, missingDense, tokenizers, type Fuse
 import { keyHeadersType } from './key.js';
 import { boostFunctions, legMissing, legNorms } from './legs.js';
 import { collapseBy, likenessBy } from './results.js';
-import { keyedProblems, kibibyte, privateFields, type ResourceRoutes } from './route.js';
+import { keyedProblems, kibibyte, namedRoute, type ResourceRoutes } from './route.js';
 import { get, type Example } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { explainBody } from './schema/validate.js';
@@ -105,17 +105,8 @@ const version: ProfileVersion = { version: 1, settings, created_at: '2026-11-23T
 
 /** Members common to the routes. */
 const profileRoute = {
-  part: 'gateway',
-  tag: 'fuse',
+  ...namedRoute,
   path: '/v1/profiles/{name}',
-  extension: true,
-  access: 'key',
-  unprocessable: true,
-  headers: ['ratelimit', 'ratelimit-policy'],
-  fields: privateFields,
-  cors: false,
-  acts: false,
-  documented: true,
 } as const;
 
 const problems = {

@@ -86,6 +86,20 @@ export const privateFields = {
   'x-robots-tag': 'noindex',
 } as const;
 
+/** Members common to the routes of what a key keeps under a name for fuse requests. */
+export const namedRoute = {
+  part: 'gateway',
+  tag: 'fuse',
+  extension: true,
+  access: 'key',
+  unprocessable: true,
+  headers: ['ratelimit', 'ratelimit-policy'],
+  fields: privateFields,
+  cors: false,
+  acts: false,
+  documented: true,
+} as const;
+
 /** Problems of a body that does not come whole. */
 export const bodyProblems = {
   408: ['body_timeout'],

@@ -67,7 +67,7 @@ const routes = [
   {
     route: route({ id: 'lingers', path: '/lingers' }),
     handler: () => {
-      setTimeout(() => (lingering = { span: activeSpan() }), 20);
+      void until(() => spans.length === 1).then(() => (lingering = { span: activeSpan() }));
       return text('now');
     },
   },

@@ -152,7 +152,7 @@ const DOC_NAMES: [&[u8]; 6] = [b"id", b"text", b"dense_score", b"scores", b"valu
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;
 
-/// What a body says, before it is known whether it fits together.
+/// A body as read, before its members are checked against each other.
 #[derive(Debug, Clone, Copy)]
 pub struct Said {
     options: Options,

@@ -23,7 +23,7 @@ pub(crate) fn stored_name(owner: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What has a number among the versions of its name.
+/// A version of something named, with its number.
 pub trait Numbered {
     /// From 1 on.
     fn number(&self) -> u32;

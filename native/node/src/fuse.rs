@@ -272,7 +272,7 @@ impl Fuser {
     }
 }
 
-/// What requests may name.
+/// The named statistics and profiles that requests may use.
 #[derive(Clone)]
 struct Tables {
     corpora: Option<Arc<Table>>,

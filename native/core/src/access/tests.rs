@@ -73,7 +73,7 @@ fn subject_of(hash: Hash) -> UsageSubject {
     [&[KEYS], &hash[..]].concat()
 }
 
-/// What is to be kept, in the order of subjects and months.
+/// The charges to store, ordered by subject and month.
 fn taken(access: &mut Access) -> Vec<Delta> {
     let mut deltas = access.take_charged();
     deltas.sort_by_key(|each| (each.subject.clone(), each.month_start_ms));
@@ -268,7 +268,7 @@ fn a_key_is_charged_for_its_month_and_its_day() {
     };
     assert_eq!(access.take_charged(), std::slice::from_ref(&delta));
     assert!(access.take_charged().is_empty());
-    // What could not be kept waits, together with what comes meanwhile.
+    // Charges that could not be stored wait, and later ones are added to them.
     access.owe(delta.clone());
     access.owe(delta.clone());
     assert!(access.charge_key(raw, MIDNIGHT_MS, 5, morning));

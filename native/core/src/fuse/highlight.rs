@@ -35,7 +35,7 @@ struct Window {
     before: u64,
 }
 
-/// What windows are compared by: the number of their different terms, then of their matches.
+/// The rank of a window: more different terms win, then more matches.
 type Value = (usize, usize);
 
 /// A text as its fragments need it.
