@@ -2,9 +2,9 @@
  * Watches the addresses of open orders, in one process at a time. An address that the node reports is looked
  * up at once, and all of them now and then: a missed hint costs minutes and no money.
  */
-import type { BtcOrder } from '../store/order.js';
+import type { BtcOrder, OrderRecord } from '../store/order.js';
 import { nextAddressIndex } from '../store/addressIndexes.js';
-import { findOrderAt, openOrders } from '../store/orders.js';
+import { findOrder, findOrderAt, isOn, openOrders } from '../store/orders.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -29,11 +29,23 @@ export interface WatcherParts {
 /** Interval at which new orders are picked up (ms). */
 const newOrdersMs = 500;
 
+/**
+ * Interval at which orders are looked up whose payment a block took away (ms), and how often: a node takes the
+ * payments of a removed block back into its pool a moment later, and btcd notifies nobody of that.
+ */
+const lostMs = 2_000;
+const lostLookUps = 30;
+
 /** Interval at which expired orders are looked up (ms). */
 const endedMs = 60_000;
 
 /** Interval of rounds over all orders that are due (ms). */
 const allMs = 600_000;
+
+/** True if an order is open and has no payment. */
+function isLost(order: OrderRecord): order is BtcOrder {
+  return isOn(order, 'btc') && order.open && order.outputs.length === 0;
+}
 
 /** Watches until it is stopped. */
 export class Watcher {
@@ -43,6 +55,8 @@ export class Watcher {
   /** Hints do not wait for rounds over all orders, which may take a while. */
   private readonly work = { hints: Promise.resolve(), rounds: Promise.resolve() };
   private looking: Promise<void> | undefined;
+  /** Orders that a block left without their payments, and how many look-ups each has left. */
+  private readonly lost = new Map<string, number>();
   /** Time of the last round over all orders that were due. */
   private dueAtMs = -Infinity;
   private stopped = false;
@@ -52,7 +66,7 @@ export class Watcher {
     this.following = follow({
       onConnected: () => this.then('rounds', () => this.begin()),
       onAddresses: (found) => this.then('hints', () => this.touch(found)),
-      onBlock: () => this.then('rounds', () => this.round(({ outputs }) => outputs.length > 0)),
+      onBlock: () => this.then('rounds', () => this.roundOfPaid()),
       onLost: () => (this.nextIndex = undefined),
     });
     const now = (): number => clock.wallMs();
@@ -60,6 +74,9 @@ export class Watcher {
       (status === 'pending' || status === 'underpaid') && expiresAtMs <= now();
     this.timers = [
       clock.every(newOrdersMs, () => this.addNew()),
+      clock.every(lostMs, () => {
+        if (this.lost.size > 0) this.then('rounds', () => this.lookForLost());
+      }),
       clock.every(endedMs, () => this.then('rounds', () => this.round(isOver))),
       clock.every(allMs, () => this.then('rounds', () => this.roundOfDue())),
     ];
@@ -133,6 +150,28 @@ export class Watcher {
     const [lastMs, nowMs] = [this.dueAtMs, this.parts.clock.wallMs()];
     this.dueAtMs = nowMs;
     await this.round((order) => isDue(order, lastMs, nowMs));
+  }
+
+  /** Looks up the orders with payments, whose depths a block changed. */
+  private async roundOfPaid(): Promise<void> {
+    const paid: string[] = [];
+    await this.round(({ id, outputs }) => outputs.length > 0 && paid.push(id) > 0);
+    for (const id of paid) {
+      const order = await findOrder(this.parts.store, id);
+      if (order !== undefined && isLost(order)) this.lost.set(id, lostLookUps);
+    }
+  }
+
+  private async lookForLost(): Promise<void> {
+    const { store, lookUp } = this.parts;
+    for (const [id, left] of this.lost) {
+      if (this.stopped) return;
+      const order = await findOrder(store, id);
+      if (order !== undefined && isLost(order) && left > 0) {
+        this.lost.set(id, left - 1);
+        await lookUp(order);
+      } else this.lost.delete(id);
+    }
   }
 
   private async round(which: (order: BtcOrder) => boolean): Promise<void> {

@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { bitcoinHandlers, bitcoinQr, type BitcoinRoutesParts } from '../../src/checkout/bitcoinRoutes.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
 import type { BookParts } from '../../src/checkout/book.js';
-import type { Chain } from '../../src/checkout/chain.js';
+import type { Chain, ChainHints, Following } from '../../src/checkout/chain.js';
 import type { FoundOutput } from '../../src/checkout/orders.js';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
 import type { RouteRequest } from '../../src/contract/exchange.js';
@@ -14,10 +14,11 @@ import { native } from '../../src/native/addon.js';
 import { findKeyById } from '../../src/store/keys.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
 import { findOrder } from '../../src/store/orders.js';
-import { systemClock } from '../../src/system/clock.js';
+import { systemClock, type Clock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { memoryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
+import { HandClock } from '../system/handClock.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const quiet = { warn: () => undefined, info: () => undefined, debug: () => undefined };
@@ -31,6 +32,12 @@ const wish = {
   ...{ tier: 'developer', sat: BigInt(price), termDays: 30, email: null },
   ...{ source: null, segment: null, campaign: null, eventId: null },
 };
+
+/** What a test gives a rail: its clock, and how its node notifies. */
+interface RailParts {
+  readonly clock?: Clock;
+  readonly follow?: NonNullable<Chain['follow']>;
+}
 
 /** A node that knows of payments, and the store that its orders are in. */
 class World {
@@ -47,7 +54,7 @@ class World {
   }
 
   /** A rail over the node, as one process has it; its answers come when `wait` resolves. */
-  rail(wait: () => Promise<void> = () => Promise.resolve()): Bitcoin {
+  rail(wait: () => Promise<void> = () => Promise.resolve(), more: RailParts = {}): Bitcoin {
     const chain: Chain = {
       network: () => Promise.resolve({ kind: 'answer', value: 'regtest' }),
       tip: () => Promise.resolve({ kind: 'answer', value: 100 }),
@@ -59,11 +66,13 @@ class World {
         return { kind: 'answer', value };
       },
       close: () => undefined,
+      ...(more.follow && { follow: more.follow }),
     };
     const address = (at: number): string => `bcrt1${at}`;
     const account = { digest: Buffer.alloc(16), network: 'regtest', address } as const;
     const rail = { account, chain, confirmationsRequired: 2 };
-    return new Bitcoin({ ...this.parts, ...rail, clock: systemClock, maxUnpaidOrders: 0, log: quiet });
+    const clock = more.clock ?? systemClock;
+    return new Bitcoin({ ...this.parts, ...rail, clock, maxUnpaidOrders: 0, log: quiet });
   }
 
   async order(): Promise<BtcOrder> {
@@ -156,6 +165,47 @@ describe('look-ups of on-chain orders', () => {
     world.outputs = [paid(price, 2)];
     assert.equal(await world.rail().reconcile(fence), undefined);
     assert.equal((await world.stored(order)).status, 'seen');
+  });
+});
+
+describe('the watcher of on-chain orders', () => {
+  test('a payment whose block was removed is found again, though the node says nothing of it', async (context) => {
+    const world = await World.open(context);
+    const order = await world.order();
+    const clock = new HandClock(Date.now());
+    const told: ChainHints[] = [];
+    const follow = (hints: ChainHints): Following => {
+      told.push(hints);
+      return { watch: () => undefined, stop: () => undefined };
+    };
+    const taken = await acquireLease({ ...world.parts, clock: systemClock }, 'orders btc', 'one', 60_000);
+    if (taken.kind !== 'held') assert.fail(taken.kind);
+    const fence = { lease: 'orders btc', token: taken.lease.record.token };
+    const watcher = world.rail(undefined, { clock, follow }).watch(fence);
+    const [hints] = told;
+    assert.ok(watcher !== undefined && hints !== undefined);
+    const becomes = async (status: string, key: string): Promise<void> => {
+      for (;;) {
+        const now = await world.stored(order);
+        if (now.status === status && now.key === key) return;
+        await clock.pass(10);
+      }
+    };
+    world.outputs = [paid(price, 2)];
+    hints.onConnected();
+    await becomes('confirmed', 'active');
+    world.outputs = [];
+    hints.onBlock();
+    await becomes('pending', 'suspended');
+    world.outputs = [paid(price, 0)];
+    await becomes('seen', 'suspended');
+    assert.ok(clock.monotonicMs() < 600_000, 'the round over all orders found it');
+    // It is as any other again: only a block has it looked up.
+    await clock.pass(4_000);
+    const { looked } = world;
+    await clock.pass(60_000);
+    assert.equal(world.looked, looked);
+    await watcher.stop();
   });
 });
 
