@@ -27,7 +27,7 @@ use crate::nearest::{similarity, square};
 use crate::static_model::{DIMENSION, Vector, quantized};
 use crate::vectors::{View, hash_of};
 use divide::{Division, divide};
-use sketch::{Sketch, WORDS, sketch};
+use sketch::{GROUP, Group, WORDS, sketch};
 
 pub mod board;
 mod divide;
@@ -37,7 +37,7 @@ mod sketch;
 pub use search::{Cluster, Effort};
 
 /// The form of the file.
-const FORM: [u8; 8] = *b"fgindex2";
+const FORM: [u8; 8] = *b"fgindex3";
 const HEADER_BYTES: usize = 4096;
 /// Places of the header's numbers: fragments and the last one's checksum; nodes; whether the file was given
 /// up; the start of the machine that last wrote.
@@ -62,100 +62,169 @@ const SAME: u32 = 1;
 /// More places of a node of that kind.
 const CHAIN: u32 = 2;
 
-/// A node as it lies in the file. `middle`, `square` and `kind` are written before anything leads to it.
+/// The numbers of a node that a search reads on its way down the levels. `kind` and `square` are written before
+/// anything leads to the node.
 #[repr(C)]
-struct Node {
-    middle: Vector,
-    square: u32,
+#[derive(Default)]
+struct Head {
     kind: u32,
+    /// The middle's squared length.
+    square: u32,
+    /// Places of its own.
     length: AtomicU32,
+    /// The last of them, at least.
+    latest: AtomicU32,
     /// The count of fragments from which on it is divided; 0: it is not.
     divided: AtomicU32,
     halves: [AtomicU32; 2],
     /// Chain of more places; 0: none. `last` is where its writer goes on.
     next: AtomicU32,
     last: AtomicU32,
-    unused: [u32; 8],
-    places: [AtomicU32; PLACES],
-    sketches: [[AtomicU64; WORDS]; PLACES],
+    unused: [u32; 7],
 }
 
-const BLOCK_BYTES: usize = BLOCK_NODES * size_of::<Node>();
+/// The places of a node, and the sketches of their vectors.
+#[repr(C)]
+struct Members {
+    places: [AtomicU32; PLACES],
+    sketches: [[[AtomicU64; GROUP]; WORDS]; PLACES / GROUP],
+}
+
+/// Nodes as they lie in the file. Their heads lie together, and their middles: a search compares most nodes of a
+/// level, and looks into few of them.
+#[repr(C)]
+struct Block {
+    heads: [Head; BLOCK_NODES],
+    middles: [Vector; BLOCK_NODES],
+    members: [Members; BLOCK_NODES],
+}
+
 const SIZES: Sizes = Sizes {
     header: HEADER_BYTES,
-    block: BLOCK_BYTES,
+    block: size_of::<Block>(),
 };
-const _: () = assert!(BLOCK_BYTES.is_multiple_of(4096) && size_of::<Node>() == 16_448);
+const _: () = assert!(size_of::<Block>().is_multiple_of(4096) && size_of::<Head>() == 64);
+const _: () = assert!(PLACES.is_multiple_of(GROUP));
 
-impl Node {
-    fn new(kind: u32, middle: Vector, members: &[(u32, Sketch)]) -> Self {
-        let member = |at: usize| members.get(at).copied().unwrap_or_default();
-        Self {
-            middle,
-            square: square(&middle),
-            kind,
-            length: AtomicU32::new(members.len() as u32),
-            divided: AtomicU32::new(0),
-            halves: Default::default(),
-            next: AtomicU32::new(0),
-            last: AtomicU32::new(0),
-            unused: [0; 8],
-            places: std::array::from_fn(|at| AtomicU32::new(member(at).0)),
-            sketches: std::array::from_fn(|at| member(at).1.map(AtomicU64::new)),
-        }
+/// A node.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    head: &'a Head,
+    middle: &'a Vector,
+    members: &'a Members,
+}
+
+impl<'a> Node<'a> {
+    fn kind(self) -> u32 {
+        self.head.kind
     }
 
     /// Its halves, where it is divided in a state of so many fragments.
-    fn halves(&self, count: u32) -> Option<[u32; 2]> {
-        let divided = self.divided.load(Acquire);
+    fn halves(self, count: u32) -> Option<[u32; 2]> {
+        let divided = self.head.divided.load(Acquire);
         let there = divided != 0 && divided <= count;
-        there.then(|| self.halves.each_ref().map(|half| half.load(Relaxed)))
+        there.then(|| self.head.halves.each_ref().map(|half| half.load(Relaxed)))
+    }
+
+    fn length(self) -> usize {
+        (self.head.length.load(Acquire) as usize).min(PLACES)
     }
 
     /// Places of its own, in order.
-    fn places(&self) -> impl DoubleEndedIterator<Item = u32> {
-        let length = (self.length.load(Acquire) as usize).min(PLACES);
-        self.places[..length].iter().map(|place| place.load(Relaxed))
+    fn places(self) -> impl DoubleEndedIterator<Item = u32> + 'a {
+        let places = &self.members.places[..self.length()];
+        places.iter().map(|place| place.load(Relaxed))
     }
 
     /// A place of its own.
-    fn place(&self, at: usize) -> u32 {
-        self.places[at].load(Relaxed)
+    fn place(self, at: usize) -> u32 {
+        self.members.places[at].load(Relaxed)
     }
 
     /// How many of its own places lie before `count`.
-    fn before(&self, count: u32) -> usize {
-        let length = (self.length.load(Acquire) as usize).min(PLACES);
-        let places = &self.places[..length];
-        // All of them, unless an earlier state is asked for: looked at first, as a node lies on many pages.
-        if places.last().is_none_or(|last| last.load(Relaxed) < count) {
+    fn before(self, count: u32) -> usize {
+        let length = self.length();
+        // All of them, unless an earlier state is asked for.
+        if self.head.latest.load(Relaxed) < count {
             return length;
         }
-        places.partition_point(|place| place.load(Relaxed) < count)
+        self.members.places[..length].partition_point(|place| place.load(Relaxed) < count)
     }
 
     /// Adds a place, unless it is there: a writer that was killed may have added it. There must be room.
-    fn push(&self, place: u32, vector: &Vector) {
+    fn push(self, place: u32, vector: &Vector) {
         if self.places().next_back().is_none_or(|last| last < place) {
-            let length = self.length.load(Relaxed) as usize;
-            self.places[length].store(place, Relaxed);
-            for (word, value) in self.sketches[length].iter().zip(sketch(vector)) {
-                word.store(value, Relaxed);
+            let Head { length, latest, .. } = self.head;
+            let at = length.load(Relaxed) as usize;
+            self.members.places[at].store(place, Relaxed);
+            let group = &self.members.sketches[at / GROUP];
+            for (word, value) in group.iter().zip(sketch(vector)) {
+                word[at % GROUP].store(value, Relaxed);
             }
-            self.length.store(length as u32 + 1, Release);
+            latest.store(place, Relaxed);
+            length.store(at as u32 + 1, Release);
         }
     }
 
-    /// Sketches of its first places, in their order. `count` must come from [`Node::before`].
-    fn sketches(&self, count: usize) -> &[Sketch] {
-        let written = &self.sketches[..count];
+    /// The groups of sketches of its first places that are full. `count` must come from [`Node::before`].
+    fn groups(self, count: usize) -> &'a [Group] {
+        let written = &self.members.sketches[..count / GROUP];
         // SAFETY: an atomic number lies in memory as its number does. A sketch is written before the length
         // counts it, which the caller has read by then, and never changes again.
         unsafe { std::slice::from_raw_parts(written.as_ptr().cast(), written.len()) }
     }
 
-    fn full(&self) -> bool {
-        self.length.load(Relaxed) as usize >= PLACES
+    /// The group of sketches at some place, of which some may not be written yet.
+    fn group(self, at: usize) -> Group {
+        let group = &self.members.sketches[at];
+        std::array::from_fn(|word| std::array::from_fn(|one| group[word][one].load(Relaxed)))
+    }
+
+    fn full(self) -> bool {
+        self.head.length.load(Relaxed) as usize >= PLACES
+    }
+}
+
+/// A node that is not in the file yet.
+struct Made {
+    head: Head,
+    middle: Vector,
+    members: Members,
+}
+
+impl Made {
+    /// A node with some places, at most as many as it has room for.
+    fn new(kind: u32, middle: Vector, members: &[(u32, &Vector)]) -> Self {
+        let square = square(&middle);
+        let made = Self {
+            head: Head {
+                kind,
+                square,
+                ..Head::default()
+            },
+            middle,
+            members: Members {
+                places: std::array::from_fn(|_| AtomicU32::new(0)),
+                sketches: std::array::from_fn(|_| Default::default()),
+            },
+        };
+        for &(place, vector) in members {
+            made.node().push(place, vector);
+        }
+        made
+    }
+
+    fn node(&self) -> Node<'_> {
+        let Self {
+            head,
+            middle,
+            members,
+        } = self;
+        Node {
+            head,
+            middle,
+            members,
+        }
     }
 }
 
@@ -164,11 +233,19 @@ struct Nodes(Mapped);
 
 impl Nodes {
     /// A node; nothing where there is none, as a damaged file may say.
-    fn at(&self, id: u32) -> Option<&Node> {
-        let block = self.0.get(id as usize / BLOCK_NODES)?;
-        // SAFETY: the place lies in the block, aligned as the block is; a node that something leads to is
-        // complete, and of it only atomics change. Every bit pattern is a node.
-        Some(unsafe { &*block.as_ptr().cast::<Node>().add(id as usize % BLOCK_NODES) })
+    fn at(&self, id: u32) -> Option<Node<'_>> {
+        let block = self.0.get(id as usize / BLOCK_NODES)?.as_ptr().cast::<Block>();
+        let at = id as usize % BLOCK_NODES;
+        // SAFETY: the places lie in the block, aligned as the block is; a node that something leads to is
+        // complete, and of it only atomics change. Every bit pattern is a node. No reference reaches beyond
+        // it, as other nodes may be written meanwhile.
+        Some(unsafe {
+            Node {
+                head: &(*block).heads[at],
+                middle: &(*block).middles[at],
+                members: &(*block).members[at],
+            }
+        })
     }
 }
 
@@ -209,7 +286,7 @@ impl Mapping {
     }
 
     /// Writes nodes that nothing leads to yet; returns the first one's id. The caller is the only writer.
-    fn add(&self, nodes: Vec<Node>) -> io::Result<u32> {
+    fn add(&self, nodes: Vec<Made>) -> io::Result<u32> {
         let first = (self.number(NODES_AT).load(Relaxed) as usize).max(1);
         let end = first + nodes.len();
         let id = u32::try_from(end).map_err(|_| io::Error::other("the index is full"))?;
@@ -219,10 +296,15 @@ impl Mapping {
         let blocks = self.file.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
         let count = nodes.len() as u32;
         for (at, node) in (first..).zip(nodes) {
-            let block = blocks[at / BLOCK_NODES].as_mut_ptr();
-            // SAFETY: the place lies within the block, aligned; nothing leads there yet, and this is the only
+            let block = blocks[at / BLOCK_NODES].as_mut_ptr().cast::<Block>();
+            let at = at % BLOCK_NODES;
+            // SAFETY: the places lie within the block, aligned; nothing leads there yet, and this is the only
             // writer.
-            unsafe { block.cast::<Node>().add(at % BLOCK_NODES).write(node) };
+            unsafe {
+                (&raw mut (*block).heads[at]).write(node.head);
+                (&raw mut (*block).middles[at]).write(node.middle);
+                (&raw mut (*block).members[at]).write(node.members);
+            }
         }
         self.number(NODES_AT).store(end as u64, Release);
         Ok(id - count)
@@ -265,7 +347,7 @@ impl Clusters {
         magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
         let file = match Current::open(path, magic) {
             Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound) => {
-                mapped::create(path, &magic, HEADER_BYTES + BLOCK_BYTES)?;
+                mapped::create(path, &magic, HEADER_BYTES + SIZES.block)?;
                 Current::open(path, magic)?
             }
             opened => opened?,
@@ -302,7 +384,7 @@ impl Clusters {
 
     /// Gives the file up for an empty one. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
-        let fresh = self.file.replace(HEADER_BYTES + BLOCK_BYTES)?;
+        let fresh = self.file.replace(HEADER_BYTES + SIZES.block)?;
         fresh.number(BOOT_AT).store(this_boot(), Release);
         Ok(())
     }
@@ -339,10 +421,9 @@ fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result
         let nodes = mapping.nodes()?;
         let node = nodes.at(id).ok_or_else(damaged)?;
         if let Some(halves) = node.halves(place + 1) {
-            let [left, right] = halves.map(|half| nodes.at(half));
-            let (left, right) = (left.ok_or_else(damaged)?, right.ok_or_else(damaged)?);
-            id = halves[usize::from(!goes_left(vector, left, right))];
-        } else if node.kind == SAME {
+            let left = goes_left(&nodes, vector, halves).ok_or_else(damaged)?;
+            id = halves[usize::from(!left)];
+        } else if node.kind() == SAME {
             return put_same(mapping, &nodes, node, (place, vector));
         } else if node.full() && node.places().next_back() != Some(place) {
             divide_node(mapping, node, all, place)?;
@@ -354,36 +435,39 @@ fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result
     Err(damaged())
 }
 
-/// A node of one vector takes that vector alone.
-fn goes_left(vector: &Vector, left: &Node, right: &Node) -> bool {
-    if left.kind == SAME {
-        return *vector == left.middle;
-    }
-    similarity(vector, &left.middle) >= similarity(vector, &right.middle)
+/// True if a vector goes to the first of two halves; nothing where there are none. A node of one vector takes
+/// that vector alone.
+fn goes_left(nodes: &Nodes, vector: &Vector, [left, right]: [u32; 2]) -> Option<bool> {
+    let (left, right) = (nodes.at(left)?, nodes.at(right)?);
+    Some(if left.kind() == SAME {
+        vector == left.middle
+    } else {
+        similarity(vector, left.middle) >= similarity(vector, right.middle)
+    })
 }
 
 /// Adds a place to the chain of a node of one vector.
 fn put_same(
     mapping: &Mapping,
     nodes: &Nodes,
-    node: &Node,
+    node: Node<'_>,
     (place, vector): (u32, &Vector),
 ) -> io::Result<()> {
-    let last = node.last.load(Relaxed);
+    let last = node.head.last.load(Relaxed);
     let end = if last == 0 { Some(node) } else { nodes.at(last) };
     let Some(end) = end else { return Ok(()) };
     if !end.full() {
         end.push(place, vector);
     } else if end.places().next_back() != Some(place) {
-        let more = mapping.add(vec![Node::new(CHAIN, [0; DIMENSION], &[(place, sketch(vector))])])?;
-        end.next.store(more, Release);
-        node.last.store(more, Release);
+        let more = mapping.add(vec![Made::new(CHAIN, [0; DIMENSION], &[(place, vector)])])?;
+        end.head.next.store(more, Release);
+        node.head.last.store(more, Release);
     }
     Ok(())
 }
 
 /// Divides a full node, from the state on that has the fragment at `place`.
-fn divide_node(mapping: &Mapping, node: &Node, all: &View, place: u32) -> io::Result<()> {
+fn divide_node(mapping: &Mapping, node: Node<'_>, all: &View, place: u32) -> io::Result<()> {
     let places: Vec<u32> = node.places().collect();
     let vectors: Vec<&Vector> = places.iter().map(|&at| all.vector(at as usize)).collect();
     let Division { left, right, same } = divide(&vectors);
@@ -396,19 +480,19 @@ fn divide_node(mapping: &Mapping, node: &Node, all: &View, place: u32) -> io::Re
         let middle = match members.first() {
             Some(&first) if kind == SAME => *vectors[first],
             Some(_) => quantized(&sums),
-            None => node.middle,
+            None => *node.middle,
         };
-        let own: Vec<(u32, Sketch)> = members
+        let members: Vec<(u32, &Vector)> = members
             .iter()
-            .map(|&member| (places[member], sketch(vectors[member])))
+            .map(|&member| (places[member], vectors[member]))
             .collect();
-        Node::new(kind, middle, &own)
+        Made::new(kind, middle, &members)
     };
     let left = half(&left, if same { SAME } else { CLUSTER });
     let first = mapping.add(vec![left, half(&right, CLUSTER)])?;
-    node.halves[0].store(first, Relaxed);
-    node.halves[1].store(first + 1, Relaxed);
-    node.divided.store(place + 1, Release);
+    node.head.halves[0].store(first, Relaxed);
+    node.head.halves[1].store(first + 1, Relaxed);
+    node.head.divided.store(place + 1, Release);
     Ok(())
 }
 

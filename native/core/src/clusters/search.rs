@@ -2,11 +2,13 @@
 //! nearest clusters, then the vectors with the best of these. The cost is bounded but for the levels, whose
 //! number grows with the logarithm of the count.
 
+use std::cmp::Ordering;
 use std::io;
 
-use super::sketch::{Asked, DISTANCES, distances};
+use super::sketch::{Asked, DISTANCES, GROUP, any_within, distances};
 use super::{Clusters, MOST_LEVELS, Node, Nodes, PLACES, ROOT, SAME};
 use crate::nearest::{BLOCK, Best, Neighbour, similarities, square};
+use crate::simd::bring;
 use crate::static_model::Vector;
 use crate::vectors::View;
 
@@ -54,8 +56,8 @@ impl Effort {
 type Ranked = (f64, u32);
 
 /// The nearest first; of equals the one that was made first.
-fn rank(nodes: &mut [Ranked]) {
-    nodes.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+fn order(a: &Ranked, b: &Ranked) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
 /// A cluster of a state, and its fragments there.
@@ -85,12 +87,16 @@ impl Search<'_> {
     fn ranked(&self, ids: &[u32]) -> Vec<Ranked> {
         let mut all = Vec::with_capacity(ids.len());
         for ids in ids.chunks(BLOCK) {
-            let found: Vec<(u32, &Node)> = ids
+            let found: Vec<(u32, Node<'_>)> = ids
                 .iter()
                 .filter_map(|&id| Some((id, self.nodes.at(id)?)))
+                .inspect(|(_, node)| {
+                    bring(node.head);
+                    bring(node.middle);
+                })
                 .collect();
-            let middles: Vec<&Vector> = found.iter().map(|(_, node)| &node.middle).collect();
-            let squares: Vec<u32> = found.iter().map(|(_, node)| node.square).collect();
+            let middles: Vec<&Vector> = found.iter().map(|(_, node)| node.middle).collect();
+            let squares: Vec<u32> = found.iter().map(|(_, node)| node.head.square).collect();
             let mut near = [0.0; BLOCK];
             similarities(self.query, &middles, &squares, &mut near);
             all.extend(found.iter().zip(near).map(|((id, _), near)| (near, *id)));
@@ -114,17 +120,20 @@ impl Search<'_> {
                 break;
             }
             level = self.ranked(&below);
-            rank(&mut level);
-            level.truncate(self.bounds.width);
+            if level.len() > self.bounds.width {
+                level.select_nth_unstable_by(self.bounds.width, order);
+                level.truncate(self.bounds.width);
+            }
         }
-        rank(&mut whole);
+        whole.sort_unstable_by(order);
         whole
     }
 
     /// Compares vectors at places in their order.
     fn compare(&self, places: &[u32], best: &mut Best) {
         for places in places.chunks(BLOCK) {
-            let vectors: Vec<&Vector> = places.iter().map(|&at| self.view.vector(at as usize)).collect();
+            let vectors = places.iter().map(|&at| self.view.vector(at as usize));
+            let vectors: Vec<&Vector> = vectors.inspect(|one| bring(*one)).collect();
             let squares: Vec<u32> = places.iter().map(|&at| self.view.square(at as usize)).collect();
             let mut near = [0.0; BLOCK];
             similarities(self.query, &vectors, &squares, &mut near);
@@ -135,9 +144,7 @@ impl Search<'_> {
     }
 
     /// Takes the first fragments of a node of one vector, as many as are asked for.
-    fn take_same(&self, node: &Node, best: &mut Best) {
-        let mut near = [0.0; BLOCK];
-        similarities(self.query, &[&node.middle], &[node.square], &mut near);
+    fn take_same(&self, (near, node): (f64, Node<'_>), best: &mut Best) {
         let count = self.count();
         let places = chain(&self.nodes, node)
             .flat_map(|node| node.places())
@@ -146,110 +153,118 @@ impl Search<'_> {
         for index in places {
             best.offer_unordered(Neighbour {
                 index,
-                similarity: near[0],
+                similarity: near,
             });
         }
     }
 
     fn run(&self) -> Vec<Neighbour> {
         let mut best = Best::new(self.most, 0.0);
-        let mut seen = Seen::new(self.bounds.sketches.min(self.view.count()));
-        let asked = Asked::new(self.query.0);
-        for (_, id) in self.clusters() {
+        let compared = self.bounds.compared.max(COMPARED_A_RESULT * self.most);
+        let mut seen = Seen::new(compared, Asked::new(self.query.0));
+        let clusters = self.clusters();
+        for (at, &(near, id)) in clusters.iter().enumerate() {
             let Some(node) = self.nodes.at(id) else { continue };
-            if node.kind == SAME {
-                self.take_same(node, &mut best);
-            } else {
-                seen.look(node, self.count(), &asked);
+            if let Some(next) = clusters.get(at + 1).and_then(|&(_, id)| self.nodes.at(id)) {
+                bring(next.members);
             }
-            if seen.distances.len() >= self.bounds.sketches {
+            if node.kind() == SAME {
+                self.take_same((near, node), &mut best);
+            } else {
+                seen.look(node, self.count());
+            }
+            if seen.sketches >= self.bounds.sketches {
                 break;
             }
         }
-        let compared = self.bounds.compared.max(COMPARED_A_RESULT * self.most);
-        self.compare(&seen.nearest(compared), &mut best);
+        self.compare(&seen.nearest(), &mut best);
         best.take()
     }
 }
 
-/// The fragments whose sketches were looked at.
-struct Seen<'a> {
-    /// Their clusters, and how many each has.
-    clusters: Vec<(&'a Node, usize)>,
-    /// Their sketches' distances, cluster after cluster.
-    distances: Vec<u16>,
+/// A sketch's distance and its fragment's place, in this order: of equal distances the earlier is nearer.
+fn key(distance: u16, place: u32) -> u64 {
+    u64::from(distance) << 32 | u64::from(place)
+}
+
+/// The fragments whose sketches were looked at: the nearest of them.
+struct Seen {
+    asked: Asked,
+    /// Fragments that are wanted.
+    most: usize,
+    /// Sketches that were looked at.
+    sketches: usize,
+    /// Keys of those that may be among the nearest.
+    kept: Vec<u64>,
+    /// No key from here on is among the nearest.
+    end: u64,
 }
 
 /// Distances that are looked at together.
 const CHUNK: usize = 64;
 
-impl<'a> Seen<'a> {
-    /// Room for about so many.
-    fn new(sketches: usize) -> Self {
+impl Seen {
+    fn new(most: usize, asked: Asked) -> Self {
         Self {
-            clusters: Vec::new(),
-            distances: Vec::with_capacity(sketches + PLACES),
+            asked,
+            most,
+            sketches: 0,
+            kept: Vec::with_capacity(2 * most + CHUNK),
+            end: key(DISTANCES as u16, 0),
         }
     }
 
     /// Looks at the sketches of a cluster's fragments among the first `count`.
-    fn look(&mut self, node: &'a Node, count: u32, asked: &Asked) {
+    fn look(&mut self, node: Node<'_>, count: u32) {
         let before = node.before(count);
-        distances(asked, node.sketches(before), &mut self.distances);
-        self.clusters.push((node, before));
-    }
-
-    /// The distance up to which all are among so many nearest, and how many of the next one are; the greatest
-    /// distance where all are.
-    fn reach(&self, most: usize) -> (u16, usize) {
-        // Four counters, as one that is written at every step waits for itself.
-        let mut counts = vec![[0_u32; 4]; DISTANCES];
-        for (at, &distance) in self.distances.iter().enumerate() {
-            counts[usize::from(distance)][at % 4] += 1;
+        let mut found = [0; PLACES];
+        let full = node.groups(before);
+        distances(&self.asked, full, &mut found);
+        if full.len() * GROUP < before {
+            let rest = &mut found[full.len() * GROUP..][..GROUP];
+            distances(&self.asked, &[node.group(full.len())], rest);
         }
-        let mut room = most;
-        for (distance, counts) in (0..).zip(&counts) {
-            let count = counts.iter().sum::<u32>() as usize;
-            if count > room {
-                return (distance, room);
-            }
-            room -= count;
-        }
-        (DISTANCES as u16, 0)
-    }
-
-    /// Places of so many with the least distances, of equals the earlier; in the log's order.
-    fn nearest(&self, most: usize) -> Vec<u32> {
-        let (reach, room) = self.reach(most);
-        let (mut found, mut equals) = (Vec::with_capacity(most), Vec::new());
-        let mut begin = 0;
-        for &(node, count) in &self.clusters {
-            let distances = &self.distances[begin..begin + count];
-            begin += count;
-            for (chunk, distances) in distances.chunks(CHUNK).enumerate() {
-                if !distances.iter().fold(false, |any, &one| any | (one <= reach)) {
-                    continue;
-                }
-                let near = distances.iter().enumerate().filter(|(_, one)| **one <= reach);
-                for (at, &distance) in near {
-                    let place = node.place(chunk * CHUNK + at);
-                    let list = if distance < reach { &mut found } else { &mut equals };
-                    list.push(place);
-                }
+        self.sketches += before;
+        for (chunk, distances) in found[..before].chunks(CHUNK).enumerate() {
+            if any_within(distances, (self.end >> 32) as u16) {
+                self.keep(distances, |at| node.place(chunk * CHUNK + at));
             }
         }
-        equals.sort_unstable();
-        found.extend(equals.into_iter().take(room));
-        found.sort_unstable();
-        found
+    }
+
+    /// Keeps those of a chunk that may be among the nearest.
+    fn keep(&mut self, distances: &[u16], place: impl Fn(usize) -> u32) {
+        let reach = (self.end >> 32) as u16;
+        let near = distances.iter().enumerate().filter(|(_, one)| **one <= reach);
+        let keys = near.map(|(at, &distance)| key(distance, place(at)));
+        self.kept.extend(keys.filter(|key| *key < self.end));
+        if self.kept.len() >= 2 * self.most {
+            self.narrow();
+        }
+    }
+
+    /// Keeps the nearest alone.
+    fn narrow(&mut self) {
+        if self.kept.len() > self.most {
+            self.end = *self.kept.select_nth_unstable(self.most).1;
+            self.kept.truncate(self.most);
+        }
+    }
+
+    /// The places of the nearest, in the log's order.
+    fn nearest(mut self) -> Vec<u32> {
+        self.narrow();
+        let mut places: Vec<u32> = self.kept.iter().map(|&key| key as u32).collect();
+        places.sort_unstable();
+        places
     }
 }
 
 /// A node of one vector and its chain.
-fn chain<'a>(nodes: &'a Nodes, node: &'a Node) -> impl Iterator<Item = &'a Node> {
+fn chain<'a>(nodes: &'a Nodes, node: Node<'a>) -> impl Iterator<Item = Node<'a>> {
     // A chain leads to later nodes: one that does not is damaged.
     std::iter::successors(Some((0, node)), |&(id, node)| {
-        let next = node.next.load(std::sync::atomic::Ordering::Acquire);
+        let next = node.head.next.load(std::sync::atomic::Ordering::Acquire);
         (next > id)
             .then(|| nodes.at(next))
             .flatten()
@@ -325,10 +340,9 @@ impl Clusters {
                 .collect();
         }
         let cluster = |id: u32| {
-            let node = nodes.at(id)?;
             let fragments = fragments(&nodes, id, count) as u32;
             (fragments > 0).then_some(Cluster {
-                middle: node.middle,
+                middle: *nodes.at(id)?.middle,
                 fragments,
             })
         };

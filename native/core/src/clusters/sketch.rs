@@ -19,6 +19,11 @@ pub(super) const DISTANCES: usize = DEAREST as usize * DIMENSION + 1;
 
 pub(super) type Sketch = [u64; WORDS];
 
+/// Sketches that are compared together.
+pub(super) const GROUP: usize = 8;
+/// Their words, the same word of each beside the other, as one instruction takes them.
+pub(super) type Group = [[u64; GROUP]; WORDS];
+
 /// The sketch of a vector.
 pub(super) fn sketch(vector: &Vector) -> Sketch {
     mask(|at| vector[at] > 0)
@@ -54,52 +59,61 @@ impl Asked {
 }
 
 #[inline(always)]
-fn distances_with(asked: &Asked, sketches: &[Sketch], out: &mut [u16]) {
-    for (distance, sketch) in out.iter_mut().zip(sketches) {
-        let mut sum = 0;
+fn distances_with(asked: &Asked, groups: &[Group], out: &mut [u16]) {
+    for (distances, group) in out.chunks_exact_mut(GROUP).zip(groups) {
+        let mut sums = [0; GROUP];
         for word in 0..WORDS {
-            let differ = asked.signs[word] ^ sketch[word];
-            for (bit, costs) in asked.costs.iter().enumerate() {
-                sum += u64::from((differ & costs[word]).count_ones()) << bit;
+            let (signs, costs) = (asked.signs[word], asked.costs.map(|costs| costs[word]));
+            for (sum, sketch) in sums.iter_mut().zip(group[word]) {
+                let differ = signs ^ sketch;
+                for (bit, costs) in costs.iter().enumerate() {
+                    *sum += u64::from((differ & costs).count_ones()) << bit;
+                }
             }
         }
-        *distance = sum as u16;
+        for (distance, sum) in distances.iter_mut().zip(sums) {
+            *distance = sum as u16;
+        }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512vl,avx512vpopcntdq")]
-fn distances_avx512(asked: &Asked, sketches: &[Sketch], out: &mut [u16]) {
-    distances_with(asked, sketches, out);
+fn distances_avx512(asked: &Asked, groups: &[Group], out: &mut [u16]) {
+    distances_with(asked, groups, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
-fn distances_avx2(asked: &Asked, sketches: &[Sketch], out: &mut [u16]) {
-    distances_with(asked, sketches, out);
+fn distances_avx2(asked: &Asked, groups: &[Group], out: &mut [u16]) {
+    distances_with(asked, groups, out);
 }
 
-fn distances_by(path: Path, asked: &Asked, sketches: &[Sketch], out: &mut [u16]) {
+fn distances_by(path: Path, asked: &Asked, groups: &[Group], out: &mut [u16]) {
     match path.level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512Vbmi2 => {
             // SAFETY: the path proves that the CPU has what the function is compiled for.
-            unsafe { distances_avx512(asked, sketches, out) }
+            unsafe { distances_avx512(asked, groups, out) }
         }
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 | Level::Avx512 => {
             // SAFETY: as above.
-            unsafe { distances_avx2(asked, sketches, out) }
+            unsafe { distances_avx2(asked, groups, out) }
         }
-        Level::Portable => distances_with(asked, sketches, out),
+        Level::Portable => distances_with(asked, groups, out),
     }
 }
 
-/// Appends the distance of each sketch from a query: below [`DISTANCES`].
-pub(super) fn distances(asked: &Asked, sketches: &[Sketch], out: &mut Vec<u16>) {
-    let begin = out.len();
-    out.resize(begin + sketches.len(), 0);
-    distances_by(Path::best(), asked, sketches, &mut out[begin..]);
+/// Distances of the sketches of groups from a query: below [`DISTANCES`].
+pub(super) fn distances(asked: &Asked, groups: &[Group], out: &mut [u16]) {
+    distances_by(Path::best(), asked, groups, out);
+}
+
+/// True if one of some distances is at most `most`.
+#[inline]
+pub(super) fn any_within(distances: &[u16], most: u16) -> bool {
+    distances.iter().fold(false, |any, &one| any | (one <= most))
 }
 
 #[cfg(test)]
@@ -116,23 +130,37 @@ mod tests {
             .sum()
     }
 
+    fn groups(vectors: &[Vector]) -> Vec<Group> {
+        let group = |some: &[Vector]| -> Group {
+            let mut words = Group::default();
+            for (at, vector) in some.iter().enumerate() {
+                words
+                    .iter_mut()
+                    .zip(sketch(vector))
+                    .for_each(|(word, one)| word[at] = one);
+            }
+            words
+        };
+        vectors.chunks(GROUP).map(group).collect()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
         #[test]
         fn every_instruction_set_finds_the_same_distances(
-            numbers in prop::collection::vec(any::<i8>(), 3 * DIMENSION..9 * DIMENSION),
+            numbers in prop::collection::vec(any::<i8>(), 3 * DIMENSION..29 * DIMENSION),
         ) {
             let vectors: Vec<Vector> = numbers
                 .chunks_exact(DIMENSION)
                 .map(|chunk| std::array::from_fn(|at| chunk[at]))
                 .collect();
-            let sketches: Vec<Sketch> = vectors.iter().map(sketch).collect();
+            let groups = groups(&vectors);
             let expected: Vec<u16> = vectors.iter().map(|one| naive(&vectors[0], one)).collect();
             for path in Path::all() {
-                let mut found = vec![0; sketches.len()];
-                distances_by(path, &Asked::new(&vectors[0]), &sketches, &mut found);
-                prop_assert_eq!(&found, &expected, "{:?}", path);
+                let mut found = vec![0; groups.len() * GROUP];
+                distances_by(path, &Asked::new(&vectors[0]), &groups, &mut found);
+                prop_assert_eq!(&found[..vectors.len()], &expected[..], "{:?}", path);
             }
         }
     }
@@ -140,14 +168,14 @@ mod tests {
     #[test]
     fn the_farthest_sketch_has_the_last_distance() {
         let ones: Vector = [1; DIMENSION];
-        let mut found = Vec::new();
+        let mut found = [0; GROUP];
         distances(
             &Asked::new(&ones),
-            &[sketch(&ones), sketch(&ones.map(|one| -one))],
+            &groups(&[ones, ones.map(|one| -one)]),
             &mut found,
         );
         assert_eq!(
-            found.iter().map(|&one| usize::from(one)).collect::<Vec<_>>(),
+            found[..2].iter().map(|&one| usize::from(one)).collect::<Vec<_>>(),
             [0, DISTANCES - 1]
         );
     }
