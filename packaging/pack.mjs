@@ -1,6 +1,6 @@
 /**
- * `npm run package -- FOLDER`: writes what a user installs: the npm package, the package of the native module, and the
- * archive with Node inside, for this machine's system and processor.
+ * `npm run package -- FOLDER [TARGET ...]`: writes what a user installs: the npm package, the package of the native
+ * module, and the archive with Node inside, for this machine's system and processor, or for those that are named.
  */
 import {
   chmodSync,
@@ -16,7 +16,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { filesUnder, layModule, layProgram, npmPack, prune, ran, readJson, writeJson } from './contents.mjs';
 import { thirdPartyText } from './parts.mjs';
-import { hostModule } from './modules.mjs';
+import { modulesOf } from './modules.mjs';
+import { hostTarget } from './targets.mjs';
 
 /**
  * Node in the archive: the newest of the line that loads on glibc 2.28 (Node 24 needs a newer one with
@@ -131,19 +132,27 @@ function writeArchive(root, module, scratch, out) {
 
 /** Writes all packages into `out`; gives the files' names. */
 export function pack(root, args) {
-  if (args.length !== 1 || args[0].startsWith('-')) {
-    throw new Error('Say where to: npm run package -- FOLDER');
+  const [folder, ...named] = args;
+  if (folder === undefined || args.some((each) => each.startsWith('-'))) {
+    throw new Error('Say where to: npm run package -- FOLDER [TARGET ...]');
   }
-  const out = resolve(args[0]);
+  const host = hostTarget()?.name;
+  const out = resolve(folder);
   mkdirSync(out, { recursive: true });
   const scratch = mkdtempSync(join(tmpdir(), 'fusegate-pack-'));
   try {
-    const modules = [hostModule(root, scratch)];
-    const program = join(scratch, 'program');
-    layProgram(root, program, modules);
-    writeFileSync(join(program, 'THIRD-PARTY.txt'), thirdPartyText(root));
-    const names = [npmPack(program, out)];
-    for (const { target, file } of modules) {
+    const modules = modulesOf(root, scratch, named.length > 0 ? named : [host]);
+    const names = [];
+    for (const module of modules) {
+      const { target, file } = module;
+      const program = join(scratch, 'program');
+      layProgram(root, program, [module]);
+      writeFileSync(join(program, 'THIRD-PARTY.txt'), thirdPartyText(root));
+      const packed = npmPack(program, scratch);
+      // Each has the libraries of its own system alone.
+      const name = target.name === host ? packed : packed.replace(/\.tgz$/, `-${target.name}.tgz`);
+      copyFileSync(join(scratch, packed), join(out, name));
+      names.push(name);
       const folder = join(scratch, target.name);
       layModule(root, target, file, folder);
       names.push(npmPack(folder, out));

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { ran, readJson, writeJson } from './contents.mjs';
 import { pack } from './pack.mjs';
 import { cargoDocument, npmDocument } from './parts.mjs';
-import { glibc } from './targets.mjs';
+import { glibc, targets } from './targets.mjs';
 
 /** Files that state the version, with the words around it. The documents and clients are generated of them. */
 const stated = [
@@ -93,7 +93,7 @@ export function release(root, [version], prepare) {
   const out = join(root, 'dist/release', version);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  pack(root, [out]);
+  pack(root, [out, ...targets.map(({ name }) => name)]);
   writeJson(join(out, 'npm.cdx.json'), npmDocument(root));
   writeJson(join(out, 'cargo.cdx.json'), cargoDocument(root));
   const files = readdirSync(out).sort();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 /** The glibc whose symbols a prebuilt module may need at most; lmdb's binaries need it as well. */
 export const glibc = '2.34';
 
-/** Each has the name of its package. A release has the module of the machine that makes it. */
+/** Each has the name of its package. A release has all of them. */
 export const targets = [
   { name: 'linux-x64', package: '@fusegate/linux-x64-gnu', rust: 'x86_64-unknown-linux-gnu' },
   {

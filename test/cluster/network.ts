@@ -3,7 +3,7 @@
  * and slows their ways to each other. The router is the namespace of this process, which `main.ts` makes.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The user that everything on a machine runs as; PostgreSQL refuses to be root. */
@@ -16,6 +16,8 @@ function command(program: string, ...args: readonly string[]): string {
 
 /** Gets the router ready: it passes on what comes. */
 export function startRouter(): void {
+  // `ip netns` makes it the first time that a machine is named.
+  mkdirSync('/run/netns', { recursive: true });
   command('mount', '-t', 'tmpfs', 'tmpfs', '/run/netns');
   command('ip', 'link', 'set', 'lo', 'up');
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');

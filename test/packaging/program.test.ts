@@ -1,6 +1,6 @@
 /** What `npm run package` lays out: it serves by itself, and has nothing of other systems. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -27,6 +27,7 @@ interface Described {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly bundleDependencies: readonly string[];
   readonly os: readonly string[];
+  readonly cpu: readonly string[];
 }
 
 test('the package serves without sources, tools and libraries of other systems', async () => {
@@ -68,6 +69,36 @@ test('the package serves without sources, tools and libraries of other systems',
   assert.equal((await fetch(`${address}/ready`)).status, 200);
   server.child.kill('SIGTERM');
   assert.equal((await server.ended()).code, 0);
+});
+
+test('a package for another system has its module and its libraries alone, and says whose it is', () => {
+  const foreign = join(folder, 'foreign');
+  packaging(`
+    const target = targets.targets.find(({ name }) => name === 'darwin-arm64');
+    const module = { target, file: 'dist/native/fusegate.node' };
+    contents.layProgram(process.cwd(), ${JSON.stringify(foreign)}, [module]);
+  `);
+  const { os, cpu, bundleDependencies } = JSON.parse(
+    readFileSync(join(foreign, 'package.json'), 'utf8'),
+  ) as Described;
+  assert.deepEqual([os, cpu], [['darwin'], ['arm64']]);
+  assert.deepEqual(
+    bundleDependencies.filter((name) => name.startsWith('@fusegate/')),
+    ['@fusegate/darwin-arm64'],
+  );
+  const libraries = readdirSync(join(foreign, 'node_modules/onnxruntime-node/bin'), { recursive: true })
+    .map(String)
+    .filter((file) => /\.(node|so|dll|dylib)/.test(file));
+  assert.ok(libraries.length >= 2);
+  assert.ok(libraries.every((file) => file.includes('/darwin/arm64/')));
+});
+
+test('a system that packages are not made for is an error that lists those that are', () => {
+  const out = temporaryFolder();
+  const made = spawnSync(process.execPath, ['build.mjs', '--package', out, 'win32-x64'], { cwd: root });
+  assert.equal(made.status, 1);
+  assert.match(made.stderr.toString(), /There is no target win32-x64: say one of linux-x64, linux-arm64/);
+  assert.deepEqual(readdirSync(out), []);
 });
 
 test('the digest of the native sources changes with any of them, and with their names', () => {
