@@ -286,6 +286,39 @@ function testOnNode([version, ...folders]) {
   run('node', [...testOptions(), ...files.filter((file) => !skipped.test(file))], inClone);
 }
 
+/** The Rust target of `npm run test:arm64`, its linker, and the emulator that runs its programs. */
+const arm64 = {
+  target: 'aarch64-unknown-linux-gnu',
+  linker: 'aarch64-linux-gnu-gcc',
+  emulator: 'qemu-aarch64-static',
+  libraries: '/usr/aarch64-linux-gnu',
+  packages: 'gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static',
+};
+
+/**
+ * `npm run test:arm64 [-- NAME ...]`: the core's tests, built for arm64 and run in an emulation of it; with names
+ * those tests alone. Their vectors are those of x64, so that both processors give the same bytes.
+ */
+function testArm64(names) {
+  const { target, linker, emulator, libraries, packages } = arm64;
+  const missing = [linker, emulator].filter((name) => spawnSync(name, ['--version']).error !== undefined);
+  if (missing.length > 0 || !existsSync(libraries)) {
+    stop(`Tests for arm64 need ${packages}. As root on Debian or Ubuntu: apt-get install ${packages}`);
+  }
+  const installed = spawnSync('rustup', ['target', 'list', '--installed'], { encoding: 'utf8' });
+  if (installed.status === 0 && !installed.stdout.includes(target)) run('rustup', ['target', 'add', target]);
+  const name = target.toUpperCase().replaceAll('-', '_');
+  const env = {
+    ...process.env,
+    [`CARGO_TARGET_${name}_LINKER`]: linker,
+    [`CARGO_TARGET_${name}_RUNNER`]: `${emulator} -L ${libraries}`,
+    // The emulation is slow: optimized programs make up for most of it.
+    CARGO_PROFILE_TEST_OPT_LEVEL: '1',
+  };
+  const cargo = ['test', '--locked', '--package', 'fusegate-core', '--target', target];
+  run('cargo', [...cargo, '--', ...names], { env });
+}
+
 /** `npm run package -- FOLDER`: writes what a user installs, and says which files it wrote. */
 async function packInto(args) {
   const { pack } = await import('./packaging/pack.mjs');
@@ -334,6 +367,7 @@ async function main([command, ...rest]) {
     return packInto(rest);
   }
   if (command === '--release') return releaseAs(rest);
+  if (command === '--test-arm64') return testArm64(rest);
   if (command === '--test-install') {
     ensureBuilt();
     return testInstall(rest);
@@ -369,7 +403,7 @@ async function main([command, ...rest]) {
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --all, --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-coverage, --test-loaded, --test-attack, --test-cluster, --test-install, --generate, --bench, --package, --release.`,
+    `Unknown option ${command}. Known: --all, --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-coverage, --test-loaded, --test-attack, --test-cluster, --test-install, --test-arm64, --generate, --bench, --package, --release.`,
   );
 }
 

@@ -13,6 +13,8 @@ if (args.length === 1 && ['--version', '-V'].includes(args[0])) {
     const { ensureBuilt } = await import('./build.mjs');
     ensureBuilt();
   }
+  // Before the rest is loaded, which may fail: what nothing catches is a line of a server's log.
+  if (args.includes('serve')) (await import('./dist/src/system/uncaught.js')).logUncaught();
   const { main } = await import('./dist/src/main.js');
   await main(args);
 }

@@ -32,6 +32,7 @@ import { addFuse, type FuseCommandParts } from './commands/fuse.js';
 import { addHistory } from './commands/history.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
 import { addModels } from './commands/models.js';
+import { notices, type Notices } from './commands/notices.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOptout } from './commands/optout.js';
 import { addOrders } from './commands/orders.js';
@@ -77,6 +78,7 @@ import { SERVICE_VERSION } from './info/version.js';
 import { isImmediate } from './models/embedder.js';
 import { defaultModel } from './models/modelFolder.js';
 import { native } from './native/addon.js';
+import { childSink } from './processes/children.js';
 import { runEmbedder } from './processes/embedderProcess.js';
 import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
@@ -87,6 +89,7 @@ import { systemClock, type Clock } from './system/clock.js';
 import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.js';
+import { logUncaught } from './system/uncaught.js';
 
 /** Time that requests in flight get to finish after a stop signal (ms). */
 const drainMs = 10_000;
@@ -316,11 +319,11 @@ async function spoolInput(): Promise<{ readonly path: string; readonly remove: (
 }
 
 /** Opens a page in the browser of this machine's user. */
-function openBrowser(url: string): void {
+function openBrowser(url: string, warn: Notices['warn']): void {
   const opener = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }[process.platform as string];
   const [command = 'xdg-open', ...args] = opener ?? [];
   const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true });
-  child.on('error', () => console.error(`No browser can be opened here. Open ${url} yourself.`));
+  child.on('error', () => warn(`No browser can be opened here. Open ${url} yourself.`));
   child.unref();
 }
 
@@ -363,8 +366,7 @@ function serveAs(
     readTiers: parts.readTiers,
     wrongSettings: async (partial) => [...(await wrongAccount(partial)), ...(await wrongModelName(partial))],
     run: (order) => serveInProcesses(order, takeOver),
-    print: (line) => console.log(line),
-    printError: (line) => console.error(line),
+    notices,
     ...(open ? { onReady: openBrowser } : {}),
   });
 }
@@ -392,12 +394,18 @@ export function commands(around = thisProcess()): Commands {
         printError: (line) => console.error(line),
       }),
     // Only a worker loads the parts of a server. A Node without a server library touches no store.
-    work: () =>
+    work(logFormat) {
+      const sink = childSink(logFormat);
+      logUncaught(sink);
       runWorker(async (...given) => {
         loadUws();
-        return (await import('./compose/server.js')).buildServer(...given);
-      }, native.readBytesPerToken()),
-    embed: () => runEmbedder({ openSession, clock: systemClock }),
+        return (await import('./compose/server.js')).buildServer(...given, sink);
+      }, native.readBytesPerToken());
+    },
+    embed(logFormat) {
+      logUncaught(childSink(logFormat));
+      runEmbedder({ openSession, clock: systemClock });
+    },
     add: [
       ...[addKeys, addExports, addOptout, addClick, addForget, addHistory].map(
         (add) => (program: Command) => add(program, parts),

@@ -27,10 +27,10 @@ export interface Commands {
   readonly serve: (options: ServeOptions) => Promise<number>;
   /** Copies a store to another. */
   readonly storeCopy: (from: string, to: string) => Promise<number>;
-  /** Runs one worker of a server; only a parent calls this. */
-  readonly work: () => void;
-  /** Runs the embedder of a server; only a parent calls this. */
-  readonly embed: () => void;
+  /** Runs one worker of a server; only a parent calls this, with the format of its log. */
+  readonly work: (logFormat?: string) => void;
+  /** Runs the embedder of a server; likewise. */
+  readonly embed: (logFormat?: string) => void;
   /** Functions that add further commands. */
   readonly add: readonly ((program: Command) => void)[];
 }
@@ -78,10 +78,11 @@ function addServer(program: Command, commands: Commands): void {
   ] as const) {
     program
       .command(name, { hidden: true })
+      .argument('[log]', 'format of the log')
       .allowExcessArguments(false)
-      .action(() => {
+      .action((logFormat?: string) => {
         if (process.send === undefined) program.error(`error: ${name}s are started by fusegate serve.`);
-        run();
+        run(logFormat);
       });
   }
 }

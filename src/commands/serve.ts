@@ -5,9 +5,18 @@ import { readConfiguration, type Configuration } from '../configuration.js';
 import { servedParts } from '../contract/served.js';
 import type { Machine } from '../system/settings.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
-import { createLog, type Log } from '../system/log.js';
+import {
+  createLog,
+  logSink,
+  type LineFormat,
+  type Log,
+  type LogFields,
+  type LogFormat,
+} from '../system/log.js';
 import type { Ports } from '../system/ports.js';
+import { logUncaught } from '../system/uncaught.js';
 import { exposures } from './exposure.js';
+import type { Notices } from './notices.js';
 
 /** Outcome of serving. */
 export type ServeOutcome =
@@ -26,6 +35,8 @@ export interface ServedSettings {
 /** The routes to serve, and the callbacks. */
 export interface ServeOrder extends ServedSettings {
   readonly log: Log;
+  /** Format of the log's lines. */
+  readonly logFormat: LineFormat;
   /** Reads the settings again; returns every error, a sentence each, if there are any. */
   readonly reread: () => Promise<ServedSettings | { readonly errors: readonly string[] }>;
   /** Called with settings that were read again, once they are in force. */
@@ -53,24 +64,31 @@ export interface ServeParts {
   /** True if this process is root. */
   readonly isRoot: boolean;
   readonly version: string;
-  /** Prints one line for the operator. */
-  readonly print: (line: string) => void;
+  /** The lines that it writes in a format whatever its log's level is. */
+  readonly notices: (format: LogFormat) => Notices;
   /** Called once it listens, with the home page's address. */
-  readonly onReady?: (origin: string) => void;
-  /** Prints one line about an error. */
-  readonly printError: (line: string) => void;
+  readonly onReady?: (origin: string, warn: Notices['warn']) => void;
 }
 
 /** Serves until stopped; resolves to the exit code: 0 stopped, 1 not started or requests were cut off. */
 export async function serve(parts: ServeParts): Promise<number> {
-  const read = await readAll(parts, (warning) => parts.printError(`Warning: ${warning}`));
-  if ('errors' in read) return refuse(parts, read.errors);
+  const warnings: string[] = [];
+  const read = await readAll(parts, (warning) => warnings.push(warning));
+  const format = 'errors' in read ? read.logFormat : read.configuration.logFormat;
+  const { say, warn, fail } = parts.notices(format);
+  for (const warning of warnings) warn(warning);
+  if ('errors' in read) {
+    fail('Fusegate cannot start with this configuration', read.errors);
+    return 1;
+  }
   const { configuration, tiers } = read;
   const onListening = (ports: Ports): void => {
-    for (const line of greeting(parts, configuration, tiers, ports)) parts.print(line);
-    parts.onReady?.(address(reachable(configuration.host), ports.port));
+    for (const [line, fields] of greeting(parts, configuration, tiers, ports)) say(line, fields);
+    parts.onReady?.(address(reachable(configuration.host), ports.port), warn);
   };
-  const log = createLog(configuration.logLevel);
+  const sink = logSink(2, format);
+  const log = createLog(configuration.logLevel, sink);
+  logUncaught(sink, log);
   const warnOfExposures = (exposed: Configuration): void => {
     for (const warning of exposures(exposed, parts.isRoot)) log.warn({}, warning);
   };
@@ -78,6 +96,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   const outcome = await parts.run({
     ...read,
     log,
+    logFormat: sink.format,
     onListening,
     reread: () => readAll(parts, (warning) => log.warn({}, warning)),
     onRenewed(renewed) {
@@ -85,8 +104,8 @@ export async function serve(parts: ServeParts): Promise<number> {
       warnOfExposures(renewed);
     },
   });
-  if (outcome.kind === 'refused') parts.printError(outcome.reason);
-  if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');
+  if (outcome.kind === 'refused') fail(outcome.reason);
+  if (outcome.kind === 'killed') fail('Requests were still in flight and have been cut off.');
   return outcome.kind === 'stopped' ? 0 : 1;
 }
 
@@ -94,7 +113,7 @@ export async function serve(parts: ServeParts): Promise<number> {
 async function readAll(
   parts: ServeParts,
   warn: (warning: string) => void,
-): Promise<ServedSettings | { readonly errors: readonly string[] }> {
+): Promise<ServedSettings | { readonly errors: readonly string[]; readonly logFormat: LogFormat }> {
   const read = readConfiguration(parts.environment, parts.machine);
   for (const warning of read.warnings) warn(warning);
   const partial = 'errors' in read ? read.partial : read.configuration;
@@ -105,7 +124,9 @@ async function readAll(
     ...(await parts.wrongSettings(partial)),
   ];
   const isWrong = errors.length > 0 || 'errors' in read;
-  if (isWrong || readTiers === undefined || 'errors' in readTiers) return { errors };
+  if (isWrong || readTiers === undefined || 'errors' in readTiers) {
+    return { errors, logFormat: partial.logFormat ?? 'auto' };
+  }
   return { configuration: read.configuration, tiers: readTiers.tiers };
 }
 
@@ -117,13 +138,6 @@ function tiersOf({ readTiers }: ServeParts, partial: Partial<Configuration>): Ti
   return readTiers({ tiersFile, anonymousRequestsPerMinute, anonymousCharactersPerMonth, access });
 }
 
-/** Lists the errors; returns the exit code. */
-function refuse(parts: ServeParts, errors: readonly string[]): number {
-  parts.printError('Fusegate cannot start with this configuration:');
-  for (const error of errors) parts.printError(`  ${error}`);
-  return 1;
-}
-
 /** A host that this machine can connect to; replaces one that means every address. */
 function reachable(host: string): string {
   return { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
@@ -133,22 +147,28 @@ function address(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** The lines of a server that listens, with their facts. */
 function greeting(
   { version, environment }: ServeParts,
   configuration: Configuration,
   tiers: Tiers,
   ports: Ports,
-): string[] {
+): (readonly [line: string, fields: LogFields])[] {
   const settingsFile = environment[settingsFileVariable] ?? '';
   const { port, doorPort, metricsPort } = ports;
   const { host, workers, dataFolder, serve } = configuration;
   const count = workers === 1 ? '1 worker' : `${workers} workers`;
-  return [
-    `Fusegate ${version} listens on ${address(host, port)} (${count}, data in ${dataFolder})`,
+  const at = address(host, port);
+  const facts = { version, address: at, workers };
+  const lines = [
     ...(doorPort === undefined ? [] : [`Fragment door on ${address(host, doorPort)}`]),
     ...(metricsPort === 0 ? [] : [`Metrics on ${address(host, metricsPort)}/metrics`]),
     ...(serve.length === servedParts.length ? [] : [`Serves ${serve.join(', ')} (SERVE)`]),
     ...(settingsFile === '' ? [] : [`Settings from ${settingsFile} and the environment`]),
     `Access ${accessSentence(configuration.access, tiers.anonymous)}`,
+  ];
+  return [
+    [`Fusegate ${version} listens on ${at} (${count}, data in ${dataFolder})`, facts],
+    ...lines.map((line) => [line, {}] as const),
   ];
 }

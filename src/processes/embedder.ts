@@ -2,13 +2,14 @@
  * The parent's end of the embedder process: one process for all workers of the machine, started with the
  * first text, and again after a crash. The parent holds the queue.
  */
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { InstalledModel } from '../models/embedder.js';
 import type { EmbedAnswer, EmbedQuestion, FromEmbedder, ToEmbedder } from '../models/messages.js';
 import { EmbedQueue, type Cancel } from '../models/queue.js';
 import type { Clock, Timer } from '../system/clock.js';
-import type { Log } from '../system/log.js';
+import type { LineFormat, Log } from '../system/log.js';
 import { countersOf, single, type Metric } from '../system/metrics.js';
+import { startChild } from './children.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 
 /** Dependencies of it. */
@@ -24,6 +25,8 @@ export interface EmbedderParts {
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Format of the log's lines. */
+  readonly logFormat: LineFormat;
 }
 
 /** A running process. */
@@ -127,9 +130,8 @@ export class EmbedderProcess {
 
   private start(): void {
     if (this.running !== undefined || this.stopping) return;
-    const { program, embedderArguments, threads, clock } = this.parts;
-    const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
-    const child = fork(program, embedderArguments, { stdio: [...stdio], serialization: 'advanced' });
+    const { embedderArguments: programArguments, threads, clock } = this.parts;
+    const child = startChild({ ...this.parts, role: 'embedder', programArguments });
     const running: Running = { child, startedMs: clock.monotonicMs(), metrics: [] };
     this.running = running;
     child.on('message', (message: FromEmbedder) => this.heard(running, message));

@@ -2,14 +2,15 @@
  * The worker processes: started together, replaced one by one after crashes, drained together. A new
  * generation starts on the same sockets, so that no connection is lost.
  */
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Tiers } from '../access/tiers.js';
 import type { InstalledModel } from '../models/embedder.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Configuration } from '../configuration.js';
-import type { Log } from '../system/log.js';
+import type { LineFormat, Log } from '../system/log.js';
 import { countersOf, type Metric } from '../system/metrics.js';
 import type { LeftSockets } from '../http/listening.js';
+import { firstInherited, startChild } from './children.js';
 import type { EmbedderProcess } from './embedder.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
@@ -31,6 +32,8 @@ export interface PoolParts {
   readonly doorPort: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** Format of the log's lines. */
+  readonly logFormat: LineFormat;
   /**
    * Remakes damaged files of the data folder: `thorough` before a worker is replaced, else at each interval.
    */
@@ -240,12 +243,10 @@ export class WorkerPool {
   }
 
   private startOne(generation: Generation, left: LeftSockets | undefined): void {
-    const { program, programArguments, models, port, doorPort, clock } = this.parts;
+    const { models, port, doorPort, clock } = this.parts;
     const { configuration, tiers } = generation;
     const inherited = [...(left?.port ?? []), ...(left?.door ?? [])];
-    const stdio = ['ignore', 'inherit', 'inherit', 'ipc', ...inherited] as const;
-    // Serialized by V8, not as JSON: texts and vectors are bytes.
-    const child = fork(program, programArguments, { stdio: [...stdio], serialization: 'advanced' });
+    const child = startChild({ ...this.parts, role: 'worker', inherited });
     const startedMs = clock.monotonicMs();
     const state = { listening: false, refused: undefined, metrics: [] };
     const worker: Worker = { child, startedMs, generation, ...state };
@@ -339,9 +340,6 @@ function started(generation: Generation, refused: string | undefined): void {
   generation.settle?.(refused);
   generation.settle = undefined;
 }
-
-/** First descriptor of the inherited sockets in a worker, after its standard ones and its channel. */
-const firstInherited = 4;
 
 /** The descriptors of inherited sockets in the worker. */
 function placesOf({ port, door }: LeftSockets): LeftSockets {

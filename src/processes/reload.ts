@@ -34,6 +34,7 @@ const fixed = [
   'otelServiceName',
   'otelAttributes',
   'otelMetricsMs',
+  'logFormat',
 ] as const satisfies readonly (keyof typeof settings)[];
 
 /** Names of the settings that are not read again. */

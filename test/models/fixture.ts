@@ -123,6 +123,7 @@ export function startEmbedder(
     deadlineMs: 60_000,
     clock: systemClock,
     log,
+    logFormat: 'json',
     ...changes,
   });
   after(() => running.stop());

@@ -14,6 +14,9 @@ import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
+/** A server's lines as at a terminal. */
+const forPeople = { LOG_FORMAT: 'text' };
+
 function fusegate(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Running {
   return run(main, args, environment);
 }
@@ -63,6 +66,7 @@ test('serve lists the errors of other files and of keys with them', async () => 
     TIERS_FILE: '/nofile',
     EMBED_MODEL: 'foo',
     STORE_URL: `lmdb:${memoryFolder()}/store`,
+    ...forPeople,
   });
   assert.equal((await refused.ended()).code, 1);
   const [heading, ...errors] = refused.output.trimEnd().split('\n');
@@ -76,10 +80,10 @@ test('serve lists the errors of other files and of keys with them', async () => 
 test('serve says in one line that the data folder is none', async () => {
   const file = join(memoryFolder(), 'file');
   writeFileSync(file, '');
-  const refused = fusegate(['serve'], { PORT: '0', STORE_URL: `lmdb:${file}/store` });
+  const refused = fusegate(['serve'], { PORT: '0', STORE_URL: `lmdb:${file}/store`, ...forPeople });
   assert.equal((await refused.ended()).code, 1);
-  // Root is warned in the log, a line of JSON.
-  const said = refused.output.replaceAll(/^\{.*\}\n/gm, '');
+  // Root is warned in the log, whose lines begin with the time.
+  const said = refused.output.replaceAll(/^\d{4}-.*\n/gm, '');
   assert.match(said, /^\S+ cannot be listed \(ENOTDIR\)\. Set STORE_URL to .+\.\n$/);
 });
 
@@ -113,7 +117,7 @@ test('a limit is exact over the workers', async () => {
 
 test('serve says where, answers, and ends with 0', async () => {
   const STORE_URL = `lmdb:${memoryFolder()}/store`;
-  const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL });
+  const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL, ...forPeople });
   const [, port = ''] = await server.prints(
     /^Fusegate 0\.4\.0 listens on http:\/\/127\.0\.0\.1:(\d+) \(2 workers, /m,
   );
@@ -140,7 +144,7 @@ test('serve says where, answers, and ends with 0', async () => {
 test('serve asks for a key where ACCESS is keys, and limits where it is metered', async () => {
   const body = '{"query":"a","docs":[{"id":"1","text":"a b"}],"embed_model":"static-256"}';
   const STORE_URL = `lmdb:${memoryFolder()}/store`;
-  const server = fusegate(['serve'], { PORT: '0', WORKERS: '1', STORE_URL, ACCESS: 'keys' });
+  const server = fusegate(['serve'], { PORT: '0', WORKERS: '1', STORE_URL, ACCESS: 'keys', ...forPeople });
   const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
   await server.prints(/^Access keys: fuse and normalize need a key \(ACCESS is keys\)/m);
   for (const path of ['/v1/fuse', '/v1/normalize']) {
@@ -161,7 +165,7 @@ test('server and commands read the same file, and serve what it names', async ()
   const settings = { PORT: 0, WORKERS: 1, STORE_URL: `lmdb:${folder}/store`, SERVE: ['fuse', 'audit'] };
   const path = join(folder, 'fusegate.json');
   writeFileSync(path, JSON.stringify(settings));
-  const server = run(main, ['serve'], { ACCESS: 'keys' }, folder);
+  const server = run(main, ['serve'], { ACCESS: 'keys', ...forPeople }, folder);
   const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+) \(1 worker, /);
   await server.prints(
     /^Serves fuse, audit \(SERVE\)\nSettings from .*fusegate\.json and the environment\nAccess keys/m,
@@ -192,7 +196,7 @@ test('a signal while the workers start ends them at once', async (context) => {
   }
   for (let afterMs = 0; afterMs < 1_200; afterMs += forLength({ short: 300, long: 150 })) {
     const STORE_URL = `lmdb:${memoryFolder()}/store`;
-    const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL });
+    const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL, ...forPeople });
     const children = `/proc/${server.pid}/task/${server.pid}/children`;
     await until(() => readFileSync(children, 'utf8').trim().split(' ').length === 2);
     await pause(afterMs);

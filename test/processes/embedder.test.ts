@@ -17,7 +17,7 @@ function embedders(server: Running): number[] {
   const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
   const rows = listed.split('\n').map((line) => line.trim().split(/\s+/));
   const found = rows.filter(
-    ([, parent, ...args]) => Number(parent) === server.pid && args.at(-1) === 'embedder',
+    ([, parent, ...args]) => Number(parent) === server.pid && args.includes('embedder'),
   );
   return found.map(([pid]) => Number(pid));
 }

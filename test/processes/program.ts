@@ -8,12 +8,13 @@ import type { ServedRoute } from '../../src/http/routes.js';
 import { createServer, type Server } from '../../src/http/server.js';
 import { native } from '../../src/native/addon.js';
 import type { Embedder } from '../../src/models/embedder.js';
+import { childSink } from '../../src/processes/children.js';
 import { runEmbedder } from '../../src/processes/embedderProcess.js';
 import { runParent } from '../../src/processes/parent.js';
 import { runWorker } from '../../src/processes/worker.js';
 import { systemClock } from '../../src/system/clock.js';
 import { readConfiguration, type Configuration } from '../../src/configuration.js';
-import { createLog } from '../../src/system/log.js';
+import { createLog, logSink } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { openTiers } from '../access/fixture.js';
 import { openForTest, shippedModel } from '../models/fixture.js';
@@ -52,7 +53,7 @@ async function build({ logLevel }: Configuration, _: unknown, embedder: Embedder
       },
     ],
     clock: systemClock,
-    log: createLog(logLevel),
+    log: createLog(logLevel, childSink(format)),
     randomness: systemRandomness,
   });
 }
@@ -69,6 +70,7 @@ async function parent(program: string): Promise<void> {
     configuration: read.configuration,
     clock: systemClock,
     log: createLog(read.configuration.logLevel),
+    logFormat: logSink(2).format,
     tiers: openTiers(),
     lockFile: native.lockFile,
     takeOver: process.env['TEST_TAKE_OVER'] === 'yes',
@@ -85,7 +87,7 @@ async function parent(program: string): Promise<void> {
   console.log(JSON.stringify(outcome));
 }
 
-const [, program = '', role] = process.argv;
+const [, program = '', role, format] = process.argv;
 if (import.meta.url === pathToFileURL(program).href) {
   if (role === 'worker') runWorker(build, native.readBytesPerToken());
   else if (role === 'embedder') runEmbedder({ openSession: openForTest, clock: systemClock });

@@ -1,0 +1,25 @@
+/** Logs what Node.js would print by itself: its warnings, and errors that nothing has caught. */
+import { createLog, logSink, type LevelledLog, type Log, type LogSink } from './log.js';
+
+/** The logs in use; undefined: Node.js prints. */
+let used: { readonly warnings: Pick<Log, 'warn'>; readonly crash: LevelledLog } | undefined;
+
+/**
+ * Has them logged from now on: warnings at the level of `log`, errors at every level, after which the process
+ * ends with 1, as without this. A second call replaces the logs of the first.
+ */
+export function logUncaught(sink: LogSink = logSink(2), log?: Log): void {
+  const isFirst = used === undefined;
+  const crash = createLog('fatal', sink);
+  used = { warnings: log ?? createLog('warn', sink), crash };
+  if (!isFirst) return;
+  // Node.js' own listener prints. Where the operator switched warnings off, there is none to replace.
+  if (process.listenerCount('warning') > 0) {
+    process.removeAllListeners('warning');
+    process.on('warning', (warning) => used?.warnings.warn({ err: warning }, warning.message));
+  }
+  process.on('uncaughtException', (error: unknown) => {
+    used?.crash.fatal({ err: error }, 'an error that nothing caught ends this process');
+    process.exit(1);
+  });
+}
