@@ -220,7 +220,7 @@ export function ensureBuilt({ all = false, force = false } = {}) {
 }
 
 /** Folders of `dist/test/peers` whose tests `npm run test:peers` runs: on real nodes, and with real clients. */
-const peerFolders = ['payments', 'clients', 'packages', 'examples', 'tools', 'proxies', 'log'];
+const peerFolders = ['payments', 'clients', 'packages', 'examples', 'tools', 'proxies', 'log', 'chart'];
 
 /** Compiled test files under `dist/test`, sorted. */
 function testFiles(folder) {

@@ -10,7 +10,7 @@ import { projectRoot } from './python.js';
 export const programs = resolve(process.env['FUSEGATE_PEERS_DIR'] ?? join(projectRoot, '.peers'));
 
 /** The modules that pin the programs, or are them, under the project's root. */
-const [payments, log] = ['test/peers/payments/go', 'test/peers/log/go'];
+const [payments, log, chart] = ['test/peers/payments/go', 'test/peers/log/go', 'test/peers/chart/go'];
 
 /** The programs: the module's folder, the Go package, its tags. */
 const known = {
@@ -22,6 +22,7 @@ const known = {
   },
   'stripe-mock': { module: `${payments}/stripe-mock`, path: 'github.com/stripe/stripe-mock', tags: '' },
   'log-peer': { module: log, path: '.', tags: '' },
+  helm: { module: chart, path: 'helm.sh/helm/v3/cmd/helm', tags: '' },
   litewitness: { module: log, path: 'filippo.io/torchwood/cmd/litewitness', tags: '' },
 } as const;
 
@@ -50,5 +51,9 @@ export function buildPrograms(wanted: readonly GoProgram[]): void {
   }
 }
 
-// `npm run test:peers` builds all of them before its tests, two of which may need the same.
-if (process.argv[1] === fileURLToPath(import.meta.url)) buildPrograms(Object.keys(known) as GoProgram[]);
+// `npm run test:peers` builds all before its tests, two of which may need the same; with names, those alone.
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const named = process.argv.slice(2);
+  const all = Object.keys(known) as GoProgram[];
+  buildPrograms(named.length === 0 ? all : all.filter((name) => named.includes(name)));
+}
