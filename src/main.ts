@@ -57,6 +57,7 @@ import {
 import { storeCopy } from './commands/storeCopy.js';
 import { readLines, terminal, writeOutput } from './commands/terminal.js';
 import { addWebhooks } from './commands/webhooks.js';
+import { embed, work } from './compose/children.js';
 import { MappedFiles } from './compose/folder.js';
 import {
   notInstalled,
@@ -78,18 +79,14 @@ import { SERVICE_VERSION } from './info/version.js';
 import { isImmediate } from './models/embedder.js';
 import { defaultModel } from './models/modelFolder.js';
 import { native } from './native/addon.js';
-import { childSink } from './processes/children.js';
-import { runEmbedder } from './processes/embedderProcess.js';
 import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
-import { runWorker } from './processes/worker.js';
 import { parseStoreUrl } from './store/open.js';
 import type { Store } from './store/store.js';
 import { systemClock, type Clock } from './system/clock.js';
 import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.js';
-import { logUncaught } from './system/uncaught.js';
 
 /** Time that requests in flight get to finish after a stop signal (ms). */
 const drainMs = 10_000;
@@ -393,19 +390,8 @@ export function commands(around = thisProcess()): Commands {
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
-    // Only a worker loads the parts of a server. A Node without a server library touches no store.
-    work(logFormat) {
-      const sink = childSink(logFormat);
-      logUncaught(sink);
-      runWorker(async (...given) => {
-        loadUws();
-        return (await import('./compose/server.js')).buildServer(...given, sink);
-      }, native.readBytesPerToken());
-    },
-    embed(logFormat) {
-      logUncaught(childSink(logFormat));
-      runEmbedder({ openSession, clock: systemClock });
-    },
+    work,
+    embed,
     add: [
       ...[addKeys, addExports, addOptout, addClick, addForget, addHistory].map(
         (add) => (program: Command) => add(program, parts),

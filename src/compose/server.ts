@@ -52,9 +52,8 @@ import { isShared } from '../store/settings.js';
 import type { Store } from '../store/store.js';
 import { systemClock } from '../system/clock.js';
 import { DiskReserve } from '../system/diskReserve.js';
-import { createLog, logSink, type Log } from '../system/log.js';
+import type { Log } from '../system/log.js';
 import { systemRandomness } from '../system/randomness.js';
-import { logUncaught } from '../system/uncaught.js';
 import { sendsTraces } from '../telemetry/settings.js';
 import { openTracing } from '../telemetry/tracing.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
@@ -374,10 +373,8 @@ export async function buildServer(
   configuration: Configuration,
   tiers: Tiers,
   embedder: Embedder,
-  sink = logSink(2, configuration.logFormat),
+  log: Log,
 ): Promise<Server> {
-  const log = createLog(configuration.logLevel, sink);
-  logUncaught(sink, log);
   const parts = { clock: systemClock, randomness: systemRandomness, log };
   const hasStages = configuration.serverTiming === 'stages';
   const tracing = await openTracing(configuration, { ...parts, version: SERVICE_VERSION, hasStages });

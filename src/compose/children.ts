@@ -1,0 +1,29 @@
+/** What the other processes of a server run: its workers and its embedder. */
+import { loadUws } from '../http/uws.js';
+import { native } from '../native/addon.js';
+import { childSink } from '../processes/children.js';
+import { runEmbedder } from '../processes/embedderProcess.js';
+import { runWorker } from '../processes/worker.js';
+import { systemClock } from '../system/clock.js';
+import { createLog } from '../system/log.js';
+import { logUncaught } from '../system/uncaught.js';
+import { openSession } from './models.js';
+
+/** Runs a worker; see {@link childSink} for the argument. */
+export function work(logFormat?: string): void {
+  const sink = childSink(logFormat);
+  logUncaught(sink);
+  runWorker(async (configuration, ...rest) => {
+    // Only a worker loads the parts of a server. A Node without a server library touches no store.
+    loadUws();
+    const log = createLog(configuration.logLevel, sink);
+    logUncaught(sink, log);
+    return (await import('./server.js')).buildServer(configuration, ...rest, log);
+  }, native.readBytesPerToken());
+}
+
+/** Runs the embedder; likewise. */
+export function embed(logFormat?: string): void {
+  logUncaught(childSink(logFormat));
+  runEmbedder({ openSession, clock: systemClock });
+}
