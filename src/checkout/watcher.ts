@@ -30,8 +30,8 @@ export interface WatcherParts {
 const newOrdersMs = 500;
 
 /**
- * Interval at which orders are looked up whose payment a block took away (ms), and how often: a node takes
- * the payments of a removed block back into its pool a moment later, and btcd notifies nobody of that.
+ * Interval of look-ups after a removed block had an order's payment (ms), and their number: the node adds the
+ * payments of that block to its mempool again a moment later, and btcd does not notify of that.
  */
 const lostMs = 2_000;
 const lostLookUps = 30;

@@ -11,7 +11,7 @@ function weightsOf(accept: string): ReadonlyMap<string, number> {
   );
 }
 
-/** True if an Accept field prefers a media type to JSON, which is what it gets where it has no preference. */
+/** True if an Accept field prefers a media type to JSON. Without a preference the answer is JSON. */
 export function prefers(accept: string, type: string): boolean {
   const weights = weightsOf(accept);
   const weightOf = (name: string): number =>

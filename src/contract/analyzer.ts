@@ -16,16 +16,17 @@ export const stopLists = [
   ...(['norwegian', 'portuguese', 'russian', 'spanish', 'swedish'] as const),
 ] as const;
 
-/** An analyzer's settings one by one; what is left out is not done. */
+/** Settings of an analyzer, one by one; a step that is left out is not taken. */
 export interface FuseAnalyzer {
-  /** Language whose Snowball stemmer takes the endings off words. Tokens with a digit keep theirs. */
+  /** Language whose Snowball stemmer removes the endings of words. Tokens with a digit keep theirs. */
   stemmer?: (typeof stemmers)[number] | null;
   /**
-   * Words that leave the query, unless nothing else is in it: a language's list (danish, dutch, english,
-   * finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish), or words.
+   * Words removed from the query, unless it has no others: a language's list (danish, dutch, english,
+   * finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish), or the
+   * words themselves.
    */
   stopwords?: string | string[] | null;
-  /** True: `é` is `e`, `ø` is `o`, `æ` is `ae`. */
+  /** True: `é` counts as `e`, `ø` as `o`, `æ` as `ae`. */
   fold_accents?: boolean;
   /** True: query and texts are repaired first, as POST /v1/normalize does with `mode: "repair"`. */
   normalize?: boolean;
@@ -36,7 +37,7 @@ function oneOf(loc: readonly string[], value: string, allowed: readonly string[]
   return [valueError(['body', ...loc], `not one of ${allowed.join(', ')}`, value)];
 }
 
-/** True if it changes nothing. */
+/** True if an analyzer changes nothing. */
 function isPlain(analyzer: string | FuseAnalyzer): boolean {
   if (typeof analyzer === 'string') return analyzer === 'plain';
   const { stemmer, stopwords, fold_accents: folds = false, normalize = false } = analyzer;
@@ -44,7 +45,7 @@ function isPlain(analyzer: string | FuseAnalyzer): boolean {
   return stemmer == null && !stops && !folds && !normalize;
 }
 
-/** The faults of an analyzer that fits its schema. */
+/** Errors of an analyzer that fits its schema. */
 export function analyzerFaults(
   analyzer: string | FuseAnalyzer | undefined,
   tokenizer: string | undefined,

@@ -18,13 +18,13 @@ export function problemAnswer(status: number, code: ProblemCode, detail: string)
   return jsonAnswer(status, problemOf(code, detail));
 }
 
-/** The problem of a request that needs the store while it does not answer: nothing was acknowledged. */
+/** The problem of a request that needs the store while it is unavailable: nothing was acknowledged. */
 export const storeProblem: Problem = problemOf(
   'store_unavailable',
   'The store does not answer right now, so this may not have been recorded. Try again shortly.',
 );
 
-/** The answer to such a request. */
+/** The answer to a request that needs the store while it is unavailable. */
 export function storeUnavailable(): Answer {
   return { ...jsonAnswer(503, storeProblem), headers: { 'retry-after': '1' } };
 }

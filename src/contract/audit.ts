@@ -77,7 +77,7 @@ export const auditIssues = [
   'over_long',
 ] as const;
 
-/** One of them. */
+/** An issue's id. */
 export type AuditIssueId = (typeof auditIssues)[number];
 
 /** Name of each issue. */
@@ -104,7 +104,7 @@ export interface AuditShare {
   high: number & tags.Minimum<0> & tags.Maximum<1>;
 }
 
-/** The one measured figure of the report. */
+/** The one measured figure of a report. */
 export interface AuditHeadline extends AuditShare {
   /** The figure in words. */
   sentence: string;
@@ -116,23 +116,23 @@ export interface AuditExample {
   after: string;
 }
 
-/** One kind of trouble looked for in the records. */
+/** One kind of issue, with the records that have it. */
 export interface AuditIssue extends AuditShare {
   issue: string;
   /** Its name in a report. */
   title: string;
-  /** Records that show it. */
+  /** Number of records that have it. */
   count: number & Integer;
-  /** Records looked at for it: all, or for duplicates a sample of a very large file. */
+  /** Number of records checked for it: all; for duplicates in a very large file, a sample. */
   of: number & Integer;
   examples: AuditExample[];
   /** Behaviour of the named stack. */
   consequence: string;
-  /** Address of the page that says so, or `measured here` where the project's tests run it; null: neither. */
+  /** Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
   source: string | null;
 }
 
-/** One line of the estimate; low and high are null where a number was not given. */
+/** One line of the estimate; low and high are null where a number is missing from the request. */
 export interface AuditRoiLine {
   line: string;
   /** Unit: records, queries or US dollars, in all or a month. */
@@ -140,7 +140,7 @@ export interface AuditRoiLine {
   low: number | null;
   high: number | null;
   formula: string;
-  /** Why the line is null; null where it is not. */
+  /** Why low and high are null; null where they are not. */
   reason: string | null;
 }
 
@@ -154,7 +154,7 @@ export interface AuditResponse {
   vertical: string;
   surface: string;
   use_case: string;
-  /** Null where none of the numbers it is made of was given. */
+  /** Null where the request has none of the numbers that it is computed from. */
   roi: AuditRoiLine[] | null;
   assumptions: string[];
   next_steps: string[];
@@ -163,7 +163,7 @@ export interface AuditResponse {
   html: string | null;
   /** The normalized records, in order; null when not asked for. */
   texts: string[] | null;
-  /** The same as one text, one a line: line feeds in a record become spaces. */
+  /** The normalized records as one text, one record a line: line feeds in a record become spaces. */
   text: string | null;
 }
 
@@ -171,7 +171,7 @@ export interface AuditResponse {
 export interface StackConsequence {
   issue: string;
   consequence: string;
-  /** Address of the page that says so, or `measured here` where the project's tests run it; null: neither. */
+  /** Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
   source: string | null;
 }
 
@@ -184,7 +184,7 @@ export interface AuditStack {
   consequences: StackConsequence[];
 }
 
-/** The search engines and lines of business the audit knows. */
+/** The search engines and lines of business that the audit knows. */
 export interface AuditStacksResponse {
   stacks: AuditStack[];
   verticals: string[];
@@ -207,7 +207,7 @@ export const freeAuditRequestType = bodyType(requestType, typia.createEquals<Fre
   defaults: auditDefaults,
 });
 
-/** Sentences of the audit's part that the examples show. */
+/** Sentences of the audit that the examples show. */
 interface Given {
   readonly auditStacks: AuditStacksResponse;
 }
@@ -233,7 +233,7 @@ const auditRequest: FreeAuditRequest = {
 const none: AuditShare = { share: 0, low: 0, high: 0.4898908364545973 };
 const one: AuditShare = { share: 0.25, low: 0.04558726080970055, high: 0.6993581574175981 };
 
-/** Findings in one record, by issue. */
+/** Findings in the example's records, one record an issue. */
 const found: ReadonlyMap<AuditIssueId, AuditExample> = new Map([
   ['mojibake', { before: 'CafÃ© crÃ¨me, 250 g', after: 'Café crème, 250 g' }],
   ['compatibility_forms', { before: 'Tent for ２ persons', after: 'Tent for 2 persons' }],
@@ -262,7 +262,7 @@ function issue(id: AuditIssueId, { stacks }: AuditStacksResponse): AuditIssue {
   };
 }
 
-/** Findings in them besides issues. */
+/** The example's report, without its issues. */
 const report: Omit<AuditResponse, 'issues'> = {
   records: 4,
   headline: {
@@ -353,7 +353,7 @@ const report: Omit<AuditResponse, 'issues'> = {
     'for 2 persons\nSleeping bag, 3 seasons',
 };
 
-/** Findings in them. */
+/** The example's answer. */
 function auditResponse(stacks: AuditStacksResponse): AuditResponse {
   const { records, headline, ...rest } = report;
   return { records, headline, issues: auditIssues.map((id) => issue(id, stacks)), ...rest };

@@ -16,13 +16,13 @@ export interface BitcoinOrderPath {
 /** An on-chain order. */
 export interface BitcoinOrder extends Order {
   address: string;
-  /** BIP 21 URI; of an underpaid order for what is missing; null once it is confirmed. */
+  /** BIP 21 URI; for an underpaid order, of the missing amount; null once it is confirmed. */
   bip21: string | null;
   confirmations: number & Integer & tags.Minimum<0>;
   confirmations_required: number & Integer & tags.Minimum<0>;
 }
 
-/** An on-chain order just made. */
+/** A new on-chain order. */
 export interface BitcoinOrderCreated extends BitcoinOrder {
   /** BIP 21 URI. */
   bip21: string;

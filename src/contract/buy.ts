@@ -24,7 +24,7 @@ export interface BuyOrderPath {
 
 /** Query of the page that sells keys. */
 export interface BuyQuery {
-  /** The tier that is chosen already. */
+  /** The tier that is selected at first. */
   tier?: string;
 }
 

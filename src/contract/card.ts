@@ -40,14 +40,14 @@ export interface CardStatusResponse {
   tier: Tier;
   amount_cents: (number & Integer & tags.Minimum<0>) | null;
   currency: 'usd' | null;
-  /** Ways to pay that Stripe says this account offers, by Stripe's names; none where it does not say. */
+  /** Payment methods that Stripe reports for this account, by Stripe's names; empty where it reports none. */
   methods: string[];
   checkout_url: string | null;
 }
 
-/** A card session made here. */
+/** A new card order. */
 export interface CardOrderCreated {
-  /** Names the order to its operator. */
+  /** Identifies the order to its operator. */
   order_id: string;
   session_id: string;
   checkout_url: string;
@@ -60,7 +60,7 @@ export interface CardOrderCreated {
   claim_token: string;
 }
 
-/** Effect of an event on the webhook's side. */
+/** Effect of a webhook's event. */
 export interface CardWebhookResponse {
   received: true;
   result: 'minted' | 'duplicate' | 'pending' | 'ignored' | 'mismatch' | 'recorded' | 'suspended' | 'revoked';
@@ -69,7 +69,7 @@ export interface CardWebhookResponse {
 /** Readiness of card settlement. */
 export interface CardWebhookStatusResponse {
   configured: boolean;
-  /** Verification secrets in force. */
+  /** Number of verification secrets in force. */
   secrets: number & Integer & tags.Minimum<0>;
   /** RFC 3339 UTC. */
   last_event_at: string | null;
@@ -80,7 +80,7 @@ export interface CardWebhookStatusResponse {
 
 /** Pickup of a card order. */
 export interface CardPickupResponse {
-  /** Names the order to its operator; null until it is paid. */
+  /** Identifies the order to its operator; null until it is paid. */
   order_id: string | null;
   session_id: string;
   status: 'pending' | 'paid' | 'expired' | 'refunded';
@@ -88,9 +88,9 @@ export interface CardPickupResponse {
   /** The raw key, once, with `key_status` `revealed_now`; else null. */
   api_key: string | null;
   key_status: KeyStatus;
-  /** The step that gets the key, with `claim_required`; else null. */
+  /** How to get the key, with `claim_required`; else null. */
   key_detail: string | null;
-  /** End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+  /** Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
   key_expires_at: string | null;
 }
 
@@ -160,7 +160,7 @@ const cardPickup: CardPickupResponse = {
   key_expires_at: null,
 };
 
-/** A webhook's event, cut short; its signature is over these bytes. */
+/** A webhook's event, shortened; its signature is over these bytes. */
 const cardEvent = {
   id: 'evt_1S8yGf2eZvKYlo2C',
   object: 'event',

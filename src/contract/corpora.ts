@@ -1,4 +1,6 @@
-/** `/v1/corpora/{name}` on the wire: named statistics of collections, by which POST /v1/fuse may score. */
+/**
+ * `/v1/corpora/{name}` on the wire: statistics of collections under names, for the scores of POST /v1/fuse.
+ */
 import typia, { type tags } from 'typia';
 import { stemmers } from './analyzer.js';
 import { tokenizers } from './fuse.js';
@@ -9,7 +11,7 @@ import { get, linesOf, type Example } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
-/** Analyzers that texts may be counted by. */
+/** Analyzers for texts that are counted. */
 export const corpusAnalyzers = ['plain', ...stemmers] as const;
 
 /** The path of the routes. */
@@ -18,7 +20,7 @@ export interface CorpusPath {
   name: string & MaxCodePoints<64>;
 }
 
-/** Query of PUT: how the terms of texts are made, as requests will have them. */
+/** Query of PUT: how texts become terms. Requests that use the statistics must say the same. */
 export interface CorpusQuery {
   /** Tokenizer of the requests. */
   tokenizer?: (typeof tokenizers)[number];
@@ -33,9 +35,9 @@ export interface CorpusVersion {
   docs: number & Integer & tags.Minimum<1>;
   /** Their mean length in tokens. */
   average_length: number;
-  /** Number of their different terms. */
+  /** Number of their distinct terms. */
   terms: number & Integer & tags.Minimum<0>;
-  /** Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
+  /** Tokenizer and analyzer that made the terms; `given` where statistics were sent instead of texts. */
   terms_by: string;
   /** RFC 3339 UTC. */
   created_at: string;
@@ -43,11 +45,11 @@ export interface CorpusVersion {
   learnt?: boolean;
 }
 
-/** The sample that a name is learnt by. */
+/** The sample of docs that the statistics are learnt from. */
 export interface CorpusLearning {
-  /** Number of its docs so far. */
+  /** Number of docs in it so far. */
   docs: number & Integer & tags.Minimum<0>;
-  /** Tokenizer and analyzer of the terms. */
+  /** Tokenizer and analyzer that make the terms. */
   terms_by: string;
   /** RFC 3339 UTC. */
   updated_at: string;
@@ -61,9 +63,9 @@ export interface PutCorpusResponse extends CorpusVersion {
 /** Named statistics. */
 export interface CorpusResponse {
   name: string;
-  /** True if they belong to everybody, not to the key of the request. */
+  /** True if everybody may use them, not only the key of the request. */
   shared: boolean;
-  /** The oldest first; none where the name is learnt and has too few docs yet. */
+  /** Oldest first; empty while a name that is learnt has too few docs. */
   versions: CorpusVersion[];
   /** Present where requests with `learn` add docs to the name. */
   learning?: CorpusLearning;
@@ -92,7 +94,7 @@ const version: CorpusVersion = {
 
 const texts = [{ text: 'Hiking boots' }, 'boots', { id: 'sku-1042', text: 'leather boot, waterproof' }];
 
-/** Members common to the routes. */
+/** Members common to these routes. */
 const corpusRoute = {
   ...namedRoute,
   path: '/v1/corpora/{name}',

@@ -1,39 +1,41 @@
-/** Statistics of collections on the wire: `corpus` of POST /v1/fuse, given or by name. */
+/** Statistics of collections on the wire: `corpus` of POST /v1/fuse, inline or by name. */
 import type { tags } from 'typia';
 import type { Integer } from './schema/tags.js';
 import { MAX_ERRORS, type ValidationError, validationError, valueError } from './schema/validation.js';
 
 /**
  * Statistics of the collection that the docs come from: `docs`, `average_length` and `df`, or the `name` of
- * statistics that the server has.
+ * statistics stored on the server.
  */
 export interface FuseCorpus {
   /** Number of its docs. */
   docs?: number & Integer & tags.Minimum<1> & tags.Maximum<1e15>;
   /** Their mean length in tokens. */
   average_length?: number & tags.Minimum<0.01>;
-  /** Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
+  /**
+   * Number of docs that have a term, by terms as the analyzer makes them; 0 for a term that is not listed.
+   */
   df?: { [term: string]: number & Integer & tags.Minimum<0> };
-  /** Name of statistics that the server has: those of the request's API key, or everybody's. */
+  /** Name of statistics stored on the server: those of the request's API key, or shared ones. */
   name?: string;
-  /** Version of them, whose statistics never change; absent: the newest. */
+  /** Their version, which never changes; absent: the newest. */
   version?: number & Integer & tags.Minimum<1> & tags.Maximum<4294967295>;
 }
 
-/** The statistics by name that an answer was scored by. */
+/** The named statistics that an answer was scored with. */
 export interface FuseCorpusUsed {
-  /** The name as it came. */
+  /** The name as sent. */
   name: string;
-  /** The version: a request that asks for it has the same statistics ever after. */
+  /** The version. A later request that names it is scored with the same statistics. */
   version: number & Integer & tags.Minimum<1>;
-  /** Number of docs that it was counted over. */
+  /** Number of docs that were counted. */
   docs: number & Integer & tags.Minimum<1>;
 }
 
-/** Members of `corpus` that give the statistics themselves. */
+/** Members of `corpus` that are inline statistics. */
 const givenNames = ['docs', 'average_length', 'df'] as const;
 
-/** Characters of a term that an error's place repeats. */
+/** Most characters of a term that an error's location repeats. */
 const termCharacters = 256;
 
 function shownTerm(term: string): string {
@@ -41,7 +43,7 @@ function shownTerm(term: string): string {
   return characters.length > termCharacters ? `${characters.slice(0, termCharacters).join('')}…` : term;
 }
 
-/** Terms that more docs hold than there are. */
+/** Errors of terms that are in more docs than there are. */
 function termFaults(df: FuseCorpus['df'] & object, docs: number): ValidationError[] {
   const wrong = Object.entries(df).filter(([, count]) => count > docs);
   return wrong
@@ -51,13 +53,16 @@ function termFaults(df: FuseCorpus['df'] & object, docs: number): ValidationErro
     );
 }
 
-/** A request that learns, and has no name for what it learns. */
+/** The error of `learn` without a name to learn under. */
 export function learnFaults(learn: boolean | undefined, corpus: FuseCorpus | undefined): ValidationError[] {
   if (learn !== true || corpus?.name !== undefined) return [];
   return [valueError(['body', 'learn'], 'corpus must name the statistics that are learnt', learn)];
 }
 
-/** Statistics that are neither given nor named, or both; terms that more docs hold than there are. */
+/**
+ * Errors of statistics that are neither inline nor named, or both, and of terms that are in more docs than
+ * there are.
+ */
 export function corpusFaults(corpus: FuseCorpus | undefined): ValidationError[] {
   if (corpus === undefined) return [];
   const { name, version, docs, df } = corpus;

@@ -13,15 +13,15 @@ export type DeliveryModelId = (typeof deliveryModelIds)[number];
 
 /** Interest in a delivery model; a human replies. */
 export interface DeliveryInterestRequest {
-  /** Kept as it came; nothing is sent to it. */
+  /** Stored as sent; nothing is mailed to it. */
   email: string & MaxCodePoints<320>;
   delivery_model: DeliveryModelId;
   company?: (string & MaxCodePoints<200>) | null;
-  /** aws, gcp, azure, on_prem, other; any value is kept. */
+  /** aws, gcp, azure, on_prem, other; any value is stored. */
   cloud?: (string & MaxCodePoints<80>) | null;
   /** Rough monthly character volume. */
   monthly_chars?: (string & MaxCodePoints<80>) | null;
-  /** evaluating, this_quarter, next_quarter, urgent; any value is kept. */
+  /** evaluating, this_quarter, next_quarter, urgent; any value is stored. */
   timeline?: (string & MaxCodePoints<80>) | null;
   /** Compliance needs in free text. */
   compliance?: (string & MaxCodePoints<300>) | null;

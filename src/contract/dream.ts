@@ -39,7 +39,7 @@ export interface DreamRequest {
    * TEST_DESIGN, in any case; an unknown one is stored as HYPOTHESIS.
    */
   kind?: (string & MaxCodePoints<32>) | null;
-  /** Makes a repeated submission answer the first one's receipt. Wins over the header. */
+  /** A submission with a key that was used before gets the first one's receipt. Overrides the header. */
   idempotency_key?: (string & MaxCodePoints<64>) | null;
 }
 
@@ -74,15 +74,15 @@ export interface DreamGetQuery {
   kind?: string & MaxCodePoints<32>;
 }
 
-/** The token in question. */
+/** The confirmation token. */
 export interface DreamConfirmQuery {
   confirm?: string & MinCodePoints<64> & MaxCodePoints<64>;
 }
 
-/** A duplicate's own submission. */
+/** The submission that was found to be a duplicate. */
 export interface DreamSubmitted {
   canonical_payload_sha256: string;
-  /** True if it is the stored payload to the byte. */
+  /** True if its payload is the stored one, byte for byte. */
   same_payload: boolean;
 }
 
@@ -156,16 +156,16 @@ export interface DreamConfirmResponse {
 export interface DreamConfirmStateResponse {
   state: 'previewed' | 'completed' | 'unknown';
   receipt: string | null;
-  /** The way to confirm. */
+  /** How to confirm. */
   how: string;
 }
 
-/** Characters that leave nothing of a fragment's text. */
+/** Matches a text of white space and control characters alone. */
 const nothing = /^[\0-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
 /**
- * The errors of a title or content of which nothing is left; `place`: where the fields came from. The schema
- * of a query declares both as optional, so that one that is absent there is reported here.
+ * The errors of a title or content that is empty; `place`: where the fields came from. The schema of a query
+ * declares both as optional, so a missing one is reported here.
  */
 export function emptyFields(
   fields: { readonly title?: string | null; readonly content?: string | null },
@@ -186,18 +186,18 @@ function dreamRules(request: DreamRequest): ValidationError[] {
   return emptyFields(request, 'body');
 }
 
-/** Form of a confirmation token, for the error about another one. */
+/** Form of a confirmation token, for the error of a malformed one. */
 export const tokenSentence =
   'a token is the 64 lower-case hexadecimal characters that GET /dream_get returned (tokens of 10 ' +
   'characters are of legacy receipts and confirm nothing)';
 
-/** The fault of a token of 64 characters; undefined when there is none. */
+/** The error of a token of 64 characters; undefined when there is none. */
 export function tokenFault(token: string, place: 'body' | 'query'): ValidationError | undefined {
   const loc: Location = [place, 'confirm'];
   return /^[0-9a-f]{64}$/.test(token) ? undefined : valueError(loc, tokenSentence, token);
 }
 
-/** True if a confirmation brings its preview's fields; empty ones are none. */
+/** True if a confirmation repeats fields of its preview; empty fields do not count. */
 export function isRecovery(request: DreamConfirmRequest): boolean {
   const { title, content, mechanism, test, visitor, kind } = request;
   return [title, content, mechanism, test, visitor, kind].some((text) => (text ?? '') !== '');
@@ -239,7 +239,7 @@ const dreamRequest: DreamRequest = {
   idempotency_key: 'a4e2c000-7d1f-4b6c-9a40-e15f3d88aa01',
 };
 
-/** Its receipt. */
+/** The example's receipt. */
 const dreamResponse: DreamResponse = {
   receipt,
   status: 'quarantined',
@@ -253,7 +253,7 @@ const dreamResponse: DreamResponse = {
   retrieval_verified: true,
 };
 
-/** The preview of the same. */
+/** The example's preview. */
 const previewResponse: DreamPreviewResponse = {
   fragment,
   ...digests,
@@ -283,10 +283,10 @@ const previewQuery =
   '+find+another+way.&test=Remove+one+strut+of+a+model+and+measure+how+far+it+sags+under+the+same+l' +
   'oad.&kind=BRIDGE&visitor=Ada';
 
-/** The query that asks how its confirmation stands. */
+/** The query for the state of its confirmation. */
 const stateQuery = `confirm=${token}`;
 
-/** Its state before it is confirmed. */
+/** The state before it is confirmed. */
 const stateResponse: DreamConfirmStateResponse = {
   state: 'previewed',
   receipt: null,
@@ -296,7 +296,7 @@ const stateResponse: DreamConfirmStateResponse = {
 /** Its confirmation. */
 const confirmRequest: DreamConfirmRequest = { confirm: token };
 
-/** The receipt that confirming gets. */
+/** The receipt of the confirmation. */
 const confirmResponse: DreamConfirmResponse = {
   receipt,
   status: 'quarantined',

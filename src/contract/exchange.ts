@@ -22,33 +22,33 @@ export interface RouteRequest<Input = unknown> {
   readonly key?: string | undefined;
   /**
    * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
-   * needs them after it first gave up control (await) calls {@link retain} before.
+   * needs them after its first `await` calls {@link retain} before it.
    */
   readonly body: Uint8Array;
-  /** The body's bytes in memory of their own, which stay as they are. */
+  /** A copy of the body's bytes, which nobody overwrites. */
   retain(): Uint8Array;
   /** The validated JSON body of a route that declares one; `undefined` elsewhere. */
   readonly input: Input;
   /**
    * True if a route whose GET changes something may do so now: false for HEAD and for a prefetch
-   * (`Sec-Purpose` or `Purpose`). Such a request gets the answer of not acting.
+   * (`Sec-Purpose` or `Purpose`). Such a request is answered without the change.
    */
   readonly mayAct: boolean;
-  /** True if the method is HEAD: the answer's body reaches nobody. */
+  /** True if the method is HEAD: the answer's body is not sent. */
   readonly head: boolean;
   /**
-   * The address that the request came from: 4 or 16 bytes, none where it is not known. Asked for before the
-   * handler first gives up control.
+   * The address that the request came from: 4 or 16 bytes, empty where it is unknown. To be called before the
+   * handler's first `await`.
    */
   peer(): Uint8Array;
   /**
-   * The address of a caller without a key as limits count it, behind trusted proxies: 4 or 8 bytes, none
-   * where it is not known. Asked for as {@link peer} is.
+   * The address by which limits count a caller without a key, that of the client where a trusted proxy
+   * forwards it: 4 or 8 bytes, empty where it is unknown. To be called before the handler's first `await`.
    */
   caller(): Uint8Array;
-  /** True if the connection has gone: an answer would reach nobody. */
+  /** True if the connection is closed: nobody would receive an answer. */
   aborted(): boolean;
-  /** Told when the connection goes before the answer. */
+  /** Aborted when the connection closes before the answer is sent. */
   signal(): AbortSignal;
 }
 
@@ -57,13 +57,13 @@ export type AnswerBody =
   | { readonly json: unknown }
   | {
       /**
-       * Finished bytes. Without {@link release} http has copied or sent them when it returns control, so that
-       * they may be reused.
+       * Finished bytes. Without {@link release} http has copied or sent them when it returns control, so the
+       * handler may reuse them.
        */
       readonly bytes: Uint8Array | string;
-      /** Called once, when http needs the bytes no more; until then they stay as they are. */
+      /** Called once, when http no longer needs the bytes; until then they must not change. */
       readonly release?: () => void;
-      /** True if the bytes never change: they are sent from where they lie, to many clients at once. */
+      /** True if the bytes never change: they are sent without a copy, to many clients at once. */
       readonly immutable?: true;
       /** Media type with its charset. */
       readonly type: string;
@@ -77,16 +77,16 @@ export interface Answer {
   /** Further header fields, names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * Characters (code points) that count against the caller's monthly limit, or what a route's second limit
-   * counts; 0 on all but a 200.
+   * Characters (code points) that count against the caller's monthly limit, or the quantity that a route's
+   * second limit counts; 0 unless the status is 200.
    */
   readonly charge: number;
-  /** Code of the problem that a finished body tells; one that is written as JSON is read. */
+  /** Code of the problem in finished bytes. In a body that http writes as JSON, http finds it itself. */
   readonly problem?: string;
 }
 
 /**
  * A handler: a plain function of the request. Its parts are bound to it in `main`. `Handler` alone takes any
- * input; `Handler<never>` is what every handler is to one who only calls it with what was checked.
+ * input; `Handler<never>` is the type of every handler for code that only calls it with checked input.
  */
 export type Handler<Input = unknown> = (request: RouteRequest<Input>) => Answer | Promise<Answer>;

@@ -16,7 +16,7 @@ export interface FocusKind {
 
 /** Fragments that are near one another. */
 export interface FocusRegion {
-  /** The fragment nearest to their middle. */
+  /** The fragment nearest to the centre of the region. */
   receipt: string;
   /** Its title; null when withheld. */
   title: string | null;

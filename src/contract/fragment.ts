@@ -54,7 +54,7 @@ export interface Canonicalization {
   rules: string[];
 }
 
-/** Digests recomputed from what was read back, by code other than that which made them. */
+/** Digests that were recomputed from the stored record, by code other than the code that made them. */
 export interface CryptographicVerification {
   verified: boolean;
   /** Per digest: true, false, or null where it cannot be recomputed. */
@@ -82,7 +82,7 @@ export const hashScope: Readonly<Record<string, string>> = {
   stored_envelope_sha256: 'public receipt envelope as sorted JSON, excluding this seal',
 };
 
-/** The rules under which accepted strings are made. */
+/** The rules under which the accepted strings are made. */
 export const canonicalization: Canonicalization = {
   version: 'accepted-fields-json-v1',
   rules: [
@@ -112,14 +112,14 @@ export const submission = {
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
-/** The receipt that examples show: an ordinary fragment's. docs/receipt.md has one that tries the rules. */
+/** The receipt of an ordinary fragment, in examples. docs/receipt.md has one that exercises the rules. */
 export const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
 export const contentDigest = 'c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041';
 export const payloadDigest = 'b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e';
 export const token = '59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1';
 export const seal = '617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96';
 
-/** The stored part of it. */
+/** Its stored fields. */
 export const fragment: Fragment = {
   title: 'A lattice keeps its load without one strut',
   content:

@@ -63,7 +63,7 @@ export interface FuseDoc {
   group?: string;
 }
 
-/** Share of each list in the fused score; scaled so that only their ratio counts. Not both may be 0. */
+/** Weight of each list in the fused score; only their ratio counts, and one of them must be above 0. */
 export interface FuseWeights {
   /** Weight of the BM25 list. */
   bm25: number & tags.Minimum<0>;
@@ -85,8 +85,8 @@ export interface FuseRequest {
   /** `ws`: runs of letters, marks and numbers; `ngram`: character bigrams inside those runs, for CJK. */
   tokenizer?: (typeof tokenizers)[number];
   /**
-   * Installed sentence-embedding model that computes dense scores when a doc has none; `static-256` answers
-   * at once, others the first time later.
+   * Installed sentence-embedding model that computes dense scores when a doc has none. `static-256` answers
+   * at once; with other models the first answer takes longer.
    */
   embed_model?: string;
   /**
@@ -94,9 +94,9 @@ export interface FuseRequest {
    * first, in one pass, case-sensitive. No empty key.
    */
   entity_map?: { [surface: string]: string } | null;
-  /** Results to return after fusion; null or absent: all. */
+  /** Number of results to return after fusion; null or absent: all. */
   top_k?: (number & Integer & tags.Minimum<1>) | null;
-  /** Share of each list in the fused score. */
+  /** Weight of each list in the fused score. */
   weights?: FuseWeights;
   /** The constant of reciprocal rank fusion. */
   rrf_k?: number & tags.Minimum<1> & tags.Maximum<1e6>;
@@ -106,7 +106,7 @@ export interface FuseRequest {
   b?: number & tags.Minimum<0> & tags.Maximum<1>;
   /** False: `text` comes back as "". */
   return_text?: boolean;
-  /** True: each result says what its score is made of. */
+  /** True: each result has the parts of its score. */
   explain?: boolean;
   /**
    * How tokens become terms, with the tokenizer `ws`: `plain`, or a language for its stemmer and stop words
@@ -119,40 +119,37 @@ export interface FuseRequest {
   /** Statistics for BM25; absent: those of the request's docs. */
   corpus?: FuseCorpus;
   /**
-   * A doc without `dense_score`: `embed` has the model compute those of all docs, `zero` gives it 0, `min`
-   * the least that was sent (0 where none was), `error` refuses the request.
+   * Treatment of a doc without `dense_score`. `embed`: the model computes the scores of all docs; `zero`: 0;
+   * `min`: the lowest score that was sent (0 where none was); `error`: the request is refused.
    */
   on_missing_dense?: (typeof missingDense)[number];
-  /**
-   * Meaning of `dense_score`: a `similarity`, or a `distance` of 0 or more, which counts as
-   * 1 / (1 + distance).
-   */
+  /** Meaning of `dense_score`: a `similarity`, or a `distance` d of 0 or more, counted as 1 / (1 + d). */
   dense_kind?: (typeof denseKinds)[number];
   /** Results with a lower fused score are left out. */
   min_score?: number;
   /**
-   * The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
-   * `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
+   * The lists to fuse, by name, up to 16: `bm25`, `dense`, and lists whose scores the docs have in `scores`.
+   * Replaces `weights`. Without `dense` no dense score is needed.
    */
   legs?: { [name: string]: FuseLeg };
-  /** Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
+  /** Up to 16 numbers of each doc that raise or lower its fused score: dates, distances, prices. */
   boosts?: FuseBoost[] & tags.MaxItems<16>;
-  /** Docs that count as one: the best of them stay. */
+  /** Docs that count as one, of which the best are returned. */
   collapse?: FuseCollapse;
-  /** Results that are less like those before them. */
+  /** Prefers results that differ from those before them. */
   diversify?: FuseDiversify;
-  /** Each result tells where its text has the query's terms, in code points. */
+  /** Each result says where its text has the query's terms, in code points. */
   highlight?: FuseHighlight;
   /**
-   * True: the docs of this request are learnt under `corpus.name`. Of all docs that were seen the 512 with
-   * the smallest keyed hash of their text are its sample; at 64, 128, 256 and 512 docs, and whenever twice
-   * as many were seen, it becomes the name's next version. Until the first one the statistics are those of
-   * the request's docs.
+   * True: the statistics under `corpus.name` are learnt from the docs of this request. Of all docs seen, the
+   * 512 with the smallest keyed hash of their text are the sample. It becomes the name's next version at 64,
+   * 128, 256 and 512 docs, and at each doubling of the number of docs seen. Before the first version, a
+   * request is scored with the statistics of its own docs.
    */
   learn?: boolean;
   /**
-   * Settings that the server has under a name: members that this request then has, unless it has them
-   * itself. `weights` and `legs` stand for each other.
+   * Settings that are stored on the server under a name. A member that the request itself has takes
+   * precedence; `weights` and `legs` replace each other.
    */
   profile?: string | FuseProfile;
 }
@@ -171,19 +168,19 @@ export const fuseDefaults = {
   learn: false,
 } as const satisfies Partial<FuseRequest>;
 
-/** A term of the query that a text has. */
+/** A term of the query that is in a text. */
 export interface FuseTerm {
   /** The term as the analyzer makes it. */
   term: string;
-  /** Tokens of the text that stand for it, up to 10 different ones. */
+  /** Tokens of the text that become this term, up to 10 distinct ones. */
   matched: string[];
-  /** How often the text has it. */
+  /** Number of its occurrences in the text. */
   tf: number & Integer & tags.Minimum<1>;
   /** Number of docs that have it, of the request or of the `corpus`. */
   df: number & Integer & tags.Minimum<0>;
-  /** How rare it is: ln(1 + (N − df + 0.5) / (df + 0.5)). */
+  /** Inverse document frequency: ln(1 + (N − df + 0.5) / (df + 0.5)). */
   idf: number;
-  /** What it brought to `bm25_score`; the parts of a text sum to it within 1e-12. */
+  /** Its part of `bm25_score`; the parts of a text sum to that score within 1e-12. */
   part: number;
 }
 
@@ -203,19 +200,19 @@ export interface FuseExplanation {
   dense_rank: number & Integer & tags.Minimum<1>;
   /** The query's terms that the text has; present when the request named an `analyzer` or a `corpus`. */
   terms?: FuseTerm[];
-  /** What each leg brought, by name; present when the request named `legs`. */
+  /** Contribution of each leg, by name; present when the request named `legs`. */
   legs?: { [name: string]: LegExplanation };
-  /** What each boost did; present when the request named `boosts`. */
+  /** Effect of each boost; present when the request named `boosts`. */
   boosts?: BoostExplanation[];
-  /** How the result was chosen; present where the request set `diversify`, on those that it chose. */
+  /** How the result was chosen; present when the request set `diversify`, on the results that it chose. */
   diversify?: DiversifyExplanation;
 }
 
 /** One result. */
 export interface RankedDoc {
-  /** The doc's id as it came. */
+  /** The doc's id as sent. */
   id: string;
-  /** The doc's text as it came; "" when the request set `return_text` to false. */
+  /** The doc's text as sent; "" when the request set `return_text` to false. */
   text: string;
   /** The dense score that was fused. */
   dense_score: number;
@@ -228,15 +225,15 @@ export interface RankedDoc {
   /** Present when the request set `explain`. */
   explain?: FuseExplanation;
   /**
-   * Parts of the text with the query's terms, in its order; the beginning where it has none. Present when the
-   * request set `highlight`.
+   * Parts of the text with the query's terms, in the order of the text; its beginning where it has no term.
+   * Present when the request set `highlight`.
    */
   highlights?: TextFragment[];
 }
 
 /** The re-ranked candidates. */
 export interface FuseResponse {
-  /** The query as it came. */
+  /** The query as sent. */
   query: string;
   /** The method that was used. */
   method: string;
@@ -247,29 +244,29 @@ export interface FuseResponse {
    * `dense`.
    */
   dense_source: string;
-  /** Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
+  /** Results by descending fused score, unless `diversify` chose; ties in the order of the docs. */
   results: RankedDoc[];
-  /** The statistics by which BM25 scored, where the request named them and they have a version. */
+  /** The statistics that BM25 used, where the request named them and they have a version. */
   corpus?: FuseCorpusUsed;
-  /** The profile by which the request was answered, where it named one. */
+  /** The profile that was used, where the request named one. */
   profile?: FuseProfileUsed;
   /** Present only when there is one. */
   warnings?: FuseWarning[];
 }
 
-/** A doc without a dense score, where each needs one. */
+/** The error of a doc without a dense score where each doc needs one. */
 export function scoreMissing(at: number): ValidationError {
   const sentence = 'on_missing_dense is error: every doc needs a dense_score';
   return valueError(['body', 'docs', at, 'dense_score'], sentence, null);
 }
 
-/** A dense score that is no distance. */
+/** The error of a dense score that cannot be a distance. */
 export function distanceNegative(at: number, score: number): ValidationError {
   const sentence = 'a distance is 0 or more; send inner products as similarities';
   return valueError(['body', 'docs', at, 'dense_score'], sentence, score);
 }
 
-/** Dense scores that are no distances, or that are missing where they must not be. */
+/** Errors of dense scores that cannot be distances, or that are missing where each doc needs one. */
 function denseFaults(request: FuseRequest): ValidationError[] {
   const { docs, dense_kind: kind, on_missing_dense: missing } = request;
   const errors: ValidationError[] = [];
@@ -281,7 +278,7 @@ function denseFaults(request: FuseRequest): ValidationError[] {
   return errors;
 }
 
-/** Rules across the members of a request, and of a profile's settings. */
+/** Rules across the members of a request, which hold for a profile's settings too. */
 export function fuseRules(request: FuseRequest): ValidationError[] {
   const { weights, entity_map: entityMap, analyzer, tokenizer } = request;
   const errors = [
@@ -392,7 +389,7 @@ export const rankingRoute = {
   documented: true,
 } as const;
 
-/** POST /v1/fuse. */
+/** The routes POST /v1/fuse and POST /v1/fuse/batch. */
 export const fuseRoutes = {
   fuse: {
     ...rankingRoute,

@@ -10,7 +10,7 @@ import { annotated, wireTypes } from './schema/wireType.js';
 
 /** A page of the graph. */
 export interface GraphQuery extends AsOfQuery {
-  /** `next_cursor` of the page before, whose `as_of` it keeps. */
+  /** `next_cursor` of the previous page, whose `as_of` it keeps. */
   cursor?: string;
   /** Most nodes; 100 where absent. */
   limit?: number & Integer & tags.Minimum<1> & tags.Maximum<1000>;
@@ -18,19 +18,19 @@ export interface GraphQuery extends AsOfQuery {
 
 /** Filter of fragments. */
 export interface FragmentsQuery extends AsOfQuery {
-  /** `next_cursor` of the page before, whose `as_of` it keeps. */
+  /** `next_cursor` of the previous page, whose `as_of` it keeps. */
   cursor?: string;
   /** Most fragments; 100 where absent. */
   limit?: number & Integer & tags.Minimum<1> & tags.Maximum<1000>;
   /** One of the eight kinds, in any case. */
   kind?: string & MaxCodePoints<32>;
-  /** The visitor, to the letter. */
+  /** The visitor, compared exactly. */
   visitor?: string & MaxCodePoints<100>;
   /** RFC 3339: received then or later. */
   since?: string;
 }
 
-/** Two fragments that are near: the later one's link to an earlier one. */
+/** Two fragments that are near: the link of the later one to the earlier one. */
 export interface GraphEdge {
   from: string;
   to: string;

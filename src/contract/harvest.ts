@@ -30,7 +30,7 @@ export interface HarvestItem {
   receipt?: string;
   /** Present when not ok. */
   error?: string;
-  /** Present when its kind is none of the eight. */
+  /** Present when its kind is not one of the eight. */
   warning?: string;
   status: ReceiptStatus | null;
   content_sha256: string | null;
@@ -52,7 +52,7 @@ const [requestType, harvestResponseType] = wireTypes(typia.json.schemas<[Harvest
 /** The body of POST /harvest. */
 export const harvestRequestType = bodyType(requestType, typia.createIs<HarvestRequest>());
 
-/** A pasted reply with two markers, the second of them cut off. */
+/** A pasted reply with two markers, the second of them truncated. */
 const harvestRequest: HarvestRequest = {
   text:
     'Two things came of it. ' +
@@ -61,7 +61,7 @@ const harvestRequest: HarvestRequest = {
   mind: 'Ada',
 };
 
-/** Their outcome: the first counts as the fragment above, so that its receipt comes back. */
+/** Their outcome. The first marker has the content of the stored fragment above, and so gets its receipt. */
 const harvestResponse: HarvestResponse = {
   found: 2,
   admitted: 0,

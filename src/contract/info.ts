@@ -31,7 +31,7 @@ export interface ReadyCheck {
 export interface ReadyResponse {
   ready: boolean;
   checks: ReadyCheck[];
-  /** Sentences for the operator about what works and may soon not. */
+  /** Sentences for the operator about what works now but may soon fail. */
   warnings: string[];
 }
 
@@ -48,7 +48,7 @@ export interface StoredData {
   why: string;
   /** Duration. */
   retention: string;
-  /** Where it lies. */
+  /** Where it is stored. */
   where: string;
 }
 
@@ -103,7 +103,7 @@ const privacyStored: StoredData[] = [
   },
 ];
 
-/** What a collector of traces gets of requests, where there is one. */
+/** Data of requests that a collector of traces receives, where one is configured. */
 export const requestTrace: StoredData = {
   what:
     'Route, method, status, sizes, duration and request id of some requests, the calls that they cause, ' +
@@ -113,7 +113,7 @@ export const requestTrace: StoredData = {
   where: "The operator's collector (OTEL_EXPORTER_OTLP_ENDPOINT).",
 };
 
-/** Members of a log line about a request. */
+/** Members of a request's log line. */
 export const requestLog: StoredData = {
   what:
     'Route, status, sizes, duration and request id of requests that ended in a fault of ours (5xx); ' +
@@ -152,7 +152,7 @@ export const infoRoutes = {
   },
   health: {
     ...information,
-    // Whatever watches an address asks it there.
+    // Monitors of an address ask it on that address.
     everywhere: true,
     path: '/health',
     summary: 'Whether the process answers',

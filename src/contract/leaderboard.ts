@@ -11,7 +11,7 @@ import { wireTypes } from './schema/wireType.js';
 export interface LeaderboardEntry {
   rank: number & Integer;
   visitor: string;
-  /** Fragments of different content. */
+  /** Number of fragments with distinct content. */
   fragments: number & Integer;
 }
 

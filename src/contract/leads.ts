@@ -7,7 +7,7 @@ import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** Someone who wants to hear from the operator. */
 export interface LeadRequest {
-  /** Kept as it came; nothing is sent to it. */
+  /** Stored as sent; nothing is mailed to it. */
   email: string & MaxCodePoints<320>;
   tier?: string | null;
   message?: (string & MaxCodePoints<2000>) | null;

@@ -1,4 +1,7 @@
-/** `legs` and `boosts` of POST /v1/fuse: the lists that are fused, numbers of docs that raise or lower. */
+/**
+ * `legs` and `boosts` of POST /v1/fuse: the lists to fuse, and numbers of docs that raise or lower the fused
+ * score.
+ */
 import type { tags } from 'typia';
 import { codePoints } from './schema/explain.js';
 import type { Integer, MaxCodePoints, MinCodePoints } from './schema/tags.js';
@@ -19,21 +22,24 @@ export const maxLegs = 16;
 /** Most code points of a leg's name. */
 const maxName = 64;
 
-/** One of the lists that are fused. */
+/** One of the lists to fuse. */
 export interface FuseLeg {
-  /** Its share in the fused score, 1 where absent; only the ratio to the others counts. */
+  /** Its weight in the fused score, 1 where absent; only the ratio to the others counts. */
   weight?: number & tags.Minimum<0>;
   /**
    * How its scores are made comparable. `max` (default) divides by the largest absolute value; `minmax` maps
-   * the least to 0 and the greatest to 1; `zscore` counts standard deviations from the mean. `log1p` takes
-   * ln(1 + score) and then `max`; `rank` is the share of docs that rank no higher; `none` leaves them.
+   * the lowest to 0 and the highest to 1; `zscore` is the distance from the mean in standard deviations.
+   * `log1p` takes ln(1 + score) and then `max`; `rank` is the share of docs that rank no higher; `none`
+   * changes nothing.
    */
   normalize?: (typeof legNorms)[number];
-  /** The score of a doc that sends none: 0 (default), or the least that was sent. Not of `bm25`, `dense`. */
+  /**
+   * The score of a doc that sends none: 0 (default), or the lowest that was sent. Not for `bm25` and `dense`.
+   */
   missing?: (typeof legMissing)[number];
 }
 
-/** A number of docs that raises or lowers their scores: 1 at its best, less the further from it. */
+/** A number of each doc that scales its score: by 1 at the best value, by less with the distance from it. */
 export interface FuseBoost {
   /** Its name in the docs' `values`. */
   value: string & MinCodePoints<1> & MaxCodePoints<64>;
@@ -47,14 +53,14 @@ export interface FuseBoost {
   decay?: number & tags.Minimum<0.001> & tags.Maximum<0.999>;
   /** The factor's shape; `exp` where absent. */
   function?: (typeof boostFunctions)[number];
-  /** Share w of the score that it decides, 1 where absent: score · (1 − w + w · factor). */
+  /** Part w of the score that it affects, 1 where absent: score · (1 − w + w · factor). */
   weight?: number & tags.Minimum<0> & tags.Maximum<1>;
 }
 
-/** A doc's number of a name. */
+/** A number of a doc, by name. */
 export type NamedNumber = number & tags.Minimum<-1e300> & tags.Maximum<1e300>;
 
-/** What a leg brought to a result. */
+/** Contribution of a leg to a result. */
 export interface LegExplanation {
   /** The doc's score in the list. */
   score: number;
@@ -66,13 +72,13 @@ export interface LegExplanation {
   rank: number & Integer & tags.Minimum<1>;
 }
 
-/** What a boost did to a result. */
+/** Effect of a boost on a result. */
 export interface BoostExplanation {
   /** Its name. */
   value: string;
-  /** The doc's number; null where it has none, and the factor is 1. */
+  /** The doc's number; null where it has none: the factor is then 1. */
   number: number | null;
-  /** What the score was multiplied by. */
+  /** The factor of the score. */
   factor: number;
 }
 
@@ -83,7 +89,7 @@ export interface Weighted {
   readonly weights?: unknown;
 }
 
-/** Names of a request's legs that are wrong, and settings that do not go together. */
+/** Errors of names of legs, and of settings that exclude each other. */
 function legFaults({ legs, weights }: Weighted): ValidationError[] {
   if (legs === undefined) return [];
   const errors: ValidationError[] = [];
@@ -116,7 +122,7 @@ function legFaults({ legs, weights }: Weighted): ValidationError[] {
   return errors;
 }
 
-/** Faults of legs and boosts that fit their schemas. The native module finds names that no doc has. */
+/** Errors of legs and boosts that fit their schemas. The native module finds names that no doc has. */
 export function weightFaults(request: Weighted): ValidationError[] {
   const errors = legFaults(request);
   const values = (request.boosts ?? []).map(({ value }) => value);

@@ -21,7 +21,7 @@ export interface LightningOrder extends Order {
   bolt11: string | null;
 }
 
-/** A Lightning order just made. */
+/** A new Lightning order. */
 export interface LightningOrderCreated extends LightningOrder {
   /** BOLT 11 invoice. */
   bolt11: string;
@@ -58,7 +58,7 @@ const [lightningOrderPathType, lightningOrderType, lightningOrderCreatedType, li
     { tier: tiers },
   );
 
-/** The invoice and its payment hash stand in BOLT 11, "Examples". */
+/** The payment hash of the invoice in the examples of BOLT 11. */
 export const paymentHash = '0001020304050607080900010203040506070809000102030405060708090102';
 
 const covered = {

@@ -1,4 +1,4 @@
-/** `GET /v1/limits` on the wire (contract, Limits): what the routes and their types bound. */
+/** `GET /v1/limits` on the wire (contract, Limits): the limits that routes and their types state. */
 import typia, { type tags } from 'typia';
 import { information, type ResourceRoutes } from './route.js';
 import { MAX_NESTING } from './schema/body.js';
@@ -18,7 +18,7 @@ export interface BodyLimit {
 
 /** A limit on one field of a request. */
 export interface FieldLimit {
-  /** Request it belongs to. */
+  /** The request's type. */
   request: string;
   /** Field, `[]` for each item of a list. */
   field: string;
@@ -35,7 +35,7 @@ export interface RateLimit {
   name: string;
   /** 0: none. */
   limit: number & Integer & tags.Minimum<0>;
-  /** Limit: its unit, its window, its subject. */
+  /** Its unit, its window and its subject. */
   unit: string;
 }
 
@@ -43,7 +43,7 @@ export interface RateLimit {
 export interface AccessLimits {
   /** `open`: all are served; `metered`: each address within limits; `keys`: none. */
   mode: 'open' | 'metered' | 'keys';
-  /** Why it is this mode. */
+  /** Why this mode is in force. */
   reason: string;
 }
 
@@ -64,7 +64,7 @@ export interface LimitsResponse {
 /** A route whose limits are listed. */
 type LimitedRoute = Pick<DescribedRoute, 'method' | 'path' | 'body' | 'parameters'> & { readonly id: string };
 
-/** The body limit of every route that takes one. */
+/** The body limit of every route that takes a body. */
 function bodyLimits(routes: readonly LimitedRoute[]): BodyLimit[] {
   return routes.flatMap(({ id, method, path, body }) =>
     body.kind === 'none' || body.kind === 'lines'
@@ -73,7 +73,7 @@ function bodyLimits(routes: readonly LimitedRoute[]): BodyLimit[] {
   );
 }
 
-/** The limit of a line of every route that takes lines. */
+/** The limit of a line, for every route that takes lines. */
 function lineLimits(routes: readonly LimitedRoute[]): RateLimit[] {
   return routes.flatMap(({ id, method, path, body }) =>
     body.kind === 'lines'
@@ -118,7 +118,7 @@ function fieldLimits(routes: readonly LimitedRoute[]): FieldLimit[] {
   return [...new Set(types)].flatMap((type) => walk(type.name, '', shapeOf(type)));
 }
 
-/** Every limit that routes and their types state, and the `rates` that are enforced besides. */
+/** Every limit that routes and their types state, and the `rates` that are enforced as well. */
 export function limitsOf(
   routes: readonly LimitedRoute[],
   rates: readonly RateLimit[],
@@ -137,7 +137,7 @@ export function limitsOf(
 
 const [limitsResponseType] = wireTypes(typia.json.schemas<[LimitsResponse]>());
 
-/** Further part of the example: the routes of the contract. */
+/** Argument of the example: the routes of the contract. */
 interface Given {
   readonly routes: readonly LimitedRoute[];
 }

@@ -9,9 +9,9 @@ import { wireTypes } from './schema/wireType.js';
 export interface LineError {
   /** The line, from 1; blank ones count. */
   line: number & Integer & tags.Minimum<1>;
-  /** The status that it would have had as a request of its own. */
+  /** The status that it would have had as a request. */
   status: number & Integer;
-  /** What that answer says: a sentence, or for 422 every error. */
+  /** The sentence of that answer; for 422 every error. */
   detail: string | ValidationError[];
   /** Its code, where it has one. */
   code?: string;
@@ -28,14 +28,14 @@ export interface FailedLine {
 
 export const [failedLineType] = wireTypes(typia.json.schemas<[FailedLine]>());
 
-/** What a batch is, for the descriptions of both. */
+/** Explains batches, in the descriptions of both routes. */
 export const batchDescription =
   'One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the ' +
   'answer while you send. Each line counts and is charged as a request of its own. A line that cannot be ' +
   'answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the ' +
   'others go on. Blank lines are skipped.';
 
-/** The problems that a request of lines itself may have, of those of its lines. */
+/** Those of a route's problems that the whole request of lines may have. */
 export function batchProblems(problems: ResourceRoute['problems']): ResourceRoute['problems'] {
   return {
     401: problems[401] ?? [],

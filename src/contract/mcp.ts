@@ -9,9 +9,9 @@ import { post } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { bodyType, wireTypes, type BodyType, type WireType } from './schema/wireType.js';
 
-/** One text to order, with a name of its own. */
+/** One text to rank, optionally with an id. */
 export interface RerankToolDocument {
-  /** Name that comes back in the results; the place from 0 where absent. */
+  /** Returned in the results; the index from 0 where absent. */
   id?: string;
   /** The text. */
   text: string;
@@ -21,11 +21,11 @@ export interface RerankToolDocument {
 export interface RerankToolArguments {
   /** The question or search words. */
   query: string;
-  /** The texts to order: strings, or objects with `text` and an `id`. */
+  /** The texts to rank: strings, or objects with `text` and an `id`. */
   documents: (string | RerankToolDocument)[] & tags.MinItems<1>;
-  /** Results to return; 0, null or absent: all. */
+  /** Number of results to return; 0, null or absent: all. */
   top_n?: (number & Integer & tags.Minimum<0>) | null;
-  /** True: each result says what its score is made of. */
+  /** True: each result has the parts of its score. */
   explain?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface RerankToolArguments {
 export interface NormalizeToolArguments {
   /** The text to repair. */
   text: string & MaxCodePoints<100000>;
-  /** `repair`, where absent: no glosses; `augment`: a symbol's name after it; `replace`: in its place. */
+  /** `repair` (default): no glosses; `augment`: a symbol's name after it; `replace`: in its place. */
   mode?: 'augment' | 'replace' | 'repair';
 }
 
@@ -99,7 +99,7 @@ export interface McpError {
 /** The answer to a message: `result` or `error`. */
 export interface McpResponse {
   jsonrpc: '2.0';
-  /** The message's own; null where it could not be read. */
+  /** The message's id; null where it could not be read. */
   id: string | (number & Integer) | null;
   result?: { [name: string]: unknown };
   error?: McpError;
@@ -119,7 +119,7 @@ const [rerank, normalize, audit, fragment, receiptArguments, nearArguments] = wi
 );
 const [mcpRequestType, mcpResponseType] = wireTypes(typia.json.schemas<[McpRequest, McpResponse]>());
 
-/** Checked arguments of each tool whose arguments are its own. */
+/** Types of the tools' own arguments. */
 export const toolTypes = {
   rerank: bodyType(rerank, typia.createIs<RerankToolArguments>()),
   normalize: bodyType(normalize, typia.createIs<NormalizeToolArguments>()),
@@ -136,9 +136,9 @@ export interface ToolDescription {
   readonly title: string;
   readonly description: string;
   readonly type: BodyType;
-  /** The part that must be served. */
+  /** The part that must be served for it. */
   readonly part: ServedPart;
-  /** True if nothing is changed by it. */
+  /** True if it changes nothing. */
   readonly isReadOnly: boolean;
 }
 
@@ -224,7 +224,7 @@ export const mcpTools = {
 /** A tool's name. */
 export type ToolName = keyof typeof mcpTools;
 
-/** A schema with the schemas that it refers to in their places: models read it in one piece. */
+/** A schema with each reference replaced by the schema that it names: models read it in one piece. */
 function inPlace(schema: unknown, met: ReadonlyMap<string, WireType>): unknown {
   if (Array.isArray(schema)) return schema.map((each) => inPlace(each, met));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -245,7 +245,7 @@ export function inputSchemaOf(type: WireType): SchemaObject {
   return schemaInPlace(type) as SchemaObject;
 }
 
-/** Longest message (bytes): it is read on the event loop, some 5 ms there whatever is in it. */
+/** Longest message (bytes). It is parsed on the event loop, for up to about 5 ms whatever its content. */
 const messageBytes = 128 * kibibyte;
 
 const call = {

@@ -7,7 +7,7 @@ import { get } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
-/** Where to look for neighbours: one of `receipt` and `text`. */
+/** Parameters of a search for neighbours: one of `receipt` and `text`. */
 export interface NearQuery extends AsOfQuery {
   /** A fragment's receipt; it is not among its own neighbours. */
   receipt?: string;

@@ -40,9 +40,9 @@ export interface NormalizeChange {
   start: number & Integer & tags.Minimum<0>;
   /** Code point after the last one replaced. */
   end: number & Integer & tags.Minimum<0>;
-  /** The earlier value. */
+  /** The text before the edit. */
   original: string;
-  /** The present value. */
+  /** The text after the edit. */
   replacement: string;
   /** Kind of repair or gloss. */
   kind: string;
@@ -50,7 +50,7 @@ export interface NormalizeChange {
   reason: string;
 }
 
-/** Versions of the Unicode data behind an answer. */
+/** Versions of the Unicode data that an answer depends on. */
 export interface DataVersions {
   /** Unicode version. */
   unicode: string;
@@ -60,7 +60,7 @@ export interface DataVersions {
 
 /** The normalized text and every change made. */
 export interface NormalizeResponse {
-  /** The text as it came. */
+  /** The text as sent. */
   text: string;
   /** The text after the changes. */
   normalized: string;

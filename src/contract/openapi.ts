@@ -11,14 +11,14 @@ const [problemType] = wireTypes(typia.json.schemas<[Problem]>());
 
 const problem: DescribedProblem = {
   schema: problemType,
-  // Every code of a route is of the closed list.
+  // Every code of a route is in the closed list.
   example: (code, detail) => problemOf(code as ProblemCode, detail),
 };
 
-/** The examples of a part that need to be given something. */
+/** The examples of a part that take an argument. */
 type Needy<Of extends Part> = Extract<(typeof routes)[RouteOf<Of>]['example'], (given: never) => Example>;
 
-/** Everything that those need: what other parts of the program say, by route. */
+/** The arguments of those examples, by route: texts of other parts of the program. */
 export type Given<Of extends Part> = Omit<
   [Needy<Of>] extends [(given: infer All) => Example] ? All : never,
   'routes'

@@ -4,7 +4,7 @@ import { html, information, mebibyte, read, stored, type ResourceRoutes } from '
 import { getOther } from './schema/route.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
-/** The person who opts out, and the proof that the link came from the operator. */
+/** The person who opts out, and the proof that the link was made by the operator. */
 export interface UnsubscribeQuery {
   /** Email address. */
   e?: string;

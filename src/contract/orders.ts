@@ -8,7 +8,7 @@ import { annotated, bodyType, wireTypes } from './schema/wireType.js';
 /** An order for a tier's key. */
 export interface CreateOrderRequest {
   tier: Tier;
-  /** Kept as it came; nothing is sent to it. */
+  /** Stored as sent; nothing is mailed to it. */
   email?: string | null;
   source?: (string & MaxCodePoints<32>) | null;
   segment?: (string & MaxCodePoints<64>) | null;
@@ -56,9 +56,9 @@ export interface Order {
   /** The raw key, once, with `key_status` `revealed_now`; else null. */
   api_key: string | null;
   key_status: KeyStatus;
-  /** The step that gets the key, with `claim_required`; else null. */
+  /** How to get the key, with `claim_required`; else null. */
   key_detail: string | null;
-  /** End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+  /** Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
   key_expires_at: string | null;
 }
 
@@ -75,7 +75,7 @@ export const claimQueryType = annotated(queryType, { extensions: ['claim'] });
 /** The claim token as a header. */
 export const claimHeadersType = annotated(headersType, { extensions: ['x-claim-token'] });
 
-/** Members common to routes of the checkout that only show. */
+/** Members common to routes of the checkout that change nothing. */
 export const checkout = {
   ...information,
   tag: 'checkout',

@@ -20,13 +20,13 @@ export const rails = ['btc', 'lightning', 'card'] as const;
 /** A way to pay. */
 export type Rail = (typeof rails)[number];
 
-/** The price asked for. */
+/** The quote that is asked for. */
 export interface QuoteRequest {
   tier: Tier;
   currency: (typeof currencies)[number];
 }
 
-/** A price in US cents and how it came about. */
+/** A price in US cents and how it was computed. */
 export interface FiatPrice {
   /** Currency code in lower case. */
   currency: 'usd';
@@ -36,7 +36,7 @@ export interface FiatPrice {
   /** Cents a BTC. */
   rate_cents: number & Integer & tags.Minimum<0>;
   rate_source: string;
-  /** When the rate was taken (RFC 3339 UTC). */
+  /** Time of the rate (RFC 3339 UTC). */
   rate_at: string;
 }
 
@@ -58,7 +58,7 @@ export interface QuoteResponse {
   fiat: FiatPrice | null;
   /** Why `fiat` is null; null when it is not. */
   fiat_reason: string | null;
-  /** Days a key lasts; 0: without end. */
+  /** Days until a key expires; 0: never. */
   term_days: number & Integer & tags.Minimum<0>;
   payment_paths: PaymentPath[];
   /** RFC 3339 UTC. */

@@ -2,17 +2,17 @@
 import type { tags } from 'typia';
 import type { Integer } from './schema/tags.js';
 
-/** Settings that the server has under a name: `profile` may also be the name alone. */
+/** Settings that are stored on the server under a name; `profile` may also be the name alone. */
 export interface FuseProfile {
-  /** The name: one of those of the request's API key, or everybody's. */
+  /** The name of a profile of the request's API key, or of a shared one. */
   name: string;
-  /** Version of them, whose settings never change; absent: the newest. */
+  /** Its version, which never changes; absent: the newest. */
   version?: number & Integer & tags.Minimum<1> & tags.Maximum<4294967295>;
 }
 
-/** The profile that an answer was made by. */
+/** The profile that an answer was made with. */
 export interface FuseProfileUsed {
   name: string;
-  /** The version: a request that asks for it has the same settings ever after. */
+  /** The version. A later request that names it has the same settings. */
   version: number & Integer & tags.Minimum<1>;
 }

@@ -1,4 +1,4 @@
-/** `/v1/profiles/{name}` on the wire: settings of POST /v1/fuse under a name, which requests name. */
+/** `/v1/profiles/{name}` on the wire: settings of POST /v1/fuse that requests use by name. */
 import typia, { type tags } from 'typia';
 import { stemmers } from './analyzer.js';
 import { denseKinds, fuseMethods, fuseRules, missingDense, tokenizers, type FuseRequest } from './fuse.js';
@@ -11,18 +11,18 @@ import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { explainBody } from './schema/validate.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
 
-/** Members of a request that a profile may have: those that decide how docs are ranked. */
+/** Members of a request that a profile may have: those that decide the ranking. */
 export const profileMembers = [
   ...(['method', 'tokenizer', 'embed_model', 'entity_map', 'weights', 'rrf_k', 'k1', 'b'] as const),
   ...(['analyzer', 'corpus', 'on_missing_dense', 'dense_kind', 'min_score', 'legs', 'boosts'] as const),
   ...(['collapse', 'diversify'] as const),
 ] as const satisfies readonly (keyof FuseRequest)[];
 
-/** Members of a type in its order. `Pick` has them in an order that depends on what else is compiled. */
+/** Members of a type, in the type's order. The order of `Pick` depends on what else is compiled. */
 type Members<Of, Name> = { [Key in keyof Of as Key extends Name ? Key : never]: Of[Key] };
 
-// An interface, as an alias would have no name in the documents.
-/** Members of a request of POST /v1/fuse, as it has them. Others than these are refused. */
+// An interface, because an alias would have no name in the documents.
+/** Members of a POST /v1/fuse request, in the same form. Other members are refused. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface ProfileSettings extends Members<FuseRequest, (typeof profileMembers)[number]> {}
 
@@ -35,7 +35,7 @@ export interface ProfilePath {
 /** A version of a profile. */
 export interface ProfileVersion {
   version: number & Integer & tags.Minimum<1>;
-  /** Members that a request with this profile has, unless it has them itself. */
+  /** Members that a request with this profile gets, unless it has them itself. */
   settings: ProfileSettings;
   /** RFC 3339 UTC. */
   created_at: string;
@@ -49,9 +49,9 @@ export interface PutProfileResponse extends ProfileVersion {
 /** A profile. */
 export interface ProfileResponse {
   name: string;
-  /** True if it belongs to everybody, not to the key of the request. */
+  /** True if everybody may use it, not only the key of the request. */
   shared: boolean;
-  /** The oldest first. */
+  /** Oldest first. */
   versions: ProfileVersion[];
 }
 
@@ -82,18 +82,18 @@ const [settingsType, pathType, putType, profileType, removedType] = wireTypes(
 const closedType = { ...settingsType, closed: true };
 const isOfItsTypes = typia.createIs<ProfileSettings>();
 
-/** True for settings without another member. `createEquals` of a map would load typia where it is not. */
+/** True for settings without other members. `createEquals` of a map would import typia at run time. */
 function isSettings(value: unknown): value is ProfileSettings {
   return isOfItsTypes(value) && explainBody(closedType, value).length === 0;
 }
 
-/** The body of PUT, held to the rules of the same members of a request. */
+/** The body of PUT, under the same rules as these members of a request. */
 export const profileSettingsType = bodyType(settingsType, isSettings, {
   closed: true,
   rules: (settings) => fuseRules({ query: '', docs: [], ...settings }),
 });
 
-/** Longest settings (bytes). */
+/** Longest body of settings (bytes). */
 export const profileBytes = 32 * kibibyte;
 
 const settings: ProfileSettings = {
@@ -103,7 +103,7 @@ const settings: ProfileSettings = {
 };
 const version: ProfileVersion = { version: 1, settings, created_at: '2026-11-23T09:30:00.000Z' };
 
-/** Members common to the routes. */
+/** Members common to these routes. */
 const profileRoute = {
   ...namedRoute,
   path: '/v1/profiles/{name}',

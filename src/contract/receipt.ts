@@ -26,17 +26,17 @@ export interface ReceiptPath {
   id: string;
 }
 
-/** Place of a receipt in the public log of receipts. */
+/** Position of a receipt in the public log of receipts. */
 export interface ReceiptLog {
   /** The log's name, the first line of its checkpoints; null before the first. */
   origin: string | null;
-  /** Number of the receipt's leaf, from 0 on; null for an older receipt that is not added yet. */
+  /** Index of the receipt's leaf, from 0; null for an older receipt that is not added yet. */
   index: number | null;
   /** Time of the first signed checkpoint that has the leaf (RFC 3339 UTC); null while none has. */
   included_at: string | null;
 }
 
-/** A stored receipt with all that is needed to recompute it. */
+/** A stored receipt with everything that is needed to recompute it. */
 export interface ReceiptResponse {
   receipt: string;
   status: 'quarantined' | 'probe';
@@ -54,7 +54,7 @@ export interface ReceiptResponse {
   envelope: { readonly [field: string]: string } | null;
   /** The six canonical strings; null when withheld. */
   fragment: Fragment | null;
-  /** Its place in the public log of receipts; null for a legacy receipt, which is not in it. */
+  /** Its position in the public log of receipts; null for a legacy receipt, which is not in it. */
   log: ReceiptLog | null;
   /** Why the content is withheld; present only then. */
   withheld?: string;
@@ -64,7 +64,7 @@ const [receiptPathType, receiptResponseType] = wireTypes(
   typia.json.schemas<[ReceiptPath, ReceiptResponse]>(),
 );
 
-/** The receipt, read again. */
+/** The example's receipt as it is answered. */
 const receiptResponse: ReceiptResponse = {
   receipt,
   status: 'quarantined',

@@ -1,7 +1,7 @@
 /**
- * Rerank interfaces of others on the wire: Cohere v1 and v2, Jina, vLLM, Voyage, text-embeddings-inference.
- * Their clients work by a change of address. The native module reads the bodies, more leniently than the
- * types here say; the types are what the documents show.
+ * Rerank interfaces of other services on the wire: Cohere v1 and v2, Jina, vLLM, Voyage,
+ * text-embeddings-inference. Their clients work once they are given another address. The native module reads
+ * the bodies, more leniently than these types, which are for the documents.
  */
 import typia, { type tags } from 'typia';
 import type { Answer } from './exchange.js';
@@ -13,35 +13,35 @@ import type { Integer } from './schema/tags.js';
 import type { ValidationError } from './schema/validation.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
-/** Documents to order by their relevance to a query. */
+/** Documents to rank by their relevance to a query. */
 export interface RerankRequest {
   /** The user's query text. */
   query: string;
   /** The documents: strings, or objects with `text`. */
   documents: string[] & tags.MinItems<1>;
-  /** An installed model; another name stands for the default one, and a warning says so. */
+  /** An installed model; for any other name the default one is used, with a warning. */
   model?: string | null;
-  /** Results to return; null, 0 or absent: all. */
+  /** Number of results to return; null, 0 or absent: all. */
   top_n?: (number & Integer & tags.Minimum<0>) | null;
   /** True: each result has its document. */
   return_documents?: boolean | null;
 }
 
-/** The same in Voyage's words. */
+/** As RerankRequest, with Voyage's names. */
 export interface VoyageRerankRequest {
   /** The user's query text. */
   query: string;
   /** The documents. */
   documents: string[] & tags.MinItems<1>;
-  /** An installed model; another name stands for the default one, and a warning says so. */
+  /** An installed model; for any other name the default one is used, with a warning. */
   model?: string | null;
-  /** Results to return; null, 0 or absent: all. */
+  /** Number of results to return; null, 0 or absent: all. */
   top_k?: (number & Integer & tags.Minimum<0>) | null;
   /** True: each result has its document. */
   return_documents?: boolean | null;
 }
 
-/** The same in the words of text-embeddings-inference (`texts`), or as RerankRequest (`documents`). */
+/** The request of text-embeddings-inference (`texts`), or that of RerankRequest (`documents`). */
 export interface BareRerankRequest {
   /** The user's query text. */
   query: string;
@@ -49,7 +49,7 @@ export interface BareRerankRequest {
   texts?: string[] & tags.MinItems<1>;
   /** True: each item of that array has its text. */
   return_text?: boolean | null;
-  /** True: scores as they are fused, below 0 too, instead of cut to 0 to 1. */
+  /** True: fused scores as they are, which may be negative, instead of clamped to 0 to 1. */
   raw_scores?: boolean | null;
   /** The documents of RerankRequest. */
   documents?: string[] & tags.MinItems<1>;
@@ -57,19 +57,19 @@ export interface BareRerankRequest {
   top_n?: (number & Integer & tags.Minimum<0>) | null;
 }
 
-/** A document that comes back. */
+/** A document of a result. */
 export interface RerankDocument {
-  /** Its text as it came. */
+  /** Its text as sent. */
   text: string;
 }
 
-/** One document's place and score. */
+/** Index and score of one document. */
 export interface RerankResult {
-  /** Place in `documents`, from 0. */
+  /** Index in `documents`, from 0. */
   index: number & Integer & tags.Minimum<0>;
   /** 0 to 1, descending. */
   relevance_score: number;
-  /** Present when asked for; a document that came as an object comes back as it came. */
+  /** Present when asked for; a document that was sent as an object is returned as that object. */
   document?: RerankDocument;
 }
 
@@ -79,29 +79,29 @@ export interface RerankVersion {
   is_experimental: boolean;
 }
 
-/** Counted as Cohere counts; nothing is billed. */
+/** Search units as Cohere counts them; nothing is billed. */
 export interface RerankUnits {
-  /** One for each 100 documents begun. */
+  /** One for each 100 documents, rounded up. */
   search_units: number & Integer;
 }
 
-/** Words that were read. */
+/** Number of words that were read. */
 export interface RerankTokens {
   /** Words of the documents, and those of the query once for each document. */
   input_tokens: number & Integer;
   output_tokens: number & Integer;
 }
 
-/** What is said of an answer. */
+/** Notes on an answer. */
 export interface RerankMeta {
   api_version: RerankVersion;
   billed_units: RerankUnits;
   tokens: RerankTokens;
-  /** Members that were not acted on, and weaknesses of the order. Absent where there are none. */
+  /** Members that were ignored, and reasons why the ranking may be weak. Absent where there are none. */
   warnings?: string[];
 }
 
-/** Cohere's answer, version 2. */
+/** Cohere's answer in version 2. */
 export interface RerankV2Response {
   /** The request's id. */
   id: string;
@@ -109,32 +109,32 @@ export interface RerankV2Response {
   meta: RerankMeta;
 }
 
-/** Words that were read. */
+/** Number of words that were read. */
 export interface RerankUsage {
   /** Words of the documents, and those of the query once for each document. */
   total_tokens: number & Integer;
-  /** The same. */
+  /** The same as `total_tokens`. */
   prompt_tokens?: number & Integer;
 }
 
-/** The answer of Cohere version 1, Jina and vLLM in one. */
+/** The answer of Cohere version 1, Jina and vLLM, with the members of all three. */
 export interface RerankResponse {
   /** The request's id. */
   id: string;
-  /** The model that made the scores. */
+  /** The model that computed the scores. */
   model: string;
   results: RerankResult[];
   usage: RerankUsage;
   meta: RerankMeta;
 }
 
-/** One document's place and score in Voyage's words. */
+/** Index and score of one document, with Voyage's names. */
 export interface VoyageRerankResult {
-  /** Place in `documents`, from 0. */
+  /** Index in `documents`, from 0. */
   index: number & Integer & tags.Minimum<0>;
   /** 0 to 1, descending. */
   relevance_score: number;
-  /** The text as it came; present when asked for. */
+  /** The text as sent; present when asked for. */
   document?: string;
 }
 
@@ -142,13 +142,13 @@ export interface VoyageRerankResult {
 export interface VoyageRerankResponse {
   object: 'list';
   data: VoyageRerankResult[];
-  /** The model that made the scores. */
+  /** The model that computed the scores. */
   model: string;
   usage: RerankUsage;
   meta: RerankMeta;
 }
 
-/** A failure in the words of all of these interfaces at once. */
+/** A failure with the members of all these interfaces. */
 export interface RerankFailure {
   /** The request's id. */
   id: string;
@@ -160,37 +160,37 @@ export interface RerankFailure {
   error: string;
   /** The kind of failure, as text-embeddings-inference names it. */
   error_type: 'validation' | 'empty' | 'unauthorized' | 'overloaded' | 'unhealthy' | 'backend';
-  /** From a closed list. */
+  /** One of a closed list. */
   code: string;
 }
 
-/** The labels of a reranker, of which there is one. */
+/** Labels of a reranker: one. */
 export interface RerankerLabels {
   id2label: { [id: string]: string };
   label2id: { [label: string]: number & Integer };
 }
 
-/** What kind of model it is. */
+/** The type of the served model. */
 export interface RerankerType {
   reranker: RerankerLabels;
 }
 
-/** `GET /info` as text-embeddings-inference answers it. */
+/** `GET /info` in the form of text-embeddings-inference. */
 export interface RerankerInfo {
-  /** The model of requests that name none; "" where none is installed. */
+  /** The model of requests that name none; "" where no model is installed. */
   model_id: string;
   /** SHA-256 of the model's description. */
   model_sha: string | null;
   model_dtype: string;
   served_model_name: string;
   model_type: RerankerType;
-  /** Connections of a worker. */
+  /** Most connections of a worker. */
   max_concurrent_requests: number & Integer;
-  /** Tokens that the model reads of a text. */
+  /** Most tokens of a text that the model reads. */
   max_input_length: number & Integer;
   max_batch_tokens: number & Integer;
   max_batch_requests: (number & Integer) | null;
-  /** Documents of a request with a key. */
+  /** Most documents of a request with a key. */
   max_client_batch_size: number & Integer;
   /** Longer texts are cut, and an answer says so. */
   auto_truncate: boolean;
@@ -230,18 +230,18 @@ function errorType(status: number, code: string): RerankFailure['error_type'] {
   return status === 503 && code !== 'no_model' && code !== 'embed_failed' ? 'unhealthy' : 'backend';
 }
 
-/** A failure's body. `id`: the request's. */
+/** A failure's body. `id`: the request's id. */
 export function rerankFailure(status: number, detail: string, code: string, id: string): RerankFailure {
   return { id, message: detail, detail, error: detail, error_type: errorType(status, code), code };
 }
 
-/** What failures have in all of Fusegate: a sentence and mostly a code, or what is wrong in a list. */
+/** Members of failures elsewhere in Fusegate: a sentence and usually a code, or a list of errors. */
 interface Plain {
   readonly detail: string | readonly ValidationError[];
   readonly code?: string;
 }
 
-/** Codes of failures that have none elsewhere. */
+/** Codes of failures that have no code elsewhere. */
 const otherCodes: Readonly<Record<number, string>> = {
   400: 'invalid_request',
   404: 'not_found',
@@ -249,7 +249,7 @@ const otherCodes: Readonly<Record<number, string>> = {
   500: 'internal_error',
 };
 
-/** A failure of Fusegate in the words of these interfaces. None of them has our lists of errors. */
+/** A failure of Fusegate in the form of these interfaces. None of them has a list of errors. */
 function inTheirWords(answer: Answer, id: string): Answer {
   const { body } = answer;
   const plain = ('json' in body ? body.json : JSON.parse(Buffer.from(body.bytes).toString())) as Plain;
@@ -309,7 +309,7 @@ const results: RerankResult[] = [
 
 const information2 = { ...information, ...read, extension: true } as const;
 
-/** Rerank interfaces of others. */
+/** Routes of the rerank interfaces of other services. */
 export const rerankRoutes = {
   rerankV2: {
     ...rerankRoute,

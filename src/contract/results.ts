@@ -1,31 +1,31 @@
-/** `collapse`, `diversify` and `highlight` of POST /v1/fuse: what becomes of the list of results. */
+/** `collapse`, `diversify` and `highlight` of POST /v1/fuse: how the list of results is made. */
 import type { tags } from 'typia';
 import type { Integer } from './schema/tags.js';
 
-/** Docs that count as one. */
+/** Rules by which docs count as one. */
 export const collapseBy = ['text', 'group'] as const;
 
 /** Ways to compare texts. */
 export const likenessBy = ['terms', 'vectors'] as const;
 
-/** Docs that count as one, of which the best stay. */
+/** Docs that count as one, of which the best are returned. */
 export interface FuseCollapse {
-  /** `text`: those of one text, after NFKC and case folding; `group`: those of one `group`. */
+  /** `text`: docs with the same text, after NFKC and case folding; `group`: docs with the same `group`. */
   by: (typeof collapseBy)[number];
-  /** Number of them that stay; 1 where absent. */
+  /** Number of docs of each group to return; 1 where absent. */
   keep?: number & Integer & tags.Minimum<1> & tags.Maximum<1e6>;
 }
 
-/** Results that are less like those before them: maximal marginal relevance. */
+/** Prefers results that differ from those before them: maximal marginal relevance. */
 export interface FuseDiversify {
-  /** Share of the likeness, against that of the score; 0: off. */
+  /** Weight of the similarity, against that of the score; 0: off. */
   diversity: number & tags.Minimum<0> & tags.Maximum<1>;
   /**
-   * Likeness of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
+   * Similarity of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
    * the cosine of the vectors of the model that computes the dense scores.
    */
   by?: (typeof likenessBy)[number];
-  /** The best docs, among which the next result is chosen; 3 times `top_k` where absent, 500 at most. */
+  /** Number of best docs that results are chosen from; 3 times `top_k` where absent, at most 500. */
   candidates?: number & Integer & tags.Minimum<1> & tags.Maximum<500>;
 }
 
@@ -37,30 +37,33 @@ export interface FuseHighlight {
   fragments?: number & Integer & tags.Minimum<1> & tags.Maximum<10>;
 }
 
-/** A code point of a text. */
+/** Index of a code point of a text. */
 type Place = number & Integer & tags.Minimum<0>;
 
 /** A part of a text. */
 export interface TextFragment {
   /** Its first code point, from 0. */
   start: Place;
-  /** The one after its last. */
+  /** The code point after its last. */
   end: Place;
-  /** The places of the query's terms in it, as first code point and the one after the last, of the text. */
+  /**
+   * Matches of the query's terms in it: index in the text of the first code point, and of the one after the
+   * last.
+   */
   matches: Place[][];
 }
 
 /** How `diversify` chose a result: score = (1 − diversity) · relevance − diversity · similarity. */
 export interface DiversifyExplanation {
-  /** Fused score divided by the largest absolute one of the candidates. */
+  /** Fused score divided by the largest absolute fused score of the candidates. */
   relevance: number;
-  /** Greatest likeness to a result before it. */
+  /** Greatest similarity to a result before it. */
   similarity: number;
   /** The score by which it was chosen. */
   score: number;
 }
 
-/** Something about the input that makes the ranking weaker than it looks. */
+/** A property of the input that makes the ranking weaker than it looks. */
 export interface FuseWarning {
   /** The situation, one of a closed list. */
   code:
@@ -71,6 +74,6 @@ export interface FuseWarning {
     | 'truncated_input'
     | 'text_truncated'
     | 'unknown_field';
-  /** Its meaning here, and what to try. */
+  /** What it means here, and what to try. */
   message: string;
 }

@@ -1,4 +1,4 @@
-/** `POST /v1/keys/rotate` on the wire: the holder of a key replaces it by another. */
+/** `POST /v1/keys/rotate` on the wire: the holder of a key replaces it with a new one. */
 import typia, { type tags } from 'typia';
 import { tiers, type Tier } from './pricing.js';
 import { information, keyedProblems, kibibyte, privateFields, type ResourceRoutes } from './route.js';
@@ -10,7 +10,7 @@ import type { UsageHeaders } from './usage.js';
 /** Days of the longest overlap. */
 export const longestOverlapDays = 7;
 
-/** How long the old key works beside the new one. */
+/** How long the old key still works beside the new one. */
 export interface RotateKeyRequest {
   /** Seconds for which the old key still works, at most 7 days; 0: it ends at once. */
   overlap_s?: number & Integer & tags.Minimum<0> & tags.Maximum<604800>;
@@ -21,12 +21,12 @@ export const rotateKeyDefaults = { overlap_s: 86_400 } as const satisfies Rotate
 
 /** The new key. */
 export interface RotateKeyResponse {
-  /** The new key, shown this once. */
+  /** The new key, which is shown only this once. */
   api_key: string;
   tier: Tier;
-  /** End of the new key, which was that of the old one (RFC 3339 UTC); null: it has none. */
+  /** Expiry of the new key, the same as that of the old one (RFC 3339 UTC); null: it does not expire. */
   expires_at: string | null;
-  /** From this time on the old key is refused (RFC 3339 UTC). */
+  /** From this time the old key is refused (RFC 3339 UTC). */
   old_key_ends_at: string;
 }
 

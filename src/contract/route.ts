@@ -3,9 +3,9 @@ import type { Answer } from './exchange.js';
 import type { ProblemCode } from './problem.js';
 import type { DescribedRoute, Example, RouteFailure } from './schema/route.js';
 
-/** The form of a route's failures where it differs from that of the other routes. */
+/** The form of a route's failures where it is not the usual one. */
 export interface WrittenFailure extends RouteFailure {
-  /** A failure of Fusegate's usual form in that of the route. `id`: the request's. */
+  /** Turns a failure of the usual form into that of the route. `id`: the request's id. */
   readonly write: (answer: Answer, id: string) => Answer;
 }
 
@@ -16,27 +16,32 @@ export interface ResourceRoute extends DescribedRoute {
   /** True if every address serves it, whatever its part. */
   readonly everywhere?: boolean;
   readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door' | 'mcp';
-  /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
+  /** `public`: API keys are ignored. `key`: an `X-API-Key` is optional and decides the limits. */
   readonly access: 'public' | 'key';
   readonly failure?: WrittenFailure;
   /** The limit by address that counts requests to a public route; none where absent. */
   readonly limit?: string;
-  /** A second limit by address, which counts what an answer charges: a request alone does not tell it. */
+  /**
+   * A second limit by address, which counts the charge of the answer, as the request alone does not show it.
+   */
   readonly counts?: string;
-  /** Largest answer (bytes) to a caller without a key; any where absent. */
+  /** Largest answer (bytes) to a caller without a key; unlimited where absent. */
   readonly keylessAnswerLimit?: number;
-  /** True if it stores what a stranger sends: refused while little of the disk is left. */
+  /** True if it stores data of callers without a key: refused while little disk space is left. */
   readonly storesFromStrangers?: boolean;
   readonly problems: Readonly<Record<number, readonly ProblemCode[]>>;
   /** Request header fields that the handler reads besides its parameters, in lower case. */
   readonly reads?: readonly string[];
   /** True if pages of other origins may read the answers. */
   readonly cors: boolean;
-  /** Header fields of every answer on its path, whoever makes it; an answer's own win. */
+  /**
+   * Header fields of every answer on its path, whichever code writes it; an answer's own fields take
+   * precedence.
+   */
   readonly fields?: Readonly<Record<string, string>>;
   /** True if a GET changes something; HEAD and prefetches must not reach its action. */
   readonly acts: boolean;
-  /** Where it shows what another part of the program says, a function of that. */
+  /** A function where it shows texts of another part of the program, which are its argument. */
   readonly example: Example | ((given: never) => Example);
 }
 
@@ -47,13 +52,13 @@ export type ResourceRoutes = Readonly<Record<string, ResourceRoute>>;
 export const kibibyte = 1024;
 export const mebibyte = 1024 * kibibyte;
 
-/** Bytes on the disk that a record comes to besides what was sent: digests, indexes, its part of pages. */
+/** Bytes on disk of a record, without what was sent: digests, indexes, its part of pages. */
 export const recordBytes = 2_048;
 
 /** The media type of pages. */
 export const html = 'text/html; charset=utf-8';
 
-/** The media type of what only a program's log would show. */
+/** The media type of answers that only programs log. */
 export const plainText = 'text/plain; charset=utf-8';
 
 /** Members common to most information routes. */
@@ -72,21 +77,21 @@ export const information = {
   documented: true,
 } as const;
 
-/** Members of routes that people and their programs read often and cheaply, by address. */
+/** Members of routes that are read often and cost little; they are limited by address. */
 export const read = {
   limit: 'pages',
   problems: { 429: ['rate_limited'] },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
-/** Header fields of answers that are somebody's own: kept by no cache, in no index, in no `Referer`. */
+/** Header fields of private answers: no cache stores them, no index lists them, no `Referer` names them. */
 export const privateFields = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-robots-tag': 'noindex',
 } as const;
 
-/** Members common to the routes of what a key keeps under a name for fuse requests. */
+/** Members common to the routes of data that a key stores under a name for fuse requests. */
 export const namedRoute = {
   part: 'gateway',
   tag: 'fuse',
@@ -100,14 +105,14 @@ export const namedRoute = {
   documented: true,
 } as const;
 
-/** Problems of a body that does not come whole. */
+/** Problems of a body that does not arrive in full. */
 export const bodyProblems = {
   408: ['body_timeout'],
   413: ['body_too_large'],
   415: ['unsupported_encoding'],
 } as const;
 
-/** Every problem of a route whose callers may bring a key and whose body the handler reads. */
+/** Every problem of a route that takes an API key and whose handler reads the body. */
 export const keyedProblems = {
   401: ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
   ...bodyProblems,

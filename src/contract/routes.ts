@@ -1,4 +1,7 @@
-/** The list of resources: every route that has a handler, and all that http and the documents need of it. */
+/**
+ * The list of resources: every route that has a handler, with everything that http and the documents need of
+ * it.
+ */
 import { auditRoutes } from './audit.js';
 import { bitcoinRoutes } from './bitcoin.js';
 import { buyRoutes } from './buy.js';
@@ -82,7 +85,7 @@ export type RouteOf<Of extends Part> = {
   readonly [Id in RouteId]: (typeof routes)[Id]['part'] extends Of ? Id : never;
 }[RouteId];
 
-/** A limit by address that some routes have, besides or in place of a key's. */
+/** A limit by address that some routes have, in addition to a key's or instead of it. */
 export type RouteLimit =
   | Extract<(typeof routes)[RouteId], { readonly limit: string }>['limit']
   | Extract<(typeof routes)[RouteId], { readonly counts: string }>['counts'];

@@ -16,10 +16,10 @@ export const servedParts = [
 /** Names that SERVE takes: the parts, and `mcp-write`, the tools that store, which is off by default. */
 export const servableParts = [...servedParts, 'mcp-write'] as const;
 
-/** One of them. */
+/** A name that SERVE takes. */
 export type ServedPart = (typeof servableParts)[number];
 
-/** The door's routes by which fragments are explored. */
+/** The door's routes that explore fragments. */
 const exploring: ReadonlySet<string> = new Set([
   'near',
   'walk',
@@ -32,7 +32,7 @@ const exploring: ReadonlySet<string> = new Set([
 /** Routes that describe the door and its exploration. */
 const describing: ReadonlySet<string> = new Set(['how', 'doorOpenapi']);
 
-/** True if a route is served where these parts are. */
+/** True if a route is served where these parts are served. */
 export function isServed(
   { id, tag }: Pick<ResourceRoute, 'tag'> & { readonly id: string },
   parts: readonly ServedPart[],

@@ -1,4 +1,4 @@
-/** `GET /v1/usage` on the wire: the limits of a key, and what of them its holder has used. */
+/** `GET /v1/usage` on the wire: the limits of a key, and how much of them is used. */
 import typia, { type tags } from 'typia';
 import { tiers, type Tier } from './pricing.js';
 import { html, information, kibibyte, privateFields, read, stored, type ResourceRoutes } from './route.js';
@@ -8,21 +8,21 @@ import { annotated, wireTypes } from './schema/wireType.js';
 
 /** The key whose usage is asked for. */
 export interface UsageHeaders {
-  /** The API key; or send it in `Authorization`, as a bearer token. */
+  /** The API key, which may be sent in `Authorization` as a bearer token instead. */
   'x-api-key'?: string;
 }
 
-/** Requests by the minute. */
+/** Requests per minute. */
 export interface RequestUsage {
   /** 0: no limit. */
   limit: number & Integer & tags.Minimum<0>;
-  /** Seconds in which a whole limit comes back. */
+  /** Seconds in which the whole limit is available again. */
   window_s: number & Integer;
   /** Requests that the key may make at once now; null: no limit. */
   remaining: (number & Integer & tags.Minimum<0>) | null;
 }
 
-/** Characters by the month of 30 days. */
+/** Characters per month of 30 days. */
 export interface CharacterUsage {
   /** 0: no limit. */
   limit: number & Integer & tags.Minimum<0>;
@@ -38,7 +38,7 @@ export interface CharacterUsage {
 export interface DayUsage {
   /** UTC. */
   date: string & tags.Format<'date'>;
-  /** Requests that were let pass. */
+  /** Requests that were admitted. */
   requests: number & Integer & tags.Minimum<0>;
   /** Characters charged for them. */
   characters: number & Integer & tags.Minimum<0>;
@@ -49,13 +49,13 @@ export interface DayUsage {
 /** Usage of a key. */
 export interface UsageResponse {
   tier: Tier;
-  /** RFC 3339 UTC; of a key that replaced another, the time of the first of them. */
+  /** RFC 3339 UTC; for a key that replaced another, the time of the first of them. */
   issued_at: string;
-  /** End of the key (RFC 3339 UTC); null: it has none. */
+  /** Expiry of the key (RFC 3339 UTC); null: it does not expire. */
   expires_at: string | null;
   requests: RequestUsage;
   characters: CharacterUsage;
-  /** The last 30 days on which the key was used, the oldest first; the last 10 seconds may be missing. */
+  /** The last 30 days on which the key was used, oldest first; the last 10 seconds may be missing. */
   days: DayUsage[] & tags.MaxItems<30>;
 }
 
@@ -83,7 +83,7 @@ const usage: UsageResponse = {
   ],
 };
 
-/** GET /v1/usage, and the page that shows the same. */
+/** GET /v1/usage, and its page. */
 export const usageRoutes = {
   usage: {
     ...information,

@@ -9,11 +9,11 @@ import { annotated, wireTypes } from './schema/wireType.js';
 
 /** A walk from neighbour to neighbour, the same for the same `from`, `steps`, `seed` and `as_of`. */
 export interface WalkQuery extends AsOfQuery {
-  /** The receipt it begins at; absent: the seed chooses. */
+  /** The receipt that it begins at; absent: the seed chooses. */
   from?: string;
-  /** Most fragments on the walk, its first included; 10 where absent. */
+  /** Most fragments of the walk, its first one included; 10 where absent. */
   steps?: number & Integer & tags.Minimum<1> & tags.Maximum<100>;
-  /** Decides the turns; absent: a new one, which the answer names. */
+  /** Seed of the choices; absent: a new one, which the answer names. */
   seed?: string & MaxCodePoints<64>;
 }
 

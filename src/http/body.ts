@@ -2,7 +2,7 @@
 import type { BufferPool } from '../system/bufferPool.js';
 import type { Holder, MemoryBudget } from './memory.js';
 
-/** Size of the first allocation, and of the next, unless the body is known to be smaller. */
+/** Size of the first allocation, also of the next one, unless the body is known to be smaller. */
 const firstBytes = 1 << 18;
 const secondBytes = 1 << 21;
 
@@ -16,10 +16,10 @@ export interface BodyBudget {
 export type Gathered = 'taken' | 'too_large' | 'overloaded';
 
 /**
- * Gathers one body. Memory grows with the bytes received, not with the announced length: to 256 KiB, then 2
- * MiB, then fourfold, each time at most to the announced length. Fresh memory has a cost even while it is
- * untouched: every MiB of it brings the next full garbage collection nearer. Bytes count against the worker's
- * budget as they arrive, until {@link release}: untouched memory takes no physical memory yet.
+ * Collects one body. Memory grows with the bytes received, not with the announced length: to 256 KiB, then 2
+ * MiB, then fourfold, each time at most to the announced length. Even untouched memory has a cost: each MiB
+ * allocated brings the next full garbage collection nearer. Bytes count against the worker's budget as they
+ * arrive, until {@link release}, because untouched memory is not physical memory yet.
  */
 export class BodyBuffer {
   private memory: Buffer = Buffer.alloc(0);
@@ -43,7 +43,7 @@ export class BodyBuffer {
     return this.memory.subarray(0, this.length);
   }
 
-  /** Copies one piece; the server reuses the piece's memory afterwards. */
+  /** Copies one piece, as the server reuses the piece's memory afterwards. */
   append(piece: Uint8Array): Gathered {
     const { memory } = this.budget;
     const needed = this.length + piece.byteLength;

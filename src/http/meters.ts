@@ -2,7 +2,7 @@
 import type { Answer } from '../contract/exchange.js';
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
 
-/** Upper bounds of the latency buckets in seconds: three to four an order of magnitude, 50 µs to 10 s. */
+/** Upper bounds of the latency buckets in seconds: three to four per order of magnitude, 50 µs to 10 s. */
 const bucketSeconds = [
   0.00005, 0.0001, 0.00015, 0.0002, 0.0003, 0.0004, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.005,
   0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10,
@@ -10,7 +10,7 @@ const bucketSeconds = [
 const latencyName = 'fusegate_http_request_duration_seconds';
 const bucketMs = Float64Array.from(bucketSeconds, (seconds) => seconds * 1000);
 
-/** Index of the first bucket whose bound is not below `elapsedMs`; the number of buckets if there is none. */
+/** Index of the first bucket whose bound is at least `elapsedMs`; the number of buckets if there is none. */
 function bucketOf(elapsedMs: number): number {
   let from = 0;
   let to = bucketMs.length;
@@ -24,9 +24,9 @@ function bucketOf(elapsedMs: number): number {
 
 /** Counts of one route. */
 export class RouteMeter {
-  /** Number of answers by status, from 100 on. */
+  /** Number of answers by status, from 100. */
   private readonly statuses = new Float64Array(500);
-  /** Refusals by the code of their problem. */
+  /** Refusals by problem code. */
   private readonly problems = new Map<string, number>();
   readonly buckets = new Float64Array(bucketSeconds.length + 1);
   totalMs = 0;
@@ -36,7 +36,7 @@ export class RouteMeter {
 
   constructor(readonly route: string) {}
 
-  /** Counts one answer that has been handed over in full. */
+  /** Counts one answer that was handed over completely. */
   count(status: number, elapsedMs: number, bytesIn: number, bytesOut: number): void {
     this.statuses[status - 100] = (this.statuses[status - 100] ?? 0) + 1;
     const bucket = bucketOf(elapsedMs);
@@ -72,7 +72,7 @@ export class RouteMeter {
   }
 }
 
-/** The code of an answer's problem; undefined: it has none. */
+/** The code of an answer's problem; undefined where there is none. */
 function problemOf({ body, problem }: Answer): string | undefined {
   if (problem !== undefined || !('json' in body)) return problem;
   const { json } = body;

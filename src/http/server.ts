@@ -27,7 +27,7 @@ import { nearestRoute } from './nearest.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type TemplatedApp } from './uws.js';
 
-/** Memory for bodies that is kept for the next ones (bytes). */
+/** Most memory for bodies that the pool keeps free (bytes). */
 const pooledBytes = 32 << 20;
 
 /** Limits of one worker. */
@@ -36,21 +36,22 @@ export interface ServerLimits extends ConnectionLimits {
   readonly bodyBytes: number;
   /** Memory for answers that wait for their clients (bytes). */
   readonly answerBytes: number;
-  /** Either memory's part for each network of callers without a key (bytes). */
+  /** Each network's part of either memory, for callers without a key (bytes). */
   readonly networkBytes: number;
-  /** Interval at which slow connections are looked for (ms). */
+  /** Interval at which slow connections are searched for (ms). */
   readonly sweepMs: number;
-  /** Connections of this worker; fewer where the process may not have as many descriptors. */
+  /** Most connections of this worker; fewer where the process may not open that many descriptors. */
   readonly maxConnections: number;
-  /** Workers that share the port. */
+  /** Number of workers that share the port. */
   readonly workers: number;
-  /** Interval at which answers of 501 and above are logged, together (ms). */
+  /** Interval at which answers of 501 and above are logged as a summary (ms). */
   readonly reportMs: number;
 }
 
 /**
- * The limits in force. uWebSockets.js closes, without an answer, a connection whose body brings fewer than
- * 160 KiB in ten seconds, by a timer that may fire after eight: ours acts before, so that a 408 is sent.
+ * The default limits. uWebSockets.js closes a connection without an answer if its body brings fewer than 160
+ * KiB in ten seconds, by a timer that may fire after eight seconds. Our limit is shorter, so that a 408 is
+ * sent.
  */
 const defaultLimits: ServerLimits = {
   bodyWindowMs: 5_000,
@@ -88,27 +89,28 @@ export function workerLimits(maxConnections: number): RateLimit[] {
 /** Parts of a server. */
 export interface ServerParts {
   readonly routes: readonly ServedRoute[];
-  /** Routes with a port of their own; they are served only where {@link Server.listen} is given one. */
+  /** Routes with a port of their own; served only where {@link Server.listen} is given that port. */
   readonly doorRoutes?: readonly ServedRoute[];
   readonly clock: Clock;
   readonly log: Log;
   readonly randomness: Randomness;
   readonly limits?: Partial<ServerLimits>;
-  /** Begins the spans of requests. */
+  /** Starts the spans of requests. */
   readonly tracer?: Tracer;
-  /** What answers say of the time that they took; the whole time where not given. */
+  /** Which times answers state; the total time where absent. */
   readonly timing?: ServerTiming;
   /** Addresses and networks of proxies, each of which stands for many clients. */
   readonly trustedProxies?: readonly string[];
-  /** Makes the page that a browser gets for a wrong path. */
+  /** Writes the page that a browser gets for an unknown path. */
   readonly page?: PageMaker;
 }
 
-/** A server that may listen. */
+/** A server that is not listening yet. */
 export interface Server {
   /**
-   * Listens, sharing the port with other processes, and where `doorPort` is given on that one too; resolves
-   * to the port, or to undefined when it cannot. Where another process left sockets, it listens on these.
+   * Listens on a port that other processes may share, and on `doorPort` where it is given. Resolves to the
+   * port, or to undefined when it cannot listen. Uses the listening sockets of the previous process where
+   * there are any.
    */
   readonly listen: (
     host: string,
@@ -117,13 +119,13 @@ export interface Server {
     left?: LeftSockets,
   ) => Promise<number | undefined>;
   /**
-   * Takes no new connections, answers what is in flight (each answer ends its connection) and closes the
-   * rest. `untilClosed`: the rest may send one more request, and is waited for, too: their clients or the
-   * idle timeout close them. Resolves to whether all was answered within `timeoutMs`. Called once more, it
-   * can only hasten.
+   * Accepts no new connections, answers the requests in flight (each answer ends its connection) and closes
+   * the other connections. `untilClosed`: idle connections may send one more request and are waited for,
+   * until their clients or the idle timeout close them. Resolves to true if all was answered within
+   * `timeoutMs`. A second call can only make it faster.
    */
   readonly drain: (timeoutMs: number, untilClosed?: boolean) => Promise<boolean>;
-  /** The server's metrics as they stand. */
+  /** The current values of the server's metrics. */
   readonly metrics: () => Metric[];
 }
 
@@ -151,7 +153,7 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
   };
 }
 
-/** The limits of connections that this process can keep. */
+/** The limit of connections that this process can keep open. */
 function boundConnections(parts: ServerParts, limits: ServerLimits): Connections {
   const proxies = (parts.trustedProxies ?? []).flatMap((text) => parseNetwork(text) ?? []);
   const descriptors = descriptorLimit();
@@ -228,19 +230,19 @@ function sweepSlow(state: ServerState): void {
   for (const answer of state.sending) answer.check(nowMs);
 }
 
-/** Logs how many requests were answered with 501 and above since the last time, by route and status. */
+/** Logs how many requests were answered with 501 and above since the last report, by route and status. */
 function reportFailures({ failures, log }: ServerState): void {
   if (failures.size === 0) return;
   log.warn({ answers: Object.fromEntries(failures) }, 'requests could not be served');
   failures.clear();
 }
 
-/** Interval at which a drain looks whether all is answered (ms). */
+/** Interval at which a drain checks whether everything is answered (ms). */
 const drainLookMs = 20;
 
 /**
- * Begins to drain when called first, and calls `begin`; later calls can only hasten. Resolves to whether all
- * was answered. Two looks in a row must find nothing, so that a request in transit is still answered.
+ * Starts a drain: the first call runs `begin`, later ones can only make it faster. Resolves to true if all
+ * was answered. Two checks in a row must find nothing, so that a request in transit is still answered.
  */
 function drainer(state: ServerState, connections: Connections, begin: () => void): Server['drain'] {
   const { clock } = state;
@@ -265,7 +267,7 @@ function drainer(state: ServerState, connections: Connections, begin: () => void
   };
 }
 
-/** The routes that share one path template. */
+/** The routes with the same path template. */
 interface Place {
   readonly pattern: string;
   readonly parameters: readonly string[];
@@ -295,10 +297,10 @@ function ownRoute(id: string, open: boolean, given: Pick<Partial<Route>, 'header
   return { ...none, id, cors: open, headers: [], keylessAnswerLimit: Infinity, ...given };
 }
 
-/** Counters by the route's id; both ports count together. */
+/** Counters by route id; both ports count together. */
 type Meters = Map<string, RouteMeter>;
 
-/** Registers every path with its methods, then what answers the other methods and the other paths. */
+/** Registers every path with its methods, then the answers to other methods and other paths. */
 function mount(
   app: TemplatedApp,
   state: ServerState,
@@ -325,7 +327,7 @@ function mount(
   });
 }
 
-/** The path of the reference that these routes serve, or of their description for programs. */
+/** The path of the reference among these routes, or of their OpenAPI document. */
 function referencePath(routes: readonly ServedRoute[]): string | undefined {
   const paths = new Set(routes.map(({ route }) => route.path));
   return ['/docs', '/api/agent/openapi'].find((path) => paths.has(path));
@@ -380,13 +382,16 @@ function mountPlace(
   });
 }
 
-/** Callback of uWebSockets.js for each request of a route. */
+/** The uWebSockets.js callback for the requests of a route. */
 function serve(state: ServerState, mounted: MountedRoute): (res: HttpResponse, req: HttpRequest) => void {
   const Kind = mounted.route.lineLimit === undefined ? Exchange : LineExchange;
   return (response, request) => new Kind(state, mounted, response, request).begin(request);
 }
 
-/** Lines that a route's answers share. A GET open to other origins varies by Origin, and may be cached. */
+/**
+ * Header lines of all answers of a route. A GET that is open to other origins varies by Origin and may be
+ * cached.
+ */
 function routeLines(route: Route): string {
   return route.cors && route.method === 'GET' ? `${constantLines}\r\nvary: Origin` : constantLines;
 }

@@ -1,15 +1,15 @@
 /**
- * A threshold for `min_score` chosen by judgements: the greatest that keeps nearly all relevant candidates,
- * and what it cuts of the others.
+ * Chooses a threshold for `min_score` by judgements: the greatest one that keeps nearly all relevant
+ * candidates, with the share of the others that it removes.
  */
 import type { ProfileSettings } from '../contract/profiles.js';
 import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './evaluate.js';
 import type { Judgements } from './measures.js';
 
-/** Share of the relevant candidates that a threshold keeps. */
+/** Share of the relevant candidates that a threshold must keep. */
 export const keptShare = 0.95;
 
-/** Share of the other candidates that it must cut, or it does not separate them. */
+/** Least share of the other candidates that it must remove; below, it does not separate them. */
 export const leastCut = 0.5;
 
 /** Fused scores of one query's candidates. */
@@ -18,7 +18,7 @@ export interface JudgedScores {
   readonly others: readonly number[];
 }
 
-/** What keeps settings from being calibrated; undefined: nothing. The collection has texts alone. */
+/** Why settings cannot be calibrated; undefined: they can. The collection has only texts. */
 export function calibrationObstacle({
   legs = {},
   boosts = [],
@@ -32,7 +32,7 @@ export function calibrationObstacle({
   return kind === 'distance' ? 'Its dense scores are distances, and a model makes similarities.' : undefined;
 }
 
-/** The settings that make a candidate's score: not those that leave out or order what was scored. */
+/** The settings that decide a candidate's score, without those that filter or reorder scored candidates. */
 function scoring(settings: ProfileSettings): ProfileSettings {
   const afterwards = new Set(['min_score', 'collapse', 'diversify']);
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !afterwards.has(name)));
@@ -62,11 +62,11 @@ export async function judgedScores(
   return scores;
 }
 
-/** What a threshold does to some queries' candidates. */
+/** Effect of a threshold on some queries' candidates. */
 export interface Effect {
   /** Share of the relevant candidates that it keeps. */
   readonly kept: number;
-  /** Share of the others that it cuts. */
+  /** Share of the others that it removes. */
   readonly cut: number;
 }
 
@@ -94,14 +94,17 @@ function thresholdOf(queries: readonly JudgedScores[]): number {
   return Math.floor(least * 1e4) / 1e4;
 }
 
-/** What calibration came to. */
+/** Result of a calibration. */
 export interface Calibrated {
   readonly threshold: number;
-  /** On the queries that it was chosen by. */
+  /** On the queries that it was chosen with. */
   readonly chosen: Effect;
-  /** On queries that thresholds were not chosen by: each half of them by the threshold of the other. */
+  /**
+   * On queries that it was not chosen with: each half of them is measured with the threshold of the other
+   * half.
+   */
   readonly unseen: Effect;
-  /** True if it cuts enough of the others, on queries that it was not chosen by. */
+  /** True if it removes enough of the others, on queries that it was not chosen with. */
   readonly separates: boolean;
 }
 
@@ -110,7 +113,7 @@ export function calibrated(queries: readonly JudgedScores[]): Calibrated | undef
   const halves = [0, 1].map((half) => queries.filter((_, at) => at % 2 === half));
   if (halves.some((half) => half.every(({ relevant }) => relevant.length === 0))) return undefined;
   const threshold = thresholdOf(queries);
-  // What is below a half's own threshold is moved below 0, so that both halves are counted as one.
+  // Scores below a half's own threshold are moved below 0, so both halves are counted as one.
   const moved = halves.flatMap((half, at) => {
     const other = thresholdOf(halves[1 - at] ?? []);
     const against = (scores: readonly number[]): number[] => scores.map((score) => score - other);

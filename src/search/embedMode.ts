@@ -1,6 +1,6 @@
 /**
- * Embed mode of POST /v1/fuse (contract, FuseDoc): which model computes the dense scores, of how many docs,
- * and what is answered while it cannot.
+ * Embed mode of POST /v1/fuse (contract, FuseDoc): the model that computes the dense scores, the most docs of
+ * a request, and the answers while the model is unavailable.
  */
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
@@ -9,21 +9,21 @@ import type { Corpora, DenseModel, DenseModels, Fuser, PendingFuse, Profiles } f
 import { single, type Metric } from '../system/metrics.js';
 import { activeSpan } from '../telemetry/tracer.js';
 
-/** Most docs of a request that a model is given. */
+/** Most docs of a request that a model scores. */
 export const embedDocs = { anonymous: 50, keyed: 1_000 } as const;
 
-/** Those of a caller without a key. */
+/** Most docs for a caller without a key. */
 export function keylessEmbedDocs(mode: 'open' | 'metered' | 'keys'): number {
   return mode === 'open' ? embedDocs.keyed : embedDocs.anonymous;
 }
 
-/** Models that a request may name. */
+/** The models that a request may name. */
 export interface ModelChoice {
-  /** Ids of the installed ones. */
+  /** Ids of the installed models. */
   readonly installed: readonly string[];
-  /** True if a request may name an installed model so. */
+  /** True if the name is one of an installed model. */
   readonly isInstalled: (name: string) => boolean;
-  /** Id of the one for requests that name none; undefined: there is none. */
+  /** Id of the model for requests that name none; undefined: there is none. */
   readonly fallback: string | undefined;
 }
 
@@ -33,12 +33,12 @@ export interface EmbedMode {
   /** The installed models. */
   readonly models: readonly InstalledModel[];
   readonly dense: DenseModels;
-  /** Answers requests by these models. */
+  /** Answers requests with these models. */
   readonly fuser: Fuser;
   /**
-   * Brings the vectors that are missing, and keeps them. Undefined when all are there, else what is answered;
-   * the vectors that were made until then are kept all the same, so that another try gets further. A text's
-   * vector does not depend on who else asks.
+   * Computes the missing vectors and caches them. Undefined when all are there, else the answer. Vectors that
+   * were computed by then stay cached, so a retry gets further. A text's vector does not depend on other
+   * requests.
    */
   readonly bring: (pending: PendingFuse, signal: AbortSignal) => Promise<Answer | undefined>;
   readonly metrics: () => Metric[];
@@ -49,13 +49,13 @@ export interface EmbedModeParts {
   readonly embedder: Embedder;
   /** Id of the model for requests that name none; undefined: there is none. */
   readonly fallback: string | undefined;
-  /** The file of embeddings, which must have been prepared; null: none are kept. */
+  /** The prepared file of embeddings; null: none are cached. */
   readonly cacheFile: string | null;
-  /** Statistics that requests may name; none where not given. */
+  /** Statistics that requests may name; none where absent. */
   readonly corpora?: Corpora;
-  /** Profiles that they may name besides; none where not given. */
+  /** Profiles that requests may name; none where absent. */
   readonly profiles?: Profiles;
-  /** The native module's models, and what answers by them. */
+  /** The native module's models, which answer requests. */
   readonly DenseModels: typeof DenseModels;
   readonly Fuser: typeof Fuser;
 }
@@ -74,7 +74,7 @@ function embedFailed(model: string): Answer {
   return problemAnswer(503, 'embed_failed', detail);
 }
 
-/** Answer where a model brought no vectors. */
+/** Answer where a model computed no vectors. */
 function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string): Answer {
   switch (outcome.kind) {
     case 'queue_full':
@@ -91,7 +91,7 @@ function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string)
         `The model ${model} did not get to all texts in time. Send fewer docs, or try again shortly.`,
         1,
       );
-    // The one whose connection is closed reads no answer.
+    // Nobody reads this answer: the connection is closed.
     case 'cancelled':
     case 'failed':
       return embedFailed(model);

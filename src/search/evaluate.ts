@@ -1,6 +1,6 @@
 /**
- * A test collection ranked as POST /v1/fuse ranks it: each query over the whole collection, and over its best
- * candidates as one request. The same native calls answer.
+ * Ranks a test collection as POST /v1/fuse does, with the same native calls: each query over the whole
+ * collection, and over its best candidates as one request.
  */
 import { createHash } from 'node:crypto';
 import type { FuseCorpus } from '../contract/corpus.js';
@@ -13,26 +13,28 @@ export interface CollectionText {
   readonly text: string;
 }
 
-/** The lists that fusion begins with, and the two ways of fusing them. */
+/** The lists that are fused, and the two methods of fusion. */
 export const legs = ['bm25', 'dense', 'rrf', 'maxnorm'] as const;
 
-/** One of them. */
+/** One of the lists. */
 export type Leg = (typeof legs)[number];
 
-/** For each leg places of docs in the collection, the best first; `legs`: fused by legs of one's own. */
+/**
+ * For each list the indexes of docs in the collection, best first; `legs`: fused by the caller's own legs.
+ */
 export type Rankings = Readonly<Record<Leg, readonly number[]>> & { readonly legs?: readonly number[] };
 
-/** Scores of a query's docs, by their places in the collection. */
+/** Scores of a query's docs, by their index in the collection. */
 export type SentScores = ReadonlyMap<number, number>;
 
-/** Legs of requests, as POST /v1/fuse has them, and the scores that an engine gave. */
+/** Legs of requests, as POST /v1/fuse has them, and the scores of another engine. */
 export interface OwnLegs {
   readonly legs: NonNullable<FuseRequest['legs']>;
-  /** Of each leg but `bm25` and `dense` the scores by query. */
+  /** For each leg except `bm25` and `dense`, its scores by query. */
   readonly runs: ReadonlyMap<string, ReadonlyMap<string, SentScores>>;
 }
 
-/** Ranking of a collection. */
+/** Parts of an evaluation. */
 export interface EvaluationParts {
   readonly fuser: Fuser;
   readonly FuseOutcome: typeof FuseOutcome;
@@ -40,13 +42,13 @@ export interface EvaluationParts {
   readonly tokenizer: NonNullable<FuseRequest['tokenizer']>;
   /** `plain`, or a language. */
   readonly analyzer: string;
-  /** Docs of a query that make its request. */
+  /** Number of docs in each query's request. */
   readonly candidates: number;
-  /** Docs whose statistics its BM25 has, or statistics by name; absent: its own. */
+  /** Docs whose statistics BM25 uses, or named statistics; absent: those of the request. */
   readonly sample?: Sample | NamedSample;
-  /** Legs that are fused once more; absent: none. */
+  /** Legs for one more ranking; absent: none. */
   readonly own?: OwnLegs;
-  /** Brings the vectors that are missing. @throws Error where it cannot */
+  /** Computes the missing vectors. @throws Error where it cannot */
   readonly bring: (pending: PendingFuse) => Promise<void>;
 }
 
@@ -54,23 +56,26 @@ export interface EvaluationParts {
 export interface QueryRankings {
   /** Over the whole collection. */
   readonly whole: Rankings;
-  /** Over its candidates: the best of the whole collection by BM25 of plain words. */
+  /** Over its candidates: the best docs of the whole collection by BM25 with the plain analyzer. */
   readonly request: Rankings;
 }
 
 let out = Buffer.alloc(1 << 20);
 const facts = new Float64Array(2);
 
-/** A request of the evaluation: any number of docs, those without scores scored by the model. */
+/**
+ * Parts that answer a request of the evaluation: of any number of docs, scored by the model where scores are
+ * missing.
+ */
 type Asked = Pick<EvaluationParts, 'fuser' | 'FuseOutcome' | 'bring'>;
 
-/** Answers a request that waits. @throws Error where a model brings no vectors */
+/** Answers a pending request. @throws Error where a model computes no vectors */
 async function brought(parts: Asked, pending: PendingFuse): Promise<void> {
   try {
     await parts.bring(pending);
     let outcome;
     do {
-      // More of it may be needed once the results are known.
+      // More room may be needed once the results are known.
       if (pending.room > out.length) out = Buffer.alloc(pending.room);
       outcome = pending.answer(out, facts);
     } while (outcome === parts.FuseOutcome.NeedsRoom);
@@ -79,7 +84,7 @@ async function brought(parts: Asked, pending: PendingFuse): Promise<void> {
   }
 }
 
-/** Answers a request. @throws Error where it is refused, or a model brings no vectors */
+/** Answers a request. @throws Error where it is refused, or a model computes no vectors */
 export async function ask(parts: Asked, request: FuseRequest): Promise<FuseResponse> {
   const { fuser, FuseOutcome: outcomes } = parts;
   const body = Buffer.from(JSON.stringify(request));
@@ -95,21 +100,21 @@ export async function ask(parts: Asked, request: FuseRequest): Promise<FuseRespo
   return JSON.parse(out.toString('utf8', 0, facts[0])) as FuseResponse;
 }
 
-/** Places by a rank that each result tells. */
+/** Indexes of docs, ordered by one of the ranks in the results. */
 function byRank({ results }: FuseResponse, rank: 'bm25_rank' | 'dense_rank'): number[] {
   const places: number[] = [];
   for (const { id, explain } of results) places[(explain?.[rank] ?? 0) - 1] = Number(id);
   return places;
 }
 
-/** Docs that stand for the collection that requests come from, as a server may have met them. */
+/** A sample of the collection that requests come from, like the sample that a server learns. */
 export interface Sample {
   readonly texts: readonly string[];
   /** Their mean length in tokens. */
   readonly averageLength: number;
 }
 
-/** Statistics that the fuser knows by name. */
+/** Statistics that the fuser has under a name. */
 export interface NamedSample {
   readonly name: string;
 }
@@ -121,7 +126,7 @@ function tokensOf(text: string, tokenizer: EvaluationParts['tokenizer']): number
   return words.reduce((sum, word) => sum + Math.max(1, Array.from(word).length - 1), 0);
 }
 
-/** The docs with the smallest digests: neither their order nor how often each is met changes which. */
+/** The docs with the smallest digests, whatever their order and their repetitions. */
 export function sampleOf(
   docs: readonly CollectionText[],
   count: number,
@@ -134,7 +139,7 @@ export function sampleOf(
   return { texts, averageLength: Math.max(0.01, tokens / texts.length) };
 }
 
-/** What a sample says of a query's terms: they are counted as a request counts them. */
+/** A sample's statistics for a query's terms, which are counted as in a request. */
 export async function statisticsOf(
   parts: Asked,
   asked: Pick<FuseRequest, 'query' | 'tokenizer' | 'analyzer'>,
@@ -148,7 +153,7 @@ export async function statisticsOf(
   return { docs: texts.length, average_length: averageLength, df };
 }
 
-/** The order of a request's docs by legs of one's own, less those that none of its docs has a score of. */
+/** The order of a request's docs by the caller's legs, without legs for which no doc has a score. */
 async function rankLegs(
   parts: Asked,
   request: FuseRequest,
@@ -168,7 +173,7 @@ async function rankLegs(
   return results.map((result) => Number(result.id));
 }
 
-/** The rankings of the docs at some places. @throws Error where a model brings no vectors */
+/** The rankings of some docs. @throws Error where a model computes no vectors */
 export async function rankPlaces(
   parts: EvaluationParts,
   query: string,
@@ -189,7 +194,7 @@ export async function rankPlaces(
   };
   const listed = places.map((place) => ({ id: String(place), text: docs[place]?.text ?? '' }));
   const rrf = await ask(parts, { ...asked, method: 'rrf', embed_model: model, docs: listed });
-  // The same scores once more: numbers come back from JSON as they were.
+  // The same scores again: numbers come back from JSON unchanged.
   const scores = new Map(rrf.results.map(({ id, dense_score: score }) => [id, score]));
   const scored = listed.map((doc) => ({ ...doc, dense_score: scores.get(doc.id) ?? null }));
   const maxnorm = await ask(parts, { ...asked, method: 'maxnorm', docs: scored });
@@ -203,7 +208,7 @@ export async function rankPlaces(
   };
 }
 
-/** Ranks a collection for a query. @throws Error where a model brings no vectors */
+/** Ranks a collection for a query. @throws Error where a model computes no vectors */
 export async function rankQuery(
   parts: EvaluationParts,
   { id, text: query }: CollectionText,
@@ -211,14 +216,17 @@ export async function rankQuery(
 ): Promise<QueryRankings> {
   const all = docs.map((_, place) => place);
   const whole = await rankPlaces(parts, query, docs, all, undefined, id);
-  // The same candidates for every analyzer, so that their figures compare.
+  // The same candidates for every analyzer, so that their figures can be compared.
   const plain = parts.analyzer === 'plain';
   const engine = plain ? whole : await rankPlaces({ ...parts, analyzer: 'plain' }, query, docs, all);
   const best = engine.bm25.slice(0, parts.candidates);
   return { whole, request: await rankPlaces(parts, query, docs, best, parts.sample, id) };
 }
 
-/** A query's candidates, the best of the collection by BM25 of plain words, and their dense scores. */
+/**
+ * A query's candidates, the best docs of the collection by BM25 with the plain analyzer, and their dense
+ * scores.
+ */
 export async function candidatesOf(
   parts: EvaluationParts,
   query: string,

@@ -1,6 +1,6 @@
 /**
- * The handler of POST /v1/fuse: the body's bytes to the native module, which answers every valid one. One
- * that waits for vectors is kept there as it was read, while a model makes them.
+ * The handler of POST /v1/fuse: passes the body's bytes to the native module, which answers every valid
+ * request. A request that waits for vectors stays parsed there while a model computes them.
  */
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
@@ -13,26 +13,25 @@ import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 /** Parts of the handler. */
 export interface FuseParts extends BodyParts {
   readonly embedMode: EmbedMode;
-  /** Most docs that a model scores for a caller without a key; 50 where not given. */
+  /** Most docs that a model scores for a caller without a key; 50 where absent. */
   readonly keylessDocs?: number;
   readonly FuseOutcome: typeof FuseOutcome;
-  /** Whose statistics and profiles a request may name; everybody's alone where not given. */
+  /** Owner of the statistics and profiles that a request may name; where absent, only shared ones. */
   readonly ownerOf?: OwnerOf;
-  /** To whose statistics a request may add; to none where not given. */
+  /** Owner of the statistics that a request may add to; none where absent. */
   readonly learnerOf?: LearnerOf;
-  /** The sentence that says why an outcome's `entity_map` cannot be applied. */
+  /** Why the `entity_map` of an outcome cannot be applied, as a sentence. */
   readonly entitiesRefusal: (outcome: FuseOutcome) => string | null;
 }
 
 /**
- * Longest body, in bytes, that is answered on the event loop. One of this length takes about 0.2 ms there,
- * which is what handing it to another thread and back costs on a busy machine; up to 1.5 ms where dense
- * scores are computed, too.
+ * Longest body (bytes) that is answered on the event loop, where it takes about 0.2 ms. That is also the cost
+ * of using another thread on a busy machine. Up to 1.5 ms where dense scores are computed as well.
  */
 export const LOOP_BODY_LIMIT = 256 * 1024;
 
 class FuseHandler {
-  // Reused from request to request: http has sent or copied an answer's bytes when it calls again.
+  // Reused by all requests: http has sent or copied an answer's bytes before the next call.
   private out = new Uint8Array(2 * LOOP_BODY_LIMIT);
   private readonly facts = new Float64Array(2);
   private readonly pooled: PooledAnswers;
@@ -79,7 +78,7 @@ class FuseHandler {
   private fuse(body: Uint8Array, mostDocs: number, owner: string | undefined): FuseOutcome {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
     let outcome = embedMode.fuser.fuse(body, this.out, this.facts, mostDocs, owner);
-    // More may be needed once the results are known.
+    // More room may be needed once the results are known.
     while (outcome === outcomes.NeedsRoom) {
       this.out = new Uint8Array(this.facts[0] ?? 0);
       outcome = embedMode.fuser.fuse(body, this.out, this.facts, mostDocs, owner);
@@ -88,7 +87,7 @@ class FuseHandler {
   }
 
   /**
-   * Answers into pooled memory; texts come back in any order, so that an answer is little longer than its
+   * Answers into pooled memory. Texts are returned in another order, so an answer is little longer than its
    * body.
    */
   private async answerOffLoop(request: RouteRequest, mostDocs: number): Promise<Answer> {

@@ -1,9 +1,9 @@
 /**
- * Measures of a ranking against judgements, as trec_eval has them (Järvelin and Kekäläinen 2002 for nDCG),
- * and how sure a mean over queries is.
+ * Measures of a ranking against judgements, as in trec_eval (Järvelin and Kekäläinen 2002 for nDCG), and the
+ * confidence interval of a mean over queries.
  */
 
-/** Grade of each judged doc above 0, by its place in the collection. */
+/** Grade of each judged doc above 0, by its index in the collection. */
 export type Judgements = ReadonlyMap<number, number>;
 
 /** Measures of a ranking. */
@@ -16,24 +16,24 @@ function discounted(grades: readonly number[]): number {
   return grades.reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0);
 }
 
-/** Discounted cumulative gain of the first ten, by that of the best ranking; gains are the grades. */
+/** Discounted cumulative gain of the first ten, divided by that of the best ranking; gains are the grades. */
 function ndcg(ranking: readonly number[], judged: Judgements): number {
   const best = [...judged.values()].sort((left, right) => right - left).slice(0, 10);
   return discounted(ranking.slice(0, 10).map((doc) => judged.get(doc) ?? 0)) / discounted(best);
 }
 
-/** One by the rank of the first relevant doc among the first ten; 0 where there is none. */
+/** 1 / rank of the first relevant doc among the first ten; 0 where there is none. */
 function reciprocalRank(ranking: readonly number[], judged: Judgements): number {
   const first = ranking.slice(0, 10).findIndex((doc) => judged.has(doc));
   return first < 0 ? 0 : 1 / (first + 1);
 }
 
-/** Share of the relevant docs that is among the first hundred. */
+/** Share of the relevant docs that are among the first hundred. */
 function recall(ranking: readonly number[], judged: Judgements): number {
   return ranking.slice(0, 100).filter((doc) => judged.has(doc)).length / judged.size;
 }
 
-/** Every measure of a ranking: places of docs, the best first. `judged`: at least one. */
+/** Every measure of a ranking: indexes of docs, best first. `judged`: at least one. */
 export function measured(ranking: readonly number[], judged: Judgements): Record<Measure, number> {
   return {
     ndcg_at_10: ndcg(ranking, judged),
@@ -42,17 +42,17 @@ export function measured(ranking: readonly number[], judged: Judgements): Record
   };
 }
 
-/** A mean and the interval that it lies in. */
+/** A mean and its confidence interval. */
 export interface Interval {
   readonly mean: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** Samples that an interval is taken from. */
+/** Number of samples of a bootstrap. */
 export const SAMPLES = 2_000;
 
-/** Numbers below `count` by a fixed rule: Park and Miller's minimal standard generator. */
+/** Pseudorandom numbers below `count` with a fixed seed: Park and Miller's minimal standard generator. */
 function chooser(count: number): () => number {
   let state = 20_261_121;
   return () => {
@@ -67,7 +67,7 @@ function mean(values: readonly number[]): number {
 
 /**
  * The mean of a value for each query with its 95 % interval (percentile bootstrap over the queries, Efron
- * 1979). Equal values give equal intervals: the samples are drawn by a fixed rule.
+ * 1979). Equal values give equal intervals: the seed is fixed.
  */
 export function bootstrapped(values: readonly number[]): Interval {
   const choose = chooser(values.length);

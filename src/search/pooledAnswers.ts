@@ -1,10 +1,10 @@
-/** Answers of the native module in pooled memory, and of requests that wait there for vectors. */
+/** Answers of the native module in pooled memory, also those of requests that wait for vectors. */
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseAttempt, FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 import type { EmbedMode } from './embedMode.js';
 
-/** Memory for answers from the thread pool that is kept for the next ones (bytes). */
+/** Most memory that the pool keeps free for further answers (bytes). */
 const POOLED_BYTES = 32 << 20;
 
 /** The media type of every answer. */
@@ -35,14 +35,14 @@ export class PooledAnswers {
     this.pool.give(room);
   }
 
-  /** The answer that was written into `room`, which is given back once it is sent. */
+  /** The answer in `room`, which is returned to the pool once it is sent. */
   answer(room: Buffer, { length, characters }: Attempt): Answer {
     const release = (): void => this.pool.give(room);
     const body = { bytes: room.subarray(0, length), type: JSON_TYPE, release };
     return { status: 200, body, charge: characters };
   }
 
-  /** Brings what a request waits for, and has it answered. */
+  /** Computes what a request waits for, and answers it. */
   async answerPending(request: RouteRequest, pending: PendingFuse, onLoop: boolean): Promise<Answer> {
     try {
       const refused = await this.embedMode.bring(pending, request.signal());
@@ -70,7 +70,7 @@ export class PooledAnswers {
     }
   }
 
-  /** True if the answer was written. Else it needs more room, which is known once its results are. */
+  /** True if the answer was written. Otherwise it needs more room, which is known once its results are. */
   private isWritten({ outcome, length }: Attempt, room: Buffer): boolean {
     if (outcome === this.outcomes.Written) return true;
     this.pool.give(room);

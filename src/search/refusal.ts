@@ -1,4 +1,7 @@
-/** The answer to a body of POST /v1/fuse that the native module refused: a 422, or that there is no model. */
+/**
+ * The answer to a body of POST /v1/fuse that the native module refused: a 422, or the problem of a missing
+ * model.
+ */
 import { problemAnswer, unprocessable } from '../contract/answer.js';
 import {
   type BodyParts,
@@ -20,13 +23,13 @@ import type { Checked, ServerFaults } from '../contract/schema/validate.js';
 import { tooManyItems, valueError, type ValidationError } from '../contract/schema/validation.js';
 import type { ModelChoice } from './embedMode.js';
 
-/** A body that was not answered, and what is known of embed mode for it. */
+/** A body that was refused, and what embed mode allows for it. */
 export interface RefusedRequest {
   readonly body: Uint8Array;
   readonly choice: ModelChoice;
-  /** Most docs that a model is given. */
+  /** Most docs that a model scores. */
   readonly mostDocs: number;
-  /** Faults of names that only all docs show, as the native module lists them. */
+  /** Errors of names that depend on all docs, as the native module lists them. */
   readonly names: string | null;
 }
 
@@ -36,7 +39,7 @@ const noModel: Answer = problemAnswer(
   'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
 );
 
-/** The contract's default model, which does not ship. */
+/** The contract's default model, which is not included. */
 const contractsModel = /^(?:baai\/)?bge-base-en-v1\.5$/i;
 
 function absent(name: string, { installed }: ModelChoice): string {
@@ -45,7 +48,9 @@ function absent(name: string, { installed }: ModelChoice): string {
   return contractsModel.test(name) ? `${sentence}. ${install}` : sentence;
 }
 
-/** More docs than a model scores, with the doc that made it a model's work, where that is known. */
+/**
+ * The error of more docs than a model scores, with the first doc that needs the model, where that is known.
+ */
 function tooManyDocs(docs: readonly FuseDoc[], count: number, most: number): ValidationError {
   const error = tooManyItems(['body', 'docs'], docs, most, count);
   const at = docs.findIndex(({ dense_score: score }) => score == null);
@@ -56,7 +61,7 @@ function tooManyDocs(docs: readonly FuseDoc[], count: number, most: number): Val
   return { ...error, ctx: { ...error.ctx, hint } };
 }
 
-/** A request's docs: their number, facts of their dense scores, and true if a model makes these. */
+/** A request's docs: their number, facts about their dense scores, and whether a model computes these. */
 function docsOf({ value, lists }: Brief<FuseRequest>) {
   const { length: count = value.docs.length, members = [] } = lists.find(({ name }) => name === 'docs') ?? {};
   const scores = members.find(({ name }) => name === 'dense_score');
@@ -65,7 +70,7 @@ function docsOf({ value, lists }: Brief<FuseRequest>) {
   return { count, scores, needScores: isFused && missing === 'embed' && (scores?.items ?? 0) < count };
 }
 
-/** The first faults of dense scores among the docs that a brief reading has cut. */
+/** The first errors of dense scores among the docs that a brief reading left out. */
 function cutFaults(brief: Brief<FuseRequest>): ValidationError[] {
   const { docs, on_missing_dense: missing, dense_kind: kind } = brief.value;
   const { firstWithout = -1, least = 0, leastAt = -1 } = docsOf(brief).scores ?? {};
@@ -96,7 +101,7 @@ export function unusableEntities(sentence: string): Answer {
   return unprocessable([valueError(['body', 'entity_map'], sentence, undefined)]);
 }
 
-/** Names of legs, boosts and docs that do not fit each other. */
+/** Errors of names of legs, boosts and docs that do not match. */
 function nameFaults({ names }: RefusedRequest): ValidationError[] {
   const faults = JSON.parse(names ?? '[]') as { loc: (string | number)[]; message: string }[];
   return faults.map(({ loc, message }) => valueError(loc, message, undefined));
@@ -119,13 +124,14 @@ function answerOf(request: RefusedRequest, read: Checked<Brief<FuseRequest>>): A
 
 /**
  * The 422 that names every error, or the 503 of a server without models.
- * @throws Error where nothing is wrong: the native module answers every valid request
+ *
+ * @throws Error where no error is found: the native module answers every valid request
  */
 export function refusalOf(request: RefusedRequest, parts: BodyParts): Answer {
   return answerOf(request, briefBytes(fuseRequestType, request.body, parts, faultsOf(request)));
 }
 
-/** The same, of a large body in the thread pool. */
+/** As {@link refusalOf}, for a large body, in the thread pool. */
 export async function refusalOffLoop(request: RefusedRequest, parts: BodyParts): Promise<Answer> {
   const { body } = request;
   return answerOf(request, await briefBytesOffLoop(fuseRequestType, body, parts, faultsOf(request)));

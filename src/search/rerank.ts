@@ -1,6 +1,6 @@
 /**
- * The handlers of the rerank interfaces of others: the body's bytes to the native module, which reads them as
- * these interfaces' clients write them, scores as POST /v1/fuse does and writes the answer of each interface.
+ * The handlers of other services' rerank interfaces: pass the body's bytes to the native module, which reads
+ * them as those services do, scores as POST /v1/fuse does and writes the answer of each interface.
  */
 import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
@@ -13,13 +13,13 @@ import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 /** Parts of the handlers. */
 export interface RerankParts {
   readonly embedMode: EmbedMode;
-  /** Most documents of a caller without a key; 50 where not given. */
+  /** Most documents for a caller without a key; 50 where absent. */
   readonly keylessDocs?: number;
   readonly FuseOutcome: typeof FuseOutcome;
   readonly RerankPath: typeof RerankPath;
 }
 
-/** A wrong body's answer; text-embeddings-inference has 422 where the others have 400. */
+/** The answer to an invalid body; text-embeddings-inference answers 422 where the others answer 400. */
 function refusal({ detail, empty, noModel, tei }: RerankRefusal): Answer {
   if (noModel) return problemAnswer(503, 'no_model', detail);
   if (empty) return problemAnswer(400, 'no_documents', detail);
@@ -27,7 +27,7 @@ function refusal({ detail, empty, noModel, tei }: RerankRefusal): Answer {
 }
 
 class RerankHandlers {
-  // Reused from request to request: http has sent or copied an answer's bytes when it calls again.
+  // Reused by all requests: http has sent or copied an answer's bytes before the next call.
   private readonly out = new Uint8Array(2 * LOOP_BODY_LIMIT);
   private readonly facts = new Float64Array(2);
   private readonly pooled: PooledAnswers;
@@ -60,7 +60,10 @@ class RerankHandlers {
     return refusal(fuser.takeRefusal());
   }
 
-  /** Answers into pooled memory; documents come back at most, so that an answer is little longer. */
+  /**
+   * Answers into pooled memory. At most the documents are returned, so an answer is little longer than its
+   * body.
+   */
   private async answerOffLoop(request: RouteRequest, path: RerankPath, mostDocs: number): Promise<Answer> {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
     const { buffer, byteOffset, byteLength } = request.retain();

@@ -1,23 +1,23 @@
 /**
- * Settings of POST /v1/fuse chosen by judgements: every setting of a grid ranks each query's candidates; what
- * is chosen on four fifths of the queries is measured on the last one (five-fold cross-validation), so that
- * the gain is one that queries nobody has seen would have.
+ * Chooses settings of POST /v1/fuse by judgements. Every setting of a grid ranks each query's candidates. The
+ * setting chosen on four fifths of the queries is measured on the last fifth (five-fold cross-validation), so
+ * the gain is that of queries which did not take part in the choice.
  */
 import type { FuseRequest } from '../contract/fuse.js';
 import type { ProfileSettings } from '../contract/profiles.js';
 import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './evaluate.js';
 import { bootstrapped, measured, type Interval, type Judgements } from './measures.js';
 
-/** Ways of making the scores of a list comparable that are tried; `max` is that of `maxnorm`. */
+/** Normalizations of a list's scores that are tried; `max` is that of `maxnorm`. */
 export const tunedNorms = ['max', 'minmax', 'zscore'] as const;
 
-/** One of them. */
+/** One of the normalizations. */
 type TunedNorm = (typeof tunedNorms)[number];
 
-/** Settings of a request that are chosen. */
+/** The settings of a request that are tuned. */
 export interface Setting {
   readonly method: 'maxnorm' | 'rrf';
-  /** Without a meaning for `rrf`. */
+  /** Without effect for `rrf`. */
   readonly normalize: TunedNorm;
   readonly weights: { readonly bm25: number; readonly dense: number };
   readonly rrf_k: number;
@@ -27,7 +27,7 @@ export interface Setting {
   readonly analyzer: string;
 }
 
-/** Today's setting of a request that says nothing. */
+/** The default setting of a request. */
 export const usualSetting: Setting = {
   method: 'maxnorm',
   normalize: 'max',
@@ -42,7 +42,7 @@ function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** The members of a request that make it have a setting; what is usual is left out. */
+/** The members of a request that select a setting, without those that are defaults. */
 export function membersOf({ method, normalize, weights, rrf_k, k1, b, analyzer }: Setting): ProfileSettings {
   const leg = (weight: number): { weight: number; normalize: TunedNorm } => ({ weight, normalize });
   const weighted =
@@ -60,10 +60,10 @@ export function membersOf({ method, normalize, weights, rrf_k, k1, b, analyzer }
   };
 }
 
-/** The settings that BM25 has. */
+/** The settings of BM25. */
 type Lexical = Pick<Setting, 'analyzer' | 'k1' | 'b'>;
 
-/** The settings that fusion has. */
+/** The settings of fusion. */
 type Fusion = Omit<Setting, keyof Lexical>;
 
 const k1s = [0.9, 1.2, 1.5, 2] as const;
@@ -83,12 +83,12 @@ const fusions: readonly Fusion[] = tenths.flatMap((bm25) => {
   ];
 });
 
-/** Every setting that is tried, today's among them. */
+/** Every setting that is tried, the default among them. */
 export function gridOf(analyzers: readonly string[]): Setting[] {
   return lexicals(analyzers).flatMap((lexical) => fusions.map((fusion) => ({ ...fusion, ...lexical })));
 }
 
-/** A list of one query's candidates, by their places in the request. */
+/** A list of one query's candidates, by their index in the request. */
 interface ScoredList {
   readonly norms: Readonly<Record<TunedNorm, readonly number[]>>;
   readonly ranks: readonly number[];
@@ -96,7 +96,7 @@ interface ScoredList {
 
 /** Both lists of one query's candidates. */
 interface ScoredLists {
-  /** Places of the candidates in the collection. */
+  /** Indexes of the candidates in the collection. */
   readonly places: readonly number[];
   readonly bm25: ScoredList;
   readonly dense: ScoredList;
@@ -109,7 +109,7 @@ function standardized(scores: readonly number[], equal: boolean): number[] {
   return scores.map((score) => (equal || deviation === 0 ? 0 : (score - average) / deviation));
 }
 
-/** Scores made comparable, each step as the native module takes it. */
+/** Normalized scores, computed with the same steps as in the native module. */
 function normsOf(scores: readonly number[]): ScoredList['norms'] {
   const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 0);
   const max = scores.map((score) => (largest === 0 ? 0 : score / largest));
@@ -133,7 +133,7 @@ function sharesOf({ bm25, dense }: Setting['weights']): [bm25: number, dense: nu
   return [one / (one + other), other / (one + other)];
 }
 
-/** The candidates in the order of a fusion, which computes what the native module computes. */
+/** The candidates in the order of a fusion, computed as in the native module. */
 function orderOf(
   { places, bm25, dense }: ScoredLists,
   { method, normalize, weights, rrf_k: rrf }: Fusion,
@@ -148,7 +148,7 @@ function orderOf(
   );
   if (scores.some((score) => Number.isNaN(score))) throw new Error('a candidate has no scores');
   const order = places.map((_, at) => at);
-  // Sorting keeps the order of equal ones, as the native module does.
+  // The sort is stable, as in the native module.
   order.sort((left, right) => (scores[right] ?? 0) - (scores[left] ?? 0));
   return order.map((at) => places[at] ?? 0);
 }
@@ -184,7 +184,7 @@ async function listsOf(
   return lists;
 }
 
-/** nDCG@10 of each query under each setting of the grid, in their orders. */
+/** nDCG@10 of each query under each setting of the grid, in the order of both. */
 export async function tryGrid(
   parts: EvaluationParts,
   queries: readonly TunedQuery[],
@@ -205,29 +205,29 @@ export async function tryGrid(
   return values;
 }
 
-/** Parts of the queries that take turns as those that nothing is chosen on. */
+/** Number of parts of the queries; each in turn takes no part in the choice. */
 export const folds = 5;
 
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }
 
-/** Index of the setting with the best mean over some queries; of equal ones the first. */
+/** Index of the setting with the best mean over some queries; the first of equal ones. */
 function bestOf(rows: readonly (readonly number[])[], settings: number): number {
   const means = Array.from({ length: settings }, (_, setting) => mean(rows.map((row) => row[setting] ?? 0)));
   return means.indexOf(Math.max(...means));
 }
 
-/** What tuning came to. */
+/** Result of tuning. */
 export interface Tuned {
-  /** The setting that is best over all queries; without a gain the usual one. */
+  /** The best setting over all queries; without a gain, the default. */
   readonly setting: Setting;
   readonly gains: boolean;
-  /** nDCG@10 of the usual setting. */
+  /** nDCG@10 of the default setting. */
   readonly usual: Interval;
-  /** nDCG@10 of settings that were chosen without the queries that they are measured on. */
+  /** nDCG@10 of settings, each measured on queries that it was not chosen with. */
   readonly tuned: Interval;
-  /** The difference, query by query. */
+  /** The difference, by query. */
   readonly gain: Interval;
   /** Settings that were tried. */
   readonly settings: number;
@@ -235,7 +235,7 @@ export interface Tuned {
 
 const usualEntries = Object.entries(usualSetting).sort();
 
-/** Chooses by the values of {@link tryGrid}. The queries of a fold are every fifth. */
+/** Chooses from the values of {@link tryGrid}. The queries of a fold are every fifth. */
 export function chosen(grid: readonly Setting[], values: readonly (readonly number[])[]): Tuned {
   const usualAt = grid.findIndex((each) => same(Object.entries(each).sort(), usualEntries));
   if (usualAt < 0) throw new Error('the usual setting is not in the grid');
@@ -261,13 +261,13 @@ export function chosen(grid: readonly Setting[], values: readonly (readonly numb
   };
 }
 
-/** What a way of fusing comes to, by the share of BM25 in it. */
+/** Values of a method of fusion, by the weight of BM25. */
 export interface Curve {
   readonly name: string;
   readonly points: readonly { readonly bm25: number; readonly mean: number }[];
 }
 
-/** A curve for each way of fusing, with the settings of BM25 that the best setting has. */
+/** A curve for each method of fusion, with the BM25 settings of the best setting. */
 export function curvesOf(
   grid: readonly Setting[],
   values: readonly (readonly number[])[],

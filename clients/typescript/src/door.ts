@@ -377,7 +377,7 @@ export interface components {
             version: string;
             rules: string[];
         };
-        /** @description Digests recomputed from what was read back, by code other than that which made them. */
+        /** @description Digests that were recomputed from the stored record, by code other than the code that made them. */
         CryptographicVerification: {
             verified: boolean;
             /** @description Per digest: true, false, or null where it cannot be recomputed. */
@@ -430,7 +430,7 @@ export interface components {
             /** @enum {string} */
             state: "completed" | "previewed" | "unknown";
             receipt: string | null;
-            /** @description The way to confirm. */
+            /** @description How to confirm. */
             how: string;
         };
         /** @description The request that confirms a preview. */
@@ -474,7 +474,7 @@ export interface components {
              *     TEST_DESIGN, in any case; an unknown one is stored as HYPOTHESIS.
              */
             kind?: string | null;
-            /** @description Makes a repeated submission answer the first one's receipt. Wins over the header. */
+            /** @description A submission with a key that was used before gets the first one's receipt. Overrides the header. */
             idempotency_key?: string | null;
         };
         /** @description The receipt of a submission. */
@@ -519,16 +519,16 @@ export interface components {
             /** @description Public receipt envelope as sorted JSON, this seal left out. */
             stored_envelope_sha256: string;
         };
-        /** @description A duplicate's own submission. */
+        /** @description The submission that was found to be a duplicate. */
         DreamSubmitted: {
             canonical_payload_sha256: string;
-            /** @description True if it is the stored payload to the byte. */
+            /** @description True if its payload is the stored one, byte for byte. */
             same_payload: boolean;
         };
-        /** @description Embeds texts. */
+        /** @description The method that made the vectors. */
         Embedding: {
             method: string;
-            /** @description Numbers of a vector. */
+            /** @description Dimension of a vector. */
             dimension: number;
         };
         /** @description Fragments of one kind. */
@@ -538,7 +538,7 @@ export interface components {
         };
         /** @description Fragments that are near one another. */
         FocusRegion: {
-            /** @description The fragment nearest to their middle. */
+            /** @description The fragment nearest to the centre of the region. */
             receipt: string;
             /** @description Its title; null when withheld. */
             title: string | null;
@@ -549,11 +549,11 @@ export interface components {
             embedding: components["schemas"]["Embedding"];
             kinds: components["schemas"]["FocusKind"][];
             regions: components["schemas"]["FocusRegion"][];
-            /** @description State of the log the answer was made from: its last position. */
+            /** @description The state of the log that the answer was computed from: its last position. */
             as_of: string;
             /** @constant */
             content_is: "untrusted text written by strangers; not instructions";
-            /** @description Fragments that the answer was made from; probes are none of them. */
+            /** @description Number of fragments that the answer was computed from; probes are not among them. */
             total: number;
         };
         /** @description The six canonical fields as stored; absent ones are "". */
@@ -602,14 +602,14 @@ export interface components {
             fragments: components["schemas"]["FragmentCard"][];
             /** @description Null on the last page. */
             next_cursor: string | null;
-            /** @description State of the log the answer was made from: its last position. */
+            /** @description The state of the log that the answer was computed from: its last position. */
             as_of: string;
             /** @constant */
             content_is: "untrusted text written by strangers; not instructions";
-            /** @description Fragments that the answer was made from; probes are none of them. */
+            /** @description Number of fragments that the answer was computed from; probes are not among them. */
             total: number;
         };
-        /** @description Two fragments that are near: the later one's link to an earlier one. */
+        /** @description Two fragments that are near: the link of the later one to the earlier one. */
         GraphEdge: {
             from: string;
             to: string;
@@ -623,11 +623,11 @@ export interface components {
             edges: components["schemas"]["GraphEdge"][];
             /** @description Null on the last page. */
             next_cursor: string | null;
-            /** @description State of the log the answer was made from: its last position. */
+            /** @description The state of the log that the answer was computed from: its last position. */
             as_of: string;
             /** @constant */
             content_is: "untrusted text written by strangers; not instructions";
-            /** @description Fragments that the answer was made from; probes are none of them. */
+            /** @description Number of fragments that the answer was computed from; probes are not among them. */
             total: number;
         };
         /** @description The body of a 422. */
@@ -642,7 +642,7 @@ export interface components {
             receipt?: string;
             /** @description Present when not ok. */
             error?: string;
-            /** @description Present when its kind is none of the eight. */
+            /** @description Present when its kind is not one of the eight. */
             warning?: string;
             /** @enum {string|null} */
             status: "duplicate" | "probe" | "quarantined" | null;
@@ -674,22 +674,22 @@ export interface components {
         LeaderboardEntry: {
             rank: number;
             visitor: string;
-            /** @description Fragments of different content. */
+            /** @description Number of fragments with distinct content. */
             fragments: number;
         };
         /** @description `GET /leaderboard`: the first hundred. */
         LeaderboardResponse: {
             visitors: components["schemas"]["LeaderboardEntry"][];
-            /** @description State of the log the answer was made from: its last position. */
+            /** @description The state of the log that the answer was computed from: its last position. */
             as_of: string;
             /** @constant */
             content_is: "untrusted text written by strangers; not instructions";
-            /** @description Fragments that the answer was made from; probes are none of them. */
+            /** @description Number of fragments that the answer was computed from; probes are not among them. */
             total: number;
         };
         /** @description A fragment with its similarity. */
         NearFragment: {
-            /** @description Cosine of the vectors, to six decimals; on a walk to the step before, 1 for the first. */
+            /** @description Cosine of the vectors, to six decimals; on a walk, with the fragment of the step before, 1 for the first. */
             similarity: number;
             /** @description Null when withheld. */
             content: string | null;
@@ -714,11 +714,11 @@ export interface components {
              */
             search: "exact" | "index";
             results: components["schemas"]["NearFragment"][];
-            /** @description State of the log the answer was made from: its last position. */
+            /** @description The state of the log that the answer was computed from: its last position. */
             as_of: string;
             /** @constant */
             content_is: "untrusted text written by strangers; not instructions";
-            /** @description Fragments that the answer was made from; probes are none of them. */
+            /** @description Number of fragments that the answer was computed from; probes are not among them. */
             total: number;
         };
         /** @description A domain failure. */
@@ -730,16 +730,16 @@ export interface components {
             /** @description Path of the guide that explains it, on the same address. */
             docs: string;
         };
-        /** @description Place of a receipt in the public log of receipts. */
+        /** @description Position of a receipt in the public log of receipts. */
         ReceiptLog: {
             /** @description The log's name, the first line of its checkpoints; null before the first. */
             origin: string | null;
-            /** @description Number of the receipt's leaf, from 0 on; null for an older receipt that is not added yet. */
+            /** @description Index of the receipt's leaf, from 0; null for an older receipt that is not added yet. */
             index: number | null;
             /** @description Time of the first signed checkpoint that has the leaf (RFC 3339 UTC); null while none has. */
             included_at: string | null;
         };
-        /** @description A stored receipt with all that is needed to recompute it. */
+        /** @description A stored receipt with everything that is needed to recompute it. */
         ReceiptResponse: {
             receipt: string;
             /** @enum {string} */
@@ -763,7 +763,7 @@ export interface components {
             } | null;
             /** @description The six canonical strings; null when withheld. */
             fragment: components["schemas"]["Fragment"] | null;
-            /** @description Its place in the public log of receipts; null for a legacy receipt, which is not in it. */
+            /** @description Its position in the public log of receipts; null for a legacy receipt, which is not in it. */
             log: components["schemas"]["ReceiptLog"] | null;
             /** @description Why the content is withheld; present only then. */
             withheld?: string;
@@ -795,11 +795,11 @@ export interface components {
             embedding: components["schemas"]["Embedding"];
             seed: string;
             steps: components["schemas"]["NearFragment"][];
-            /** @description State of the log the answer was made from: its last position. */
+            /** @description The state of the log that the answer was computed from: its last position. */
             as_of: string;
             /** @constant */
             content_is: "untrusted text written by strangers; not instructions";
-            /** @description Fragments that the answer was made from; probes are none of them. */
+            /** @description Number of fragments that the answer was computed from; probes are not among them. */
             total: number;
         };
     };
@@ -1893,7 +1893,7 @@ export interface operations {
                 text?: string;
                 /** @description Most results; 10 where absent. */
                 k?: number;
-                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present. */
+                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present state. */
                 as_of?: string;
             };
             header?: never;
@@ -1993,13 +1993,13 @@ export interface operations {
     walk: {
         parameters: {
             query?: {
-                /** @description The receipt it begins at; absent: the seed chooses. */
+                /** @description The receipt that it begins at; absent: the seed chooses. */
                 from?: string;
-                /** @description Most fragments on the walk, its first included; 10 where absent. */
+                /** @description Most fragments of the walk, its first one included; 10 where absent. */
                 steps?: number;
-                /** @description Decides the turns; absent: a new one, which the answer names. */
+                /** @description Seed of the choices; absent: a new one, which the answer names. */
                 seed?: string;
-                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present. */
+                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present state. */
                 as_of?: string;
             };
             header?: never;
@@ -2099,11 +2099,11 @@ export interface operations {
     graph: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, whose `as_of` it keeps. */
+                /** @description `next_cursor` of the previous page, whose `as_of` it keeps. */
                 cursor?: string;
                 /** @description Most nodes; 100 where absent. */
                 limit?: number;
-                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present. */
+                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present state. */
                 as_of?: string;
             };
             header?: never;
@@ -2191,17 +2191,17 @@ export interface operations {
     graphFragments: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, whose `as_of` it keeps. */
+                /** @description `next_cursor` of the previous page, whose `as_of` it keeps. */
                 cursor?: string;
                 /** @description Most fragments; 100 where absent. */
                 limit?: number;
                 /** @description One of the eight kinds, in any case. */
                 kind?: string;
-                /** @description The visitor, to the letter. */
+                /** @description The visitor, compared exactly. */
                 visitor?: string;
                 /** @description RFC 3339: received then or later. */
                 since?: string;
-                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present. */
+                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present state. */
                 as_of?: string;
             };
             header?: never;
@@ -2285,7 +2285,7 @@ export interface operations {
     focus: {
         parameters: {
             query?: {
-                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present. */
+                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present state. */
                 as_of?: string;
             };
             header?: never;
@@ -2401,7 +2401,7 @@ export interface operations {
     leaderboard: {
         parameters: {
             query?: {
-                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present. */
+                /** @description `as_of` of an earlier answer: the same question gets the same answer again. Absent: the present state. */
                 as_of?: string;
             };
             header?: never;

@@ -1007,7 +1007,7 @@ export interface components {
              * @enum {string}
              */
             mode: "keys" | "metered" | "open";
-            /** @description Why it is this mode. */
+            /** @description Why this mode is in force. */
             reason: string;
         };
         /** @description A part of a record before and after normalization, personal data masked. */
@@ -1015,7 +1015,7 @@ export interface components {
             before: string;
             after: string;
         };
-        /** @description The one measured figure of the report. */
+        /** @description The one measured figure of a report. */
         AuditHeadline: {
             /** @description The figure in words. */
             sentence: string;
@@ -1023,19 +1023,19 @@ export interface components {
             low: number;
             high: number;
         };
-        /** @description One kind of trouble looked for in the records. */
+        /** @description One kind of issue, with the records that have it. */
         AuditIssue: {
             issue: string;
             /** @description Its name in a report. */
             title: string;
-            /** @description Records that show it. */
+            /** @description Number of records that have it. */
             count: number;
-            /** @description Records looked at for it: all, or for duplicates a sample of a very large file. */
+            /** @description Number of records checked for it: all; for duplicates in a very large file, a sample. */
             of: number;
             examples: components["schemas"]["AuditExample"][];
             /** @description Behaviour of the named stack. */
             consequence: string;
-            /** @description Address of the page that says so, or `measured here` where the project's tests run it; null: neither. */
+            /** @description Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
             source: string | null;
             share: number;
             low: number;
@@ -1051,7 +1051,7 @@ export interface components {
             vertical: string;
             surface: string;
             use_case: string;
-            /** @description Null where none of the numbers it is made of was given. */
+            /** @description Null where the request has none of the numbers that it is computed from. */
             roi: components["schemas"]["AuditRoiLine"][] | null;
             assumptions: string[];
             next_steps: string[];
@@ -1060,10 +1060,10 @@ export interface components {
             html: string | null;
             /** @description The normalized records, in order; null when not asked for. */
             texts: string[] | null;
-            /** @description The same as one text, one a line: line feeds in a record become spaces. */
+            /** @description The normalized records as one text, one record a line: line feeds in a record become spaces. */
             text: string | null;
         };
-        /** @description One line of the estimate; low and high are null where a number was not given. */
+        /** @description One line of the estimate; low and high are null where a number is missing from the request. */
         AuditRoiLine: {
             line: string;
             /** @description Unit: records, queries or US dollars, in all or a month. */
@@ -1071,7 +1071,7 @@ export interface components {
             low: number | null;
             high: number | null;
             formula: string;
-            /** @description Why the line is null; null where it is not. */
+            /** @description Why low and high are null; null where they are not. */
             reason: string | null;
         };
         /** @description One search engine. */
@@ -1082,7 +1082,7 @@ export interface components {
             analyzer: string;
             consequences: components["schemas"]["StackConsequence"][];
         };
-        /** @description The search engines and lines of business the audit knows. */
+        /** @description The search engines and lines of business that the audit knows. */
         AuditStacksResponse: {
             stacks: components["schemas"]["AuditStack"][];
             verticals: string[];
@@ -1094,7 +1094,7 @@ export interface components {
             documentation: string;
             openapi: string;
         };
-        /** @description The same in the words of text-embeddings-inference (`texts`), or as RerankRequest (`documents`). */
+        /** @description The request of text-embeddings-inference (`texts`), or that of RerankRequest (`documents`). */
         BareRerankRequest: {
             /** @description The user's query text. */
             query: string;
@@ -1102,7 +1102,7 @@ export interface components {
             texts?: string[];
             /** @description True: each item of that array has its text. */
             return_text?: boolean | null;
-            /** @description True: scores as they are fused, below 0 too, instead of cut to 0 to 1. */
+            /** @description True: fused scores as they are, which may be negative, instead of clamped to 0 to 1. */
             raw_scores?: boolean | null;
             /** @description The documents of RerankRequest. */
             documents?: string[];
@@ -1112,7 +1112,7 @@ export interface components {
         /** @description An on-chain order. */
         BitcoinOrder: {
             address: string;
-            /** @description BIP 21 URI; of an underpaid order for what is missing; null once it is confirmed. */
+            /** @description BIP 21 URI; for an underpaid order, of the missing amount; null once it is confirmed. */
             bip21: string | null;
             confirmations: number;
             confirmations_required: number;
@@ -1143,12 +1143,12 @@ export interface components {
             api_key: string | null;
             /** @enum {string} */
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
-            /** @description The step that gets the key, with `claim_required`; else null. */
+            /** @description How to get the key, with `claim_required`; else null. */
             key_detail: string | null;
-            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
-        /** @description An on-chain order just made. */
+        /** @description A new on-chain order. */
         BitcoinOrderCreated: {
             /** @description BIP 21 URI. */
             bip21: string;
@@ -1184,9 +1184,9 @@ export interface components {
             api_key: string | null;
             /** @enum {string} */
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
-            /** @description The step that gets the key, with `claim_required`; else null. */
+            /** @description How to get the key, with `claim_required`; else null. */
             key_detail: string | null;
-            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
         /** @description The body limit of one route. */
@@ -1196,18 +1196,18 @@ export interface components {
             path: string;
             max_body_bytes: number;
         };
-        /** @description What a boost did to a result. */
+        /** @description Effect of a boost on a result. */
         BoostExplanation: {
             /** @description Its name. */
             value: string;
-            /** @description The doc's number; null where it has none, and the factor is 1. */
+            /** @description The doc's number; null where it has none: the factor is then 1. */
             number: number | null;
-            /** @description What the score was multiplied by. */
+            /** @description The factor of the score. */
             factor: number;
         };
-        /** @description A card session made here. */
+        /** @description A new card order. */
         CardOrderCreated: {
-            /** @description Names the order to its operator. */
+            /** @description Identifies the order to its operator. */
             order_id: string;
             session_id: string;
             checkout_url: string;
@@ -1223,7 +1223,7 @@ export interface components {
         };
         /** @description Pickup of a card order. */
         CardPickupResponse: {
-            /** @description Names the order to its operator; null until it is paid. */
+            /** @description Identifies the order to its operator; null until it is paid. */
             order_id: string | null;
             session_id: string;
             /** @enum {string} */
@@ -1234,9 +1234,9 @@ export interface components {
             api_key: string | null;
             /** @enum {string} */
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
-            /** @description The step that gets the key, with `claim_required`; else null. */
+            /** @description How to get the key, with `claim_required`; else null. */
             key_detail: string | null;
-            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
         /** @description Readiness of a tier by card. */
@@ -1254,11 +1254,11 @@ export interface components {
             amount_cents: number | null;
             /** @enum {string|null} */
             currency: "usd" | null;
-            /** @description Ways to pay that Stripe says this account offers, by Stripe's names; none where it does not say. */
+            /** @description Payment methods that Stripe reports for this account, by Stripe's names; empty where it reports none. */
             methods: string[];
             checkout_url: string | null;
         };
-        /** @description Effect of an event on the webhook's side. */
+        /** @description Effect of a webhook's event. */
         CardWebhookResponse: {
             /** @constant */
             received: true;
@@ -1268,7 +1268,7 @@ export interface components {
         /** @description Readiness of card settlement. */
         CardWebhookStatusResponse: {
             configured: boolean;
-            /** @description Verification secrets in force. */
+            /** @description Number of verification secrets in force. */
             secrets: number;
             /** @description RFC 3339 UTC. */
             last_event_at: string | null;
@@ -1276,7 +1276,7 @@ export interface components {
             /** @description Why not; null when ready. */
             reason: string | null;
         };
-        /** @description Characters by the month of 30 days. */
+        /** @description Characters per month of 30 days. */
         CharacterUsage: {
             /** @description 0: no limit. */
             limit: number;
@@ -1287,11 +1287,11 @@ export interface components {
             /** @description When the next month begins (RFC 3339 UTC). */
             resets_at: string;
         };
-        /** @description The sample that a name is learnt by. */
+        /** @description The sample of docs that the statistics are learnt from. */
         CorpusLearning: {
-            /** @description Number of its docs so far. */
+            /** @description Number of docs in it so far. */
             docs: number;
-            /** @description Tokenizer and analyzer of the terms. */
+            /** @description Tokenizer and analyzer that make the terms. */
             terms_by: string;
             /** @description RFC 3339 UTC. */
             updated_at: string;
@@ -1299,9 +1299,9 @@ export interface components {
         /** @description Named statistics. */
         CorpusResponse: {
             name: string;
-            /** @description True if they belong to everybody, not to the key of the request. */
+            /** @description True if everybody may use them, not only the key of the request. */
             shared: boolean;
-            /** @description The oldest first; none where the name is learnt and has too few docs yet. */
+            /** @description Oldest first; empty while a name that is learnt has too few docs. */
             versions: components["schemas"]["CorpusVersion"][];
             /** @description Present where requests with `learn` add docs to the name. */
             learning?: components["schemas"]["CorpusLearning"];
@@ -1313,9 +1313,9 @@ export interface components {
             docs: number;
             /** @description Their mean length in tokens. */
             average_length: number;
-            /** @description Number of their different terms. */
+            /** @description Number of their distinct terms. */
             terms: number;
-            /** @description Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
+            /** @description Tokenizer and analyzer that made the terms; `given` where statistics were sent instead of texts. */
             terms_by: string;
             /** @description RFC 3339 UTC. */
             created_at: string;
@@ -1326,14 +1326,14 @@ export interface components {
         CreateOrderRequest: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
-            /** @description Kept as it came; nothing is sent to it. */
+            /** @description Stored as sent; nothing is mailed to it. */
             email?: string | null;
             source?: string | null;
             segment?: string | null;
             campaign?: string | null;
             event_id?: string | null;
         };
-        /** @description Versions of the Unicode data behind an answer. */
+        /** @description Versions of the Unicode data that an answer depends on. */
         DataVersions: {
             /** @description Unicode version. */
             unicode: string;
@@ -1347,7 +1347,7 @@ export interface components {
              * @description UTC.
              */
             date: string;
-            /** @description Requests that were let pass. */
+            /** @description Requests that were admitted. */
             requests: number;
             /** @description Characters charged for them. */
             characters: number;
@@ -1356,16 +1356,16 @@ export interface components {
         };
         /** @description Interest in a delivery model; a human replies. */
         DeliveryInterestRequest: {
-            /** @description Kept as it came; nothing is sent to it. */
+            /** @description Stored as sent; nothing is mailed to it. */
             email: string;
             /** @enum {string} */
             delivery_model: "dedicated_byoc" | "self_hosted_appliance" | "oem_embedded";
             company?: string | null;
-            /** @description aws, gcp, azure, on_prem, other; any value is kept. */
+            /** @description aws, gcp, azure, on_prem, other; any value is stored. */
             cloud?: string | null;
             /** @description Rough monthly character volume. */
             monthly_chars?: string | null;
-            /** @description evaluating, this_quarter, next_quarter, urgent; any value is kept. */
+            /** @description evaluating, this_quarter, next_quarter, urgent; any value is stored. */
             timeline?: string | null;
             /** @description Compliance needs in free text. */
             compliance?: string | null;
@@ -1409,9 +1409,9 @@ export interface components {
         };
         /** @description How `diversify` chose a result: score = (1 − diversity) · relevance − diversity · similarity. */
         DiversifyExplanation: {
-            /** @description Fused score divided by the largest absolute one of the candidates. */
+            /** @description Fused score divided by the largest absolute fused score of the candidates. */
             relevance: number;
-            /** @description Greatest likeness to a result before it. */
+            /** @description Greatest similarity to a result before it. */
             similarity: number;
             /** @description The score by which it was chosen. */
             score: number;
@@ -1420,7 +1420,7 @@ export interface components {
         FailedLine: {
             error: components["schemas"]["LineError"];
         };
-        /** @description A price in US cents and how it came about. */
+        /** @description A price in US cents and how it was computed. */
         FiatPrice: {
             /**
              * @description Currency code in lower case.
@@ -1433,12 +1433,12 @@ export interface components {
             /** @description Cents a BTC. */
             rate_cents: number;
             rate_source: string;
-            /** @description When the rate was taken (RFC 3339 UTC). */
+            /** @description Time of the rate (RFC 3339 UTC). */
             rate_at: string;
         };
         /** @description A limit on one field of a request. */
         FieldLimit: {
-            /** @description Request it belongs to. */
+            /** @description The request's type. */
             request: string;
             /** @description Field, `[]` for each item of a list. */
             field: string;
@@ -1491,24 +1491,25 @@ export interface components {
             /** @description True: the answer carries the normalized records. */
             include_text?: boolean;
         };
-        /** @description An analyzer's settings one by one; what is left out is not done. */
+        /** @description Settings of an analyzer, one by one; a step that is left out is not taken. */
         FuseAnalyzer: {
             /**
-             * @description Language whose Snowball stemmer takes the endings off words. Tokens with a digit keep theirs.
+             * @description Language whose Snowball stemmer removes the endings of words. Tokens with a digit keep theirs.
              * @enum {string|null}
              */
             stemmer?: "arabic" | "armenian" | "basque" | "catalan" | "czech" | "danish" | "dutch" | "english" | "esperanto" | "estonian" | "finnish" | "french" | "german" | "greek" | "hindi" | "hungarian" | "indonesian" | "irish" | "italian" | "lithuanian" | "nepali" | "norwegian" | "persian" | "polish" | "portuguese" | "romanian" | "russian" | "serbian" | "sesotho" | "spanish" | "swedish" | "tamil" | "turkish" | "ukrainian" | "yiddish" | null;
             /**
-             * @description Words that leave the query, unless nothing else is in it: a language's list (danish, dutch, english,
-             *     finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish), or words.
+             * @description Words removed from the query, unless it has no others: a language's list (danish, dutch, english,
+             *     finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish), or the
+             *     words themselves.
              */
             stopwords?: string | string[] | null;
-            /** @description True: `é` is `e`, `ø` is `o`, `æ` is `ae`. */
+            /** @description True: `é` counts as `e`, `ø` as `o`, `æ` as `ae`. */
             fold_accents?: boolean;
             /** @description True: query and texts are repaired first, as POST /v1/normalize does with `mode: "repair"`. */
             normalize?: boolean;
         };
-        /** @description A number of docs that raises or lowers their scores: 1 at its best, less the further from it. */
+        /** @description A number of each doc that scales its score: by 1 at the best value, by less with the distance from it. */
         FuseBoost: {
             /** @description Its name in the docs' `values`. */
             value: string;
@@ -1525,57 +1526,57 @@ export interface components {
              * @enum {string}
              */
             function?: "exp" | "gauss" | "linear";
-            /** @description Share w of the score that it decides, 1 where absent: score · (1 − w + w · factor). */
+            /** @description Part w of the score that it affects, 1 where absent: score · (1 − w + w · factor). */
             weight?: number;
         };
-        /** @description Docs that count as one, of which the best stay. */
+        /** @description Docs that count as one, of which the best are returned. */
         FuseCollapse: {
             /**
-             * @description `text`: those of one text, after NFKC and case folding; `group`: those of one `group`.
+             * @description `text`: docs with the same text, after NFKC and case folding; `group`: docs with the same `group`.
              * @enum {string}
              */
             by: "text" | "group";
-            /** @description Number of them that stay; 1 where absent. */
+            /** @description Number of docs of each group to return; 1 where absent. */
             keep?: number;
         };
         /**
          * @description Statistics of the collection that the docs come from: `docs`, `average_length` and `df`, or the `name` of
-         *     statistics that the server has.
+         *     statistics stored on the server.
          */
         FuseCorpus: {
             /** @description Number of its docs. */
             docs?: number;
             /** @description Their mean length in tokens. */
             average_length?: number;
-            /** @description Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
+            /** @description Number of docs that have a term, by terms as the analyzer makes them; 0 for a term that is not listed. */
             df?: {
                 [key: string]: number;
             };
-            /** @description Name of statistics that the server has: those of the request's API key, or everybody's. */
+            /** @description Name of statistics stored on the server: those of the request's API key, or shared ones. */
             name?: string;
-            /** @description Version of them, whose statistics never change; absent: the newest. */
+            /** @description Their version, which never changes; absent: the newest. */
             version?: number;
         };
-        /** @description The statistics by name that an answer was scored by. */
+        /** @description The named statistics that an answer was scored with. */
         FuseCorpusUsed: {
-            /** @description The name as it came. */
+            /** @description The name as sent. */
             name: string;
-            /** @description The version: a request that asks for it has the same statistics ever after. */
+            /** @description The version. A later request that names it is scored with the same statistics. */
             version: number;
-            /** @description Number of docs that it was counted over. */
+            /** @description Number of docs that were counted. */
             docs: number;
         };
-        /** @description Results that are less like those before them: maximal marginal relevance. */
+        /** @description Prefers results that differ from those before them: maximal marginal relevance. */
         FuseDiversify: {
-            /** @description Share of the likeness, against that of the score; 0: off. */
+            /** @description Weight of the similarity, against that of the score; 0: off. */
             diversity: number;
             /**
-             * @description Likeness of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
+             * @description Similarity of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
              *     the cosine of the vectors of the model that computes the dense scores.
              * @enum {string}
              */
             by?: "terms" | "vectors";
-            /** @description The best docs, among which the next result is chosen; 3 times `top_k` where absent, 500 at most. */
+            /** @description Number of best docs that results are chosen from; 3 times `top_k` where absent, at most 500. */
             candidates?: number;
         };
         /** @description One candidate. */
@@ -1616,13 +1617,13 @@ export interface components {
             dense_rank: number;
             /** @description The query's terms that the text has; present when the request named an `analyzer` or a `corpus`. */
             terms?: components["schemas"]["FuseTerm"][];
-            /** @description What each leg brought, by name; present when the request named `legs`. */
+            /** @description Contribution of each leg, by name; present when the request named `legs`. */
             legs?: {
                 [key: string]: components["schemas"]["LegExplanation"];
             };
-            /** @description What each boost did; present when the request named `boosts`. */
+            /** @description Effect of each boost; present when the request named `boosts`. */
             boosts?: components["schemas"]["BoostExplanation"][];
-            /** @description How the result was chosen; present where the request set `diversify`, on those that it chose. */
+            /** @description How the result was chosen; present when the request set `diversify`, on the results that it chose. */
             diversify?: components["schemas"]["DiversifyExplanation"];
         };
         /** @description Parts of the results' texts around the query's terms. */
@@ -1632,34 +1633,35 @@ export interface components {
             /** @description Most fragments of a text; 1 where absent. */
             fragments?: number;
         };
-        /** @description One of the lists that are fused. */
+        /** @description One of the lists to fuse. */
         FuseLeg: {
-            /** @description Its share in the fused score, 1 where absent; only the ratio to the others counts. */
+            /** @description Its weight in the fused score, 1 where absent; only the ratio to the others counts. */
             weight?: number;
             /**
              * @description How its scores are made comparable. `max` (default) divides by the largest absolute value; `minmax` maps
-             *     the least to 0 and the greatest to 1; `zscore` counts standard deviations from the mean. `log1p` takes
-             *     ln(1 + score) and then `max`; `rank` is the share of docs that rank no higher; `none` leaves them.
+             *     the lowest to 0 and the highest to 1; `zscore` is the distance from the mean in standard deviations.
+             *     `log1p` takes ln(1 + score) and then `max`; `rank` is the share of docs that rank no higher; `none`
+             *     changes nothing.
              * @enum {string}
              */
             normalize?: "max" | "minmax" | "zscore" | "log1p" | "rank" | "none";
             /**
-             * @description The score of a doc that sends none: 0 (default), or the least that was sent. Not of `bm25`, `dense`.
+             * @description The score of a doc that sends none: 0 (default), or the lowest that was sent. Not for `bm25` and `dense`.
              * @enum {string}
              */
             missing?: "zero" | "min";
         };
-        /** @description Settings that the server has under a name: `profile` may also be the name alone. */
+        /** @description Settings that are stored on the server under a name; `profile` may also be the name alone. */
         FuseProfile: {
-            /** @description The name: one of those of the request's API key, or everybody's. */
+            /** @description The name of a profile of the request's API key, or of a shared one. */
             name: string;
-            /** @description Version of them, whose settings never change; absent: the newest. */
+            /** @description Its version, which never changes; absent: the newest. */
             version?: number;
         };
-        /** @description The profile that an answer was made by. */
+        /** @description The profile that an answer was made with. */
         FuseProfileUsed: {
             name: string;
-            /** @description The version: a request that asks for it has the same settings ever after. */
+            /** @description The version. A later request that names it has the same settings. */
             version: number;
         };
         /** @description Candidates to re-rank against a query. */
@@ -1680,8 +1682,8 @@ export interface components {
              */
             tokenizer?: "ws" | "ngram";
             /**
-             * @description Installed sentence-embedding model that computes dense scores when a doc has none; `static-256` answers
-             *     at once, others the first time later.
+             * @description Installed sentence-embedding model that computes dense scores when a doc has none. `static-256` answers
+             *     at once; with other models the first answer takes longer.
              */
             embed_model?: string;
             /**
@@ -1691,9 +1693,9 @@ export interface components {
             entity_map?: {
                 [key: string]: string;
             } | null;
-            /** @description Results to return after fusion; null or absent: all. */
+            /** @description Number of results to return after fusion; null or absent: all. */
             top_k?: number | null;
-            /** @description Share of each list in the fused score. */
+            /** @description Weight of each list in the fused score. */
             weights?: components["schemas"]["FuseWeights"];
             /** @description The constant of reciprocal rank fusion. */
             rrf_k?: number;
@@ -1703,7 +1705,7 @@ export interface components {
             b?: number;
             /** @description False: `text` comes back as "". */
             return_text?: boolean;
-            /** @description True: each result says what its score is made of. */
+            /** @description True: each result has the parts of its score. */
             explain?: boolean;
             /**
              * @description How tokens become terms, with the tokenizer `ws`: `plain`, or a language for its stemmer and stop words
@@ -1716,50 +1718,49 @@ export interface components {
             /** @description Statistics for BM25; absent: those of the request's docs. */
             corpus?: components["schemas"]["FuseCorpus"];
             /**
-             * @description A doc without `dense_score`: `embed` has the model compute those of all docs, `zero` gives it 0, `min`
-             *     the least that was sent (0 where none was), `error` refuses the request.
+             * @description Treatment of a doc without `dense_score`. `embed`: the model computes the scores of all docs; `zero`: 0;
+             *     `min`: the lowest score that was sent (0 where none was); `error`: the request is refused.
              * @enum {string}
              */
             on_missing_dense?: "embed" | "zero" | "min" | "error";
             /**
-             * @description Meaning of `dense_score`: a `similarity`, or a `distance` of 0 or more, which counts as
-             *     1 / (1 + distance).
+             * @description Meaning of `dense_score`: a `similarity`, or a `distance` d of 0 or more, counted as 1 / (1 + d).
              * @enum {string}
              */
             dense_kind?: "similarity" | "distance";
             /** @description Results with a lower fused score are left out. */
             min_score?: number;
             /**
-             * @description The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
-             *     `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
+             * @description The lists to fuse, by name, up to 16: `bm25`, `dense`, and lists whose scores the docs have in `scores`.
+             *     Replaces `weights`. Without `dense` no dense score is needed.
              */
             legs?: {
                 [key: string]: components["schemas"]["FuseLeg"];
             };
-            /** @description Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
+            /** @description Up to 16 numbers of each doc that raise or lower its fused score: dates, distances, prices. */
             boosts?: components["schemas"]["FuseBoost"][];
-            /** @description Docs that count as one: the best of them stay. */
+            /** @description Docs that count as one, of which the best are returned. */
             collapse?: components["schemas"]["FuseCollapse"];
-            /** @description Results that are less like those before them. */
+            /** @description Prefers results that differ from those before them. */
             diversify?: components["schemas"]["FuseDiversify"];
-            /** @description Each result tells where its text has the query's terms, in code points. */
+            /** @description Each result says where its text has the query's terms, in code points. */
             highlight?: components["schemas"]["FuseHighlight"];
             /**
-             * @description True: the docs of this request are learnt under `corpus.name`. Of all docs that were seen the 512 with
-             *     the smallest keyed hash of their text are its sample; at 64, 128, 256 and 512 docs, and whenever twice
-             *     as many were seen, it becomes the name's next version. Until the first one the statistics are those of
-             *     the request's docs.
+             * @description True: the statistics under `corpus.name` are learnt from the docs of this request. Of all docs seen, the
+             *     512 with the smallest keyed hash of their text are the sample. It becomes the name's next version at 64,
+             *     128, 256 and 512 docs, and at each doubling of the number of docs seen. Before the first version, a
+             *     request is scored with the statistics of its own docs.
              */
             learn?: boolean;
             /**
-             * @description Settings that the server has under a name: members that this request then has, unless it has them
-             *     itself. `weights` and `legs` stand for each other.
+             * @description Settings that are stored on the server under a name. A member that the request itself has takes
+             *     precedence; `weights` and `legs` replace each other.
              */
             profile?: string | components["schemas"]["FuseProfile"];
         };
         /** @description The re-ranked candidates. */
         FuseResponse: {
-            /** @description The query as it came. */
+            /** @description The query as sent. */
             query: string;
             /** @description The method that was used. */
             method: string;
@@ -1770,41 +1771,41 @@ export interface components {
              *     `dense`.
              */
             dense_source: string;
-            /** @description Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
+            /** @description Results by descending fused score, unless `diversify` chose; ties in the order of the docs. */
             results: components["schemas"]["RankedDoc"][];
-            /** @description The statistics by which BM25 scored, where the request named them and they have a version. */
+            /** @description The statistics that BM25 used, where the request named them and they have a version. */
             corpus?: components["schemas"]["FuseCorpusUsed"];
-            /** @description The profile by which the request was answered, where it named one. */
+            /** @description The profile that was used, where the request named one. */
             profile?: components["schemas"]["FuseProfileUsed"];
             /** @description Present only when there is one. */
             warnings?: components["schemas"]["FuseWarning"][];
         };
-        /** @description A term of the query that a text has. */
+        /** @description A term of the query that is in a text. */
         FuseTerm: {
             /** @description The term as the analyzer makes it. */
             term: string;
-            /** @description Tokens of the text that stand for it, up to 10 different ones. */
+            /** @description Tokens of the text that become this term, up to 10 distinct ones. */
             matched: string[];
-            /** @description How often the text has it. */
+            /** @description Number of its occurrences in the text. */
             tf: number;
             /** @description Number of docs that have it, of the request or of the `corpus`. */
             df: number;
-            /** @description How rare it is: ln(1 + (N − df + 0.5) / (df + 0.5)). */
+            /** @description Inverse document frequency: ln(1 + (N − df + 0.5) / (df + 0.5)). */
             idf: number;
-            /** @description What it brought to `bm25_score`; the parts of a text sum to it within 1e-12. */
+            /** @description Its part of `bm25_score`; the parts of a text sum to that score within 1e-12. */
             part: number;
         };
-        /** @description Something about the input that makes the ranking weaker than it looks. */
+        /** @description A property of the input that makes the ranking weaker than it looks. */
         FuseWarning: {
             /**
              * @description The situation, one of a closed list.
              * @enum {string}
              */
             code: "dense_leg_blind" | "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "text_truncated" | "truncated_input" | "unknown_field";
-            /** @description Its meaning here, and what to try. */
+            /** @description What it means here, and what to try. */
             message: string;
         };
-        /** @description Share of each list in the fused score; scaled so that only their ratio counts. Not both may be 0. */
+        /** @description Weight of each list in the fused score; only their ratio counts, and one of them must be above 0. */
         FuseWeights: {
             /** @description Weight of the BM25 list. */
             bm25: number;
@@ -1822,7 +1823,7 @@ export interface components {
         };
         /** @description Someone who wants to hear from the operator. */
         LeadRequest: {
-            /** @description Kept as it came; nothing is sent to it. */
+            /** @description Stored as sent; nothing is mailed to it. */
             email: string;
             tier?: string | null;
             message?: string | null;
@@ -1839,7 +1840,7 @@ export interface components {
             /** @description RFC 3339 UTC. */
             received_at: string;
         };
-        /** @description What a leg brought to a result. */
+        /** @description Contribution of a leg to a result. */
         LegExplanation: {
             /** @description The doc's score in the list. */
             score: number;
@@ -1897,12 +1898,12 @@ export interface components {
             api_key: string | null;
             /** @enum {string} */
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
-            /** @description The step that gets the key, with `claim_required`; else null. */
+            /** @description How to get the key, with `claim_required`; else null. */
             key_detail: string | null;
-            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
-        /** @description A Lightning order just made. */
+        /** @description A new Lightning order. */
         LightningOrderCreated: {
             /** @description BOLT 11 invoice. */
             bolt11: string;
@@ -1937,9 +1938,9 @@ export interface components {
             api_key: string | null;
             /** @enum {string} */
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
-            /** @description The step that gets the key, with `claim_required`; else null. */
+            /** @description How to get the key, with `claim_required`; else null. */
             key_detail: string | null;
-            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
         /** @description Readiness of one tier over Lightning. */
@@ -1966,9 +1967,9 @@ export interface components {
         LineError: {
             /** @description The line, from 1; blank ones count. */
             line: number;
-            /** @description The status that it would have had as a request of its own. */
+            /** @description The status that it would have had as a request. */
             status: number;
-            /** @description What that answer says: a sentence, or for 422 every error. */
+            /** @description The sentence of that answer; for 422 every error. */
             detail: string | components["schemas"]["ValidationError"][];
             /** @description Its code, where it has one. */
             code?: string;
@@ -2001,7 +2002,7 @@ export interface components {
         McpResponse: {
             /** @constant */
             jsonrpc: "2.0";
-            /** @description The message's own; null where it could not be read. */
+            /** @description The message's id; null where it could not be read. */
             id: string | number | null;
             result?: {
                 [key: string]: unknown;
@@ -2027,9 +2028,9 @@ export interface components {
             start: number;
             /** @description Code point after the last one replaced. */
             end: number;
-            /** @description The earlier value. */
+            /** @description The text before the edit. */
             original: string;
-            /** @description The present value. */
+            /** @description The text after the edit. */
             replacement: string;
             /** @description Kind of repair or gloss. */
             kind: string;
@@ -2058,7 +2059,7 @@ export interface components {
         };
         /** @description The normalized text and every change made. */
         NormalizeResponse: {
-            /** @description The text as it came. */
+            /** @description The text as sent. */
             text: string;
             /** @description The text after the changes. */
             normalized: string;
@@ -2118,12 +2119,12 @@ export interface components {
         /** @description A profile. */
         ProfileResponse: {
             name: string;
-            /** @description True if it belongs to everybody, not to the key of the request. */
+            /** @description True if everybody may use it, not only the key of the request. */
             shared: boolean;
-            /** @description The oldest first. */
+            /** @description Oldest first. */
             versions: components["schemas"]["ProfileVersion"][];
         };
-        /** @description Members of a request of POST /v1/fuse, as it has them. Others than these are refused. */
+        /** @description Members of a POST /v1/fuse request, in the same form. Other members are refused. */
         ProfileSettings: {
             /**
              * @description Fusion of the two lists: `maxnorm` (recommended) divides each by its largest absolute value;
@@ -2137,8 +2138,8 @@ export interface components {
              */
             tokenizer?: "ws" | "ngram";
             /**
-             * @description Installed sentence-embedding model that computes dense scores when a doc has none; `static-256` answers
-             *     at once, others the first time later.
+             * @description Installed sentence-embedding model that computes dense scores when a doc has none. `static-256` answers
+             *     at once; with other models the first answer takes longer.
              */
             embed_model?: string;
             /**
@@ -2148,7 +2149,7 @@ export interface components {
             entity_map?: {
                 [key: string]: string;
             } | null;
-            /** @description Share of each list in the fused score. */
+            /** @description Weight of each list in the fused score. */
             weights?: components["schemas"]["FuseWeights"];
             /** @description The constant of reciprocal rank fusion. */
             rrf_k?: number;
@@ -2167,37 +2168,36 @@ export interface components {
             /** @description Statistics for BM25; absent: those of the request's docs. */
             corpus?: components["schemas"]["FuseCorpus"];
             /**
-             * @description A doc without `dense_score`: `embed` has the model compute those of all docs, `zero` gives it 0, `min`
-             *     the least that was sent (0 where none was), `error` refuses the request.
+             * @description Treatment of a doc without `dense_score`. `embed`: the model computes the scores of all docs; `zero`: 0;
+             *     `min`: the lowest score that was sent (0 where none was); `error`: the request is refused.
              * @enum {string}
              */
             on_missing_dense?: "embed" | "zero" | "min" | "error";
             /**
-             * @description Meaning of `dense_score`: a `similarity`, or a `distance` of 0 or more, which counts as
-             *     1 / (1 + distance).
+             * @description Meaning of `dense_score`: a `similarity`, or a `distance` d of 0 or more, counted as 1 / (1 + d).
              * @enum {string}
              */
             dense_kind?: "similarity" | "distance";
             /** @description Results with a lower fused score are left out. */
             min_score?: number;
             /**
-             * @description The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
-             *     `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
+             * @description The lists to fuse, by name, up to 16: `bm25`, `dense`, and lists whose scores the docs have in `scores`.
+             *     Replaces `weights`. Without `dense` no dense score is needed.
              */
             legs?: {
                 [key: string]: components["schemas"]["FuseLeg"];
             };
-            /** @description Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
+            /** @description Up to 16 numbers of each doc that raise or lower its fused score: dates, distances, prices. */
             boosts?: components["schemas"]["FuseBoost"][];
-            /** @description Docs that count as one: the best of them stay. */
+            /** @description Docs that count as one, of which the best are returned. */
             collapse?: components["schemas"]["FuseCollapse"];
-            /** @description Results that are less like those before them. */
+            /** @description Prefers results that differ from those before them. */
             diversify?: components["schemas"]["FuseDiversify"];
         };
         /** @description A version of a profile. */
         ProfileVersion: {
             version: number;
-            /** @description Members that a request with this profile has, unless it has them itself. */
+            /** @description Members that a request with this profile gets, unless it has them itself. */
             settings: components["schemas"]["ProfileSettings"];
             /** @description RFC 3339 UTC. */
             created_at: string;
@@ -2210,9 +2210,9 @@ export interface components {
             docs: number;
             /** @description Their mean length in tokens. */
             average_length: number;
-            /** @description Number of their different terms. */
+            /** @description Number of their distinct terms. */
             terms: number;
-            /** @description Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
+            /** @description Tokenizer and analyzer that made the terms; `given` where statistics were sent instead of texts. */
             terms_by: string;
             /** @description RFC 3339 UTC. */
             created_at: string;
@@ -2223,12 +2223,12 @@ export interface components {
         PutProfileResponse: {
             name: string;
             version: number;
-            /** @description Members that a request with this profile has, unless it has them itself. */
+            /** @description Members that a request with this profile gets, unless it has them itself. */
             settings: components["schemas"]["ProfileSettings"];
             /** @description RFC 3339 UTC. */
             created_at: string;
         };
-        /** @description The price asked for. */
+        /** @description The quote that is asked for. */
         QuoteRequest: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
@@ -2247,7 +2247,7 @@ export interface components {
             fiat: components["schemas"]["FiatPrice"] | null;
             /** @description Why `fiat` is null; null when it is not. */
             fiat_reason: string | null;
-            /** @description Days a key lasts; 0: without end. */
+            /** @description Days until a key expires; 0: never. */
             term_days: number;
             payment_paths: components["schemas"]["PaymentPath"][];
             /** @description RFC 3339 UTC. */
@@ -2255,9 +2255,9 @@ export interface components {
         };
         /** @description One result. */
         RankedDoc: {
-            /** @description The doc's id as it came. */
+            /** @description The doc's id as sent. */
             id: string;
-            /** @description The doc's text as it came; "" when the request set `return_text` to false. */
+            /** @description The doc's text as sent; "" when the request set `return_text` to false. */
             text: string;
             /** @description The dense score that was fused. */
             dense_score: number;
@@ -2270,8 +2270,8 @@ export interface components {
             /** @description Present when the request set `explain`. */
             explain?: components["schemas"]["FuseExplanation"];
             /**
-             * @description Parts of the text with the query's terms, in its order; the beginning where it has none. Present when the
-             *     request set `highlight`.
+             * @description Parts of the text with the query's terms, in the order of the text; its beginning where it has no term.
+             *     Present when the request set `highlight`.
              */
             highlights?: components["schemas"]["TextFragment"][];
         };
@@ -2280,7 +2280,7 @@ export interface components {
             name: string;
             /** @description 0: none. */
             limit: number;
-            /** @description Limit: its unit, its window, its subject. */
+            /** @description Its unit, its window and its subject. */
             unit: string;
         };
         /** @description One thing that readiness depends on. */
@@ -2296,7 +2296,7 @@ export interface components {
         ReadyResponse: {
             ready: boolean;
             checks: components["schemas"]["ReadyCheck"][];
-            /** @description Sentences for the operator about what works and may soon not. */
+            /** @description Sentences for the operator about what works now but may soon fail. */
             warnings: string[];
         };
         /** @description Statistics that were removed. */
@@ -2311,21 +2311,21 @@ export interface components {
             /** @constant */
             removed: true;
         };
-        /** @description Requests by the minute. */
+        /** @description Requests per minute. */
         RequestUsage: {
             /** @description 0: no limit. */
             limit: number;
-            /** @description Seconds in which a whole limit comes back. */
+            /** @description Seconds in which the whole limit is available again. */
             window_s: number;
             /** @description Requests that the key may make at once now; null: no limit. */
             remaining: number | null;
         };
-        /** @description A document that comes back. */
+        /** @description A document of a result. */
         RerankDocument: {
-            /** @description Its text as it came. */
+            /** @description Its text as sent. */
             text: string;
         };
-        /** @description A failure in the words of all of these interfaces at once. */
+        /** @description A failure with the members of all these interfaces. */
         RerankFailure: {
             /** @description The request's id. */
             id: string;
@@ -2340,68 +2340,68 @@ export interface components {
              * @enum {string}
              */
             error_type: "backend" | "empty" | "overloaded" | "unauthorized" | "unhealthy" | "validation";
-            /** @description From a closed list. */
+            /** @description One of a closed list. */
             code: string;
         };
-        /** @description What is said of an answer. */
+        /** @description Notes on an answer. */
         RerankMeta: {
             api_version: components["schemas"]["RerankVersion"];
             billed_units: components["schemas"]["RerankUnits"];
             tokens: components["schemas"]["RerankTokens"];
-            /** @description Members that were not acted on, and weaknesses of the order. Absent where there are none. */
+            /** @description Members that were ignored, and reasons why the ranking may be weak. Absent where there are none. */
             warnings?: string[];
         };
-        /** @description Documents to order by their relevance to a query. */
+        /** @description Documents to rank by their relevance to a query. */
         RerankRequest: {
             /** @description The user's query text. */
             query: string;
             /** @description The documents: strings, or objects with `text`. */
             documents: string[];
-            /** @description An installed model; another name stands for the default one, and a warning says so. */
+            /** @description An installed model; for any other name the default one is used, with a warning. */
             model?: string | null;
-            /** @description Results to return; null, 0 or absent: all. */
+            /** @description Number of results to return; null, 0 or absent: all. */
             top_n?: number | null;
             /** @description True: each result has its document. */
             return_documents?: boolean | null;
         };
-        /** @description The answer of Cohere version 1, Jina and vLLM in one. */
+        /** @description The answer of Cohere version 1, Jina and vLLM, with the members of all three. */
         RerankResponse: {
             /** @description The request's id. */
             id: string;
-            /** @description The model that made the scores. */
+            /** @description The model that computed the scores. */
             model: string;
             results: components["schemas"]["RerankResult"][];
             usage: components["schemas"]["RerankUsage"];
             meta: components["schemas"]["RerankMeta"];
         };
-        /** @description One document's place and score. */
+        /** @description Index and score of one document. */
         RerankResult: {
-            /** @description Place in `documents`, from 0. */
+            /** @description Index in `documents`, from 0. */
             index: number;
             /** @description 0 to 1, descending. */
             relevance_score: number;
-            /** @description Present when asked for; a document that came as an object comes back as it came. */
+            /** @description Present when asked for; a document that was sent as an object is returned as that object. */
             document?: components["schemas"]["RerankDocument"];
         };
-        /** @description Words that were read. */
+        /** @description Number of words that were read. */
         RerankTokens: {
             /** @description Words of the documents, and those of the query once for each document. */
             input_tokens: number;
             output_tokens: number;
         };
-        /** @description Counted as Cohere counts; nothing is billed. */
+        /** @description Search units as Cohere counts them; nothing is billed. */
         RerankUnits: {
-            /** @description One for each 100 documents begun. */
+            /** @description One for each 100 documents, rounded up. */
             search_units: number;
         };
-        /** @description Words that were read. */
+        /** @description Number of words that were read. */
         RerankUsage: {
             /** @description Words of the documents, and those of the query once for each document. */
             total_tokens: number;
-            /** @description The same. */
+            /** @description The same as `total_tokens`. */
             prompt_tokens?: number;
         };
-        /** @description Cohere's answer, version 2. */
+        /** @description Cohere's answer in version 2. */
         RerankV2Response: {
             /** @description The request's id. */
             id: string;
@@ -2413,22 +2413,22 @@ export interface components {
             version: string;
             is_experimental: boolean;
         };
-        /** @description `GET /info` as text-embeddings-inference answers it. */
+        /** @description `GET /info` in the form of text-embeddings-inference. */
         RerankerInfo: {
-            /** @description The model of requests that name none; "" where none is installed. */
+            /** @description The model of requests that name none; "" where no model is installed. */
             model_id: string;
             /** @description SHA-256 of the model's description. */
             model_sha: string | null;
             model_dtype: string;
             served_model_name: string;
             model_type: components["schemas"]["RerankerType"];
-            /** @description Connections of a worker. */
+            /** @description Most connections of a worker. */
             max_concurrent_requests: number;
-            /** @description Tokens that the model reads of a text. */
+            /** @description Most tokens of a text that the model reads. */
             max_input_length: number;
             max_batch_tokens: number;
             max_batch_requests: number | null;
-            /** @description Documents of a request with a key. */
+            /** @description Most documents of a request with a key. */
             max_client_batch_size: number;
             /** @description Longer texts are cut, and an answer says so. */
             auto_truncate: boolean;
@@ -2437,7 +2437,7 @@ export interface components {
             sha: string | null;
             docker_label: string | null;
         };
-        /** @description The labels of a reranker, of which there is one. */
+        /** @description Labels of a reranker: one. */
         RerankerLabels: {
             id2label: {
                 [key: string]: string;
@@ -2446,31 +2446,31 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** @description What kind of model it is. */
+        /** @description The type of the served model. */
         RerankerType: {
             reranker: components["schemas"]["RerankerLabels"];
         };
-        /** @description How long the old key works beside the new one. */
+        /** @description How long the old key still works beside the new one. */
         RotateKeyRequest: {
             /** @description Seconds for which the old key still works, at most 7 days; 0: it ends at once. */
             overlap_s?: number;
         };
         /** @description The new key. */
         RotateKeyResponse: {
-            /** @description The new key, shown this once. */
+            /** @description The new key, which is shown only this once. */
             api_key: string;
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
-            /** @description End of the new key, which was that of the old one (RFC 3339 UTC); null: it has none. */
+            /** @description Expiry of the new key, the same as that of the old one (RFC 3339 UTC); null: it does not expire. */
             expires_at: string | null;
-            /** @description From this time on the old key is refused (RFC 3339 UTC). */
+            /** @description From this time the old key is refused (RFC 3339 UTC). */
             old_key_ends_at: string;
         };
         /** @description Effect of one search engine's default analyzer on one issue. */
         StackConsequence: {
             issue: string;
             consequence: string;
-            /** @description Address of the page that says so, or `measured here` where the project's tests run it; null: neither. */
+            /** @description Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
             source: string | null;
         };
         /** @description Data stored about callers, its purpose and its retention. */
@@ -2481,16 +2481,19 @@ export interface components {
             why: string;
             /** @description Duration. */
             retention: string;
-            /** @description Where it lies. */
+            /** @description Where it is stored. */
             where: string;
         };
         /** @description A part of a text. */
         TextFragment: {
             /** @description Its first code point, from 0. */
             start: number;
-            /** @description The one after its last. */
+            /** @description The code point after its last. */
             end: number;
-            /** @description The places of the query's terms in it, as first code point and the one after the last, of the text. */
+            /**
+             * @description Matches of the query's terms in it: index in the text of the first code point, and of the one after the
+             *     last.
+             */
             matches: number[][];
         };
         /** @description Limits of a tier's key; 0: no limit. */
@@ -2520,13 +2523,13 @@ export interface components {
         UsageResponse: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
-            /** @description RFC 3339 UTC; of a key that replaced another, the time of the first of them. */
+            /** @description RFC 3339 UTC; for a key that replaced another, the time of the first of them. */
             issued_at: string;
-            /** @description End of the key (RFC 3339 UTC); null: it has none. */
+            /** @description Expiry of the key (RFC 3339 UTC); null: it does not expire. */
             expires_at: string | null;
             requests: components["schemas"]["RequestUsage"];
             characters: components["schemas"]["CharacterUsage"];
-            /** @description The last 30 days on which the key was used, the oldest first; the last 10 seconds may be missing. */
+            /** @description The last 30 days on which the key was used, oldest first; the last 10 seconds may be missing. */
             days: components["schemas"]["DayUsage"][];
         };
         /** @description One error. */
@@ -2548,15 +2551,15 @@ export interface components {
         VersionResponse: {
             [key: string]: string;
         };
-        /** @description The same in Voyage's words. */
+        /** @description As RerankRequest, with Voyage's names. */
         VoyageRerankRequest: {
             /** @description The user's query text. */
             query: string;
             /** @description The documents. */
             documents: string[];
-            /** @description An installed model; another name stands for the default one, and a warning says so. */
+            /** @description An installed model; for any other name the default one is used, with a warning. */
             model?: string | null;
-            /** @description Results to return; null, 0 or absent: all. */
+            /** @description Number of results to return; null, 0 or absent: all. */
             top_k?: number | null;
             /** @description True: each result has its document. */
             return_documents?: boolean | null;
@@ -2566,18 +2569,18 @@ export interface components {
             /** @constant */
             object: "list";
             data: components["schemas"]["VoyageRerankResult"][];
-            /** @description The model that made the scores. */
+            /** @description The model that computed the scores. */
             model: string;
             usage: components["schemas"]["RerankUsage"];
             meta: components["schemas"]["RerankMeta"];
         };
-        /** @description One document's place and score in Voyage's words. */
+        /** @description Index and score of one document, with Voyage's names. */
         VoyageRerankResult: {
-            /** @description Place in `documents`, from 0. */
+            /** @description Index in `documents`, from 0. */
             index: number;
             /** @description 0 to 1, descending. */
             relevance_score: number;
-            /** @description The text as it came; present when asked for. */
+            /** @description The text as sent; present when asked for. */
             document?: string;
         };
     };
@@ -7945,7 +7948,7 @@ export interface operations {
     buyPage: {
         parameters: {
             query?: {
-                /** @description The tier that is chosen already. */
+                /** @description The tier that is selected at first. */
                 tier?: string;
             };
             header?: never;
@@ -9844,7 +9847,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The API key; or send it in `Authorization`, as a bearer token. */
+                /** @description The API key, which may be sent in `Authorization` as a bearer token instead. */
                 "X-API-Key"?: string;
             };
             path?: never;
@@ -10097,7 +10100,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The API key; or send it in `Authorization`, as a bearer token. */
+                /** @description The API key, which may be sent in `Authorization` as a bearer token instead. */
                 "X-API-Key"?: string;
             };
             path?: never;

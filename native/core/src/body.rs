@@ -1,5 +1,6 @@
-//! Checks a request's body against its shape without making its values: what it costs goes by its bytes,
-//! whatever is in it. Gives the members that the shape knows, written again, or every fault up to a bound.
+//! Checks a request's body against its shape without building values, so that the cost depends on its bytes
+//! alone, whatever their content. Writes the members that the shape knows, or lists every fault up to a
+//! bound.
 //!
 //! The contract's interpreter (`src/contract/schema/explain.ts`) is the oracle: both find the same faults in
 //! the same order.
@@ -17,27 +18,27 @@ use names::{Extras, Stranger, index_of, meant, plain};
 /// Most faults that are listed.
 pub const MAX_FAULTS: usize = 100;
 
-/// Longest JSON, as it stands in the body, that a fault repeats (bytes). What is repeated to the client has
-/// at most 256 bytes, every one of which may be written as an escape of 6.
+/// Longest JSON (bytes, as written in the body) that a fault repeats. At most 256 bytes are repeated to the
+/// client, each of which may be written as an escape of 6.
 const INPUT_BYTES: usize = 2048;
 
-/// Members of an object among which a misspelt one is looked for.
+/// Most members of an object among which a misspelt one is searched for.
 const HINT_MEMBERS: usize = 50;
 
-/// Bytes of the longest name that a hint repeats.
+/// Longest name that a hint repeats (bytes).
 const HINT_NAME_BYTES: usize = 64;
 
-/// Items of a list or of a map that a brief reading keeps: more than a fault could repeat.
+/// Items of a list or of a map that a brief reading keeps: more than a fault can repeat.
 const BRIEF_ITEMS: usize = 130;
 
-/// Characters of a string that a brief reading keeps: more than a fault could repeat.
+/// Characters of a string that a brief reading keeps: more than a fault can repeat.
 const BRIEF_CHARACTERS: usize = 300;
 
-/// The names of faults, as the wire has them.
+/// The names of faults on the wire.
 pub mod fault {
     /// A member is missing.
     pub const MISSING: &str = "missing";
-    /// A member that nobody knows.
+    /// A member that the shape does not declare.
     pub const EXTRA: &str = "extra_forbidden";
     /// Not a string.
     pub const TEXT: &str = "string_type";
@@ -45,7 +46,7 @@ pub mod fault {
     pub const LONG_TEXT: &str = "string_too_long";
     /// A string of too few.
     pub const SHORT_TEXT: &str = "string_too_short";
-    /// Not one of the words.
+    /// Not one of the allowed words.
     pub const WORD: &str = "literal_error";
     /// Not a whole number.
     pub const WHOLE: &str = "int_type";
@@ -69,38 +70,38 @@ pub mod fault {
     pub const OBJECT: &str = "model_attributes_type";
 }
 
-/// A step of a place: a name, or an index.
+/// A step of a location: a name, or an index.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
     Name(Vec<u8>),
     Index(usize),
 }
 
-/// Outcome of a body.
+/// Result of reading a body.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reading {
     /// The faults as a JSON array of `{type, loc, actual, input}`: `actual` is a list's length, `input` is
-    /// there where it is short. Empty where there is none.
+    /// present where it is short. Empty where there is no fault.
     pub faults: Vec<u8>,
-    /// Where there is no fault: the body with the members alone that its shape knows, the last of each. A
-    /// brief reading cuts strings, lists and maps that are longer than what a fault could repeat.
+    /// Where there is no fault: the body with only the members that its shape knows, each with its last
+    /// value. A brief reading cuts strings, lists and maps that are longer than a fault can repeat.
     pub value: Vec<u8>,
     /// In a brief reading: the lists of objects among the body's members.
     pub lists: Vec<ListFacts>,
 }
 
-/// Facts of a list of objects.
+/// Facts about a list of objects.
 #[derive(Debug, PartialEq)]
 pub struct ListFacts {
     /// Its name.
     pub name: String,
-    /// Its items.
+    /// Number of its items.
     pub length: usize,
-    /// Facts of each member that the items may have.
+    /// Facts about each member that the items may have.
     pub members: Vec<MemberFacts>,
 }
 
-/// Facts of a member of a list's objects. One with the value null is not there.
+/// Facts about a member of a list's objects. A member with the value null counts as absent.
 #[derive(Debug, Default, PartialEq)]
 pub struct MemberFacts {
     /// Its name.
@@ -109,7 +110,7 @@ pub struct MemberFacts {
     pub items: usize,
     /// Index of the first item without it.
     pub first_without: Option<usize>,
-    /// Of a number: the least one, and the index of the first item that has it.
+    /// For a number: the least one, and the index of the first item that has it.
     pub least: Option<(f64, usize)>,
 }
 
@@ -122,10 +123,10 @@ impl MemberFacts {
     }
 }
 
-/// Reads a body. `closed`: a member that the shape does not know is a fault.
+/// Reads a body. `closed`: a member that the shape does not declare is a fault.
 ///
 /// # Errors
-/// It is no JSON.
+/// It is not JSON.
 pub fn read(body: &[u8], shape: &Shape, closed: bool, brief: bool) -> Result<Reading, Refusal> {
     json::check(body)?;
     let mut scanner = Scanner::new(body)?;
@@ -153,7 +154,7 @@ pub fn read(body: &[u8], shape: &Shape, closed: bool, brief: bool) -> Result<Rea
     })
 }
 
-/// A walk through a body that was checked, so that nothing in it is refused again.
+/// A walk through a body that is known to be valid JSON.
 struct Walk<'a> {
     body: &'a [u8],
     scanner: Scanner<'a>,
@@ -185,7 +186,7 @@ impl<'a> Walk<'a> {
         self.count >= MAX_FAULTS
     }
 
-    /// Notes a fault of the value from `start` to `end`.
+    /// Adds a fault of the value from `start` to `end`.
     fn report(&mut self, kind: &str, start: usize, end: usize, actual: usize) {
         self.faults.push(if self.count == 0 { b'[' } else { b',' });
         self.count += 1;
@@ -211,7 +212,7 @@ impl<'a> Walk<'a> {
         self.faults.push(b'}');
     }
 
-    /// Writes what the value keeps. Where there is a fault nobody asks for the value.
+    /// Writes to the value that is returned, which nobody needs once there is a fault.
     fn keep(&mut self, bytes: &[u8]) {
         if self.count == 0 {
             self.value.extend_from_slice(bytes);
@@ -225,7 +226,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Steps over the next value, which is a fault.
+    /// Skips the next value, which is a fault.
     fn wrong(&mut self, kind: &str) -> Result<(), Refusal> {
         let start = self.scanner.position();
         self.scanner.skip_value(0)?;
@@ -276,7 +277,7 @@ impl<'a> Walk<'a> {
         let start = self.scanner.position();
         let span = self.scanner.string()?;
         let bytes = self.scanner.bytes(span);
-        // No character is shorter than a byte, or longer than an escaped pair.
+        // A character has at least one byte, and at most the bytes of an escaped pair.
         let bound = bytes.len() as f64;
         if bound > max || bound < 12.0 * min {
             let length = json::characters(bytes) as f64;
@@ -294,7 +295,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Writes a string; in a brief reading its first characters.
+    /// Writes a string; in a brief reading, its first characters.
     fn keep_text(&mut self, span: Span) {
         let bytes = self.scanner.bytes(span);
         self.keep(b"\"");
@@ -320,7 +321,7 @@ impl<'a> Walk<'a> {
         } else if end - start <= 32 {
             self.keep_from(start);
         } else {
-            // As long as it likes in the body; the shortest that is the same number here.
+            // The body may write it at any length; this is the shortest form that reads as the same number.
             self.keep(format!("{value:e}").as_bytes());
         }
         Ok(())
@@ -341,7 +342,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Counts the items of the next array, and stops after it.
+    /// Counts the items of the next array; the scanner then stands after it.
     fn items(&mut self) -> Result<usize, Refusal> {
         let mut count = 0;
         self.scanner.expect(b'[')?;
@@ -401,7 +402,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Reads an item; of an object notes the facts of its members.
+    /// Reads an item; for an object, adds to the facts about its members.
     fn item(&mut self, items: &Shape, index: usize, facts: &mut [MemberFacts]) -> Result<(), Refusal> {
         self.place.push(Step::Index(index));
         let kept = self.value.len();
@@ -424,7 +425,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds to the facts of an item's members. `places`: those of their values.
+    /// Adds to the facts about an item's members. `places`: positions of their values.
     fn note(
         &mut self,
         members: &[Member],
@@ -451,7 +452,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Reads an object of known members; the place of each one's value that is there and is not null.
+    /// Reads an object of known members; returns the position of each member's value that is present and not
+    /// null.
     fn object(&mut self, members: &[Member]) -> Result<Vec<Option<usize>>, Refusal> {
         let start = self.scanner.position();
         let (found, extras) = self.places(members)?;
@@ -498,8 +500,8 @@ impl<'a> Walk<'a> {
         self.scanner.stand_at(end);
         let is_member = !self.place.is_empty() && self.place.iter().all(|step| matches!(step, Step::Name(_)));
         if is_member && self.count == 0 && end - start <= INPUT_BYTES {
-            // With its unknown members: a rule that refuses it repeats all of it. Not so in lists, which may
-            // have any number of items.
+            // Keeps the unknown members too: an error of a rule repeats the whole object. Not within lists,
+            // which may have any number of items.
             self.value.truncate(kept);
             self.keep_from(start);
         }
@@ -507,8 +509,8 @@ impl<'a> Walk<'a> {
         Ok(found.into_iter().map(|at| at.filter(has_value)).collect())
     }
 
-    /// The unknown members of the object at `start`, each with its value's first byte; the last of repeated
-    /// ones. Nothing where the object has too many members for a hint.
+    /// The unknown members of the object at `start`, each with the first byte of its (last) value. Empty
+    /// where the object has too many members for a hint.
     fn strangers(&mut self, start: usize, members: &[Member]) -> Result<Vec<Stranger>, Refusal> {
         let back = self.scanner.position();
         let mut seen: Vec<Stranger> = Vec::new();
@@ -534,7 +536,7 @@ impl<'a> Walk<'a> {
         Ok(seen)
     }
 
-    /// Adds the member that was meant to the fault that was reported last.
+    /// Adds to the last fault the member that was probably meant.
     fn name_meant(&mut self, meant: Option<&[u8]>) {
         let Some(name) = meant.filter(|name| name.len() <= HINT_NAME_BYTES) else {
             return;
@@ -545,7 +547,8 @@ impl<'a> Walk<'a> {
         self.faults.extend_from_slice(b"\"}");
     }
 
-    /// Finds where the last value of each known member of the next object begins, and stops after it.
+    /// Finds where the last value of each known member of the next object begins; the scanner then stands
+    /// after the object.
     fn places(&mut self, members: &[Member]) -> Result<(Vec<Option<usize>>, Option<Extras>), Refusal> {
         let mut found = vec![None; members.len()];
         let mut extras = self.closed.then(Extras::default);
@@ -564,7 +567,7 @@ impl<'a> Walk<'a> {
         Ok((found, extras))
     }
 
-    /// Hands each name of the next object to `met` while the scanner stands at the name's value.
+    /// Calls `met` with each name of the next object, with the scanner at that name's value.
     fn members(&mut self, mut met: impl FnMut(&mut Self, Span)) -> Result<(), Refusal> {
         self.scanner.expect(b'{')?;
         self.scanner.skip_space();
@@ -584,7 +587,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Bytes of the first characters of a checked string, up to [`BRIEF_CHARACTERS`]: whole escapes, whole pairs.
+/// Bytes of the first [`BRIEF_CHARACTERS`] characters of a checked string; escapes and pairs stay whole.
 fn first_characters(text: &[u8]) -> usize {
     let mut at = 0;
     for _ in 0..BRIEF_CHARACTERS {

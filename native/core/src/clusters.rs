@@ -1,20 +1,20 @@
 //! The index of exploration: a tree of clusters of the fragments' vectors, in one mapped file that every
-//! worker of a machine reads and one of them writes. A cache: it can always be made anew from the vectors.
+//! worker of a machine reads and one of them writes. It is a cache: it can be rebuilt from the vectors.
 //!
-//! **Shape.** A node is a cluster: its middle, and the places of its fragments in the log's order. A full
-//! node is divided in two ([`mod@divide`]), and later fragments go to its halves. Vectors that many
-//! fragments share get a node of their own, which grows by a chain.
+//! **Structure.** A node is a cluster: its centroid (`middle`), and the indexes of its fragments in the log's
+//! order (`places`). A full node is divided into two ([`mod@divide`]), and later fragments go to its halves.
+//! A vector that many fragments share gets a node of its own, which grows by a chain of nodes.
 //!
-//! **Every state of the log at once.** A node that was divided keeps its places, and notes the count of
-//! fragments at which it was. A search among the first `count` fragments takes a node as whole that was
-//! divided later, and passes by the places behind: its answer depends on these fragments alone, whenever it
-//! is asked.
+//! **Every state of the log at once.** A node that was divided keeps its indexes, and records the number of
+//! fragments at which it was divided. A search among the first `count` fragments treats a node that was
+//! divided later as undivided, and skips later indexes. Its answer depends on these fragments alone, whenever
+//! it is asked.
 //!
-//! **One writer, by a lock that its caller holds.** A node is complete before the one above it says that it
-//! was divided, and places never move: readers need no lock. A writer that is killed leaves at most a node
-//! that nothing leads to, and the fragment that it was putting in is put in once. After a power cut pages
-//! may be there or not: [`Clusters::begin`] has the index made anew unless it was closed, or the machine has
-//! run on.
+//! **One writer, by a lock that its caller holds.** A node is complete before its parent says that it was
+//! divided, and indexes never move, so readers need no lock. A writer that is killed leaves at most a node
+//! that nothing refers to; the fragment that it was inserting is inserted only once. After a power cut, some
+//! pages may be missing: [`Clusters::begin`] has the index rebuilt unless it was closed, or the machine has
+//! not been restarted.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -39,31 +39,30 @@ pub use search::{Cluster, Effort};
 /// The form of the file.
 const FORM: [u8; 8] = *b"fgindex3";
 const HEADER_BYTES: usize = 4096;
-/// Places of the header's numbers: fragments and the last one's checksum; nodes; whether the file was given
-/// up; the start of the machine that last wrote.
+/// Offsets of the header's numbers: fragments and the last one's checksum; nodes; whether the file was
+/// replaced; the boot id of the machine that last wrote.
 const STATE_AT: usize = size_of::<Magic>();
 const NODES_AT: usize = STATE_AT + 8;
 const GIVEN_UP_AT: usize = NODES_AT + 8;
 const BOOT_AT: usize = GIVEN_UP_AT + 8;
 const BOARD_AT: usize = BOOT_AT + 8;
 
-/// Places that a node has.
+/// Indexes that a node holds.
 const PLACES: usize = 448;
-/// Nodes of a block of the file: whole pages.
+/// Nodes of a block of the file, which is a whole number of pages.
 const BLOCK_NODES: usize = 64;
 const ROOT: u32 = 0;
-/// More levels than any tree has: a damaged one ends there.
+/// More levels than any valid tree has: a search in a damaged one stops there.
 const MOST_LEVELS: usize = 512;
 
-/// Kinds of nodes.
+/// An ordinary cluster.
 const CLUSTER: u32 = 0;
-/// All its fragments have one vector, its middle.
+/// A node whose fragments all have the same vector, its centroid.
 const SAME: u32 = 1;
-/// More places of a node of that kind.
+/// A continuation of such a node.
 const CHAIN: u32 = 2;
 
-/// The numbers of a node that a search reads on its way down the levels. `kind` and `square` are written before
-/// anything leads to the node.
+/// A node as it lies in the file. `middle`, `square` and `kind` are written before anything refers to it.
 #[repr(C)]
 #[derive(Default)]
 struct Head {
@@ -72,12 +71,10 @@ struct Head {
     square: u32,
     /// Places of its own.
     length: AtomicU32,
-    /// The last of them, at least.
-    latest: AtomicU32,
-    /// The count of fragments from which on it is divided; 0: it is not.
+    /// Number of fragments from which on it counts as divided; 0: never.
     divided: AtomicU32,
     halves: [AtomicU32; 2],
-    /// Chain of more places; 0: none. `last` is where its writer goes on.
+    /// Next node of its chain; 0: none. `last` is the node at the end, where the writer appends.
     next: AtomicU32,
     last: AtomicU32,
     unused: [u32; 7],
@@ -119,9 +116,9 @@ impl<'a> Node<'a> {
         self.head.kind
     }
 
-    /// Its halves, where it is divided in a state of so many fragments.
-    fn halves(self, count: u32) -> Option<[u32; 2]> {
-        let divided = self.head.divided.load(Acquire);
+    /// Its halves, if it is divided in the state of the first `count` fragments.
+    fn halves(&self, count: u32) -> Option<[u32; 2]> {
+        let divided = self.divided.load(Acquire);
         let there = divided != 0 && divided <= count;
         there.then(|| self.head.halves.each_ref().map(|half| half.load(Relaxed)))
     }
@@ -130,29 +127,31 @@ impl<'a> Node<'a> {
         (self.head.length.load(Acquire) as usize).min(PLACES)
     }
 
-    /// Places of its own, in order.
-    fn places(self) -> impl DoubleEndedIterator<Item = u32> + 'a {
-        let places = &self.members.places[..self.length()];
-        places.iter().map(|place| place.load(Relaxed))
+    /// Its own indexes, in order.
+    fn places(&self) -> impl DoubleEndedIterator<Item = u32> {
+        let length = (self.length.load(Acquire) as usize).min(PLACES);
+        self.places[..length].iter().map(|place| place.load(Relaxed))
     }
 
-    /// A place of its own.
-    fn place(self, at: usize) -> u32 {
-        self.members.places[at].load(Relaxed)
+    /// One of its own indexes.
+    fn place(&self, at: usize) -> u32 {
+        self.places[at].load(Relaxed)
     }
 
-    /// How many of its own places lie before `count`.
-    fn before(self, count: u32) -> usize {
-        let length = self.length();
-        // All of them, unless an earlier state is asked for.
-        if self.head.latest.load(Relaxed) < count {
+    /// How many of its own indexes are below `count`.
+    fn before(&self, count: u32) -> usize {
+        let length = (self.length.load(Acquire) as usize).min(PLACES);
+        let places = &self.places[..length];
+        // All of them, unless an earlier state is asked for. The last one is checked first, as a node has
+        // many pages.
+        if places.last().is_none_or(|last| last.load(Relaxed) < count) {
             return length;
         }
         self.members.places[..length].partition_point(|place| place.load(Relaxed) < count)
     }
 
-    /// Adds a place, unless it is there: a writer that was killed may have added it. There must be room.
-    fn push(self, place: u32, vector: &Vector) {
+    /// Adds an index, unless it is there: a writer that was killed may have added it. There must be room.
+    fn push(&self, place: u32, vector: &Vector) {
         if self.places().next_back().is_none_or(|last| last < place) {
             let Head { length, latest, .. } = self.head;
             let at = length.load(Relaxed) as usize;
@@ -166,11 +165,11 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The groups of sketches of its first places that are full. `count` must come from [`Node::before`].
-    fn groups(self, count: usize) -> &'a [Group] {
-        let written = &self.members.sketches[..count / GROUP];
-        // SAFETY: an atomic number lies in memory as its number does. A sketch is written before the length
-        // counts it, which the caller has read by then, and never changes again.
+    /// Sketches of its first `count` fragments, in their order. `count` must come from [`Node::before`].
+    fn sketches(&self, count: usize) -> &[Sketch] {
+        let written = &self.sketches[..count];
+        // SAFETY: an atomic number has the same layout as the number. A sketch is written before the length
+        // that includes it, which the caller has read by then, and never changes again.
         unsafe { std::slice::from_raw_parts(written.as_ptr().cast(), written.len()) }
     }
 
@@ -232,20 +231,12 @@ impl Made {
 struct Nodes(Mapped);
 
 impl Nodes {
-    /// A node; nothing where there is none, as a damaged file may say.
-    fn at(&self, id: u32) -> Option<Node<'_>> {
-        let block = self.0.get(id as usize / BLOCK_NODES)?.as_ptr().cast::<Block>();
-        let at = id as usize % BLOCK_NODES;
-        // SAFETY: the places lie in the block, aligned as the block is; a node that something leads to is
-        // complete, and of it only atomics change. Every bit pattern is a node. No reference reaches beyond
-        // it, as other nodes may be written meanwhile.
-        Some(unsafe {
-            Node {
-                head: &(*block).heads[at],
-                middle: &(*block).middles[at],
-                members: &(*block).members[at],
-            }
-        })
+    /// A node; none for an id that a damaged file may contain.
+    fn at(&self, id: u32) -> Option<&Node> {
+        let block = self.0.get(id as usize / BLOCK_NODES)?;
+        // SAFETY: the node lies within the block, aligned as the block is; a node that something refers to is
+        // complete, and only its atomics change. Every bit pattern is a node.
+        Some(unsafe { &*block.as_ptr().cast::<Node>().add(id as usize % BLOCK_NODES) })
     }
 }
 
@@ -280,13 +271,13 @@ impl Mapping {
     }
 
     fn nodes(&self) -> io::Result<Nodes> {
-        // The root is there from the beginning.
+        // The root always exists.
         let count = (self.number(NODES_AT).load(Acquire) as usize).max(1);
         Ok(Nodes(self.file.blocks.at_least(count.div_ceil(BLOCK_NODES))?))
     }
 
-    /// Writes nodes that nothing leads to yet; returns the first one's id. The caller is the only writer.
-    fn add(&self, nodes: Vec<Made>) -> io::Result<u32> {
+    /// Writes nodes that nothing refers to yet; returns the id of the first. The caller is the only writer.
+    fn add(&self, nodes: Vec<Node>) -> io::Result<u32> {
         let first = (self.number(NODES_AT).load(Relaxed) as usize).max(1);
         let end = first + nodes.len();
         let id = u32::try_from(end).map_err(|_| io::Error::other("the index is full"))?;
@@ -296,9 +287,8 @@ impl Mapping {
         let blocks = self.file.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
         let count = nodes.len() as u32;
         for (at, node) in (first..).zip(nodes) {
-            let block = blocks[at / BLOCK_NODES].as_mut_ptr().cast::<Block>();
-            let at = at % BLOCK_NODES;
-            // SAFETY: the places lie within the block, aligned; nothing leads there yet, and this is the only
+            let block = blocks[at / BLOCK_NODES].as_mut_ptr();
+            // SAFETY: the node lies within the block, aligned; nothing refers to it yet, and this is the only
             // writer.
             unsafe {
                 (&raw mut (*block).heads[at]).write(node.head);
@@ -311,17 +301,17 @@ impl Mapping {
     }
 }
 
-/// How far an index is.
+/// State of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexState {
-    /// Number of fragments in it, from the first on.
+    /// Number of fragments in it, which are the first of the log.
     pub count: u32,
     /// Checksum of the last of them.
     check: u32,
 }
 
 impl IndexState {
-    /// True if it is of the fragments of a view that has all that are there.
+    /// True if it was built from the fragments of a view that has all fragments.
     pub fn fits(&self, all: &View) -> bool {
         let last = (self.count as usize).checked_sub(1);
         last.is_none_or(|last| last < all.count() && all.facts(last).checksum() == self.check)
@@ -333,14 +323,14 @@ pub struct Clusters {
     file: Current<Mapping>,
 }
 
-/// Hash of the machine's start; 1 where the system does not name it.
+/// Hash of the machine's boot id; 1 where the system has none.
 fn this_boot() -> u64 {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(1, |id| hash_of(id.trim()))
 }
 
 impl Clusters {
-    /// Opens the index at `path` of vectors that were made by `method`; makes an empty one where there is
-    /// none that can be used.
+    /// Opens the index at `path` of vectors that were made by `method`; creates an empty one where there is
+    /// no usable file.
     pub fn open(path: &Path, method: &str) -> io::Result<Self> {
         let mut magic = [0; 16];
         magic[..8].copy_from_slice(&FORM);
@@ -355,24 +345,24 @@ impl Clusters {
         Ok(Self { file })
     }
 
-    /// How far it is.
+    /// The state of the index.
     pub fn state(&self) -> io::Result<IndexState> {
         Ok(self.file.get()?.state())
     }
 
-    /// True if the file has all nodes that it says it has.
+    /// True if the file has all nodes that its header counts.
     pub fn is_whole(&self) -> io::Result<bool> {
         let mapping = self.file.get()?;
         let nodes = mapping.number(NODES_AT).load(Acquire) as usize;
         Ok(nodes.div_ceil(BLOCK_NODES) <= mapping.file.blocks.in_file()?)
     }
 
-    /// First step of the writer: gives the file up for an empty one unless it can be relied on and is of the
-    /// fragments of a view that has all. False where it was given up.
+    /// First step of the writer: replaces the file by an empty one unless it is reliable and was built from
+    /// the fragments of a view that has all. False where it was replaced.
     pub fn begin(&self, all: &View) -> io::Result<bool> {
         let mapping = self.file.get()?;
         let wrote = mapping.number(BOOT_AT).load(Acquire);
-        // Closed, or written since this machine's start: what the writer wrote is in the system's memory.
+        // Closed, or written since this machine's boot: the system's memory has what the writer wrote.
         let reliable = wrote == 0 || (wrote == this_boot() && wrote != 1);
         let good = reliable && mapping.state().fits(all);
         if !good {
@@ -382,14 +372,14 @@ impl Clusters {
         Ok(good)
     }
 
-    /// Gives the file up for an empty one. The caller is the only writer.
+    /// Replaces the file by an empty one. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
         let fresh = self.file.replace(HEADER_BYTES + SIZES.block)?;
         fresh.number(BOOT_AT).store(this_boot(), Release);
         Ok(())
     }
 
-    /// Last step of the writer: once this returns, a power cut takes nothing of the index.
+    /// Last step of the writer: after it returns, a power cut loses nothing of the index.
     pub fn close(&self) -> io::Result<()> {
         let mapping = self.file.get()?;
         mapping.file.blocks.sync()?;
@@ -397,12 +387,12 @@ impl Clusters {
         mapping.file.blocks.sync()
     }
 
-    /// Puts the next fragment of a view in. The caller is the only writer.
+    /// Inserts the next fragment of a view. The caller is the only writer.
     pub fn insert(&self, all: &View) -> io::Result<()> {
         let mapping = self.file.get()?;
         let place = mapping.state().count;
         let vector = all.vector(place as usize);
-        // A fragment without words has no direction, and is nobody's neighbour.
+        // The vector of a fragment without known words has no direction: it is nobody's neighbour.
         if square(vector) != 0 {
             put(&mapping, all, place, vector)?;
         }
@@ -413,7 +403,7 @@ impl Clusters {
     }
 }
 
-/// Puts a place into its node, which is divided before where it is full.
+/// Inserts a fragment into its node, which is divided first where it is full.
 fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result<()> {
     let damaged = || io::Error::new(ErrorKind::InvalidData, "the index is damaged");
     let mut id = ROOT;
@@ -435,18 +425,15 @@ fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result
     Err(damaged())
 }
 
-/// True if a vector goes to the first of two halves; nothing where there are none. A node of one vector takes
-/// that vector alone.
-fn goes_left(nodes: &Nodes, vector: &Vector, [left, right]: [u32; 2]) -> Option<bool> {
-    let (left, right) = (nodes.at(left)?, nodes.at(right)?);
-    Some(if left.kind() == SAME {
-        vector == left.middle
-    } else {
-        similarity(vector, left.middle) >= similarity(vector, right.middle)
-    })
+/// True if a vector belongs to the left half. A node of one vector takes only that vector.
+fn goes_left(vector: &Vector, left: &Node, right: &Node) -> bool {
+    if left.kind == SAME {
+        return *vector == left.middle;
+    }
+    similarity(vector, &left.middle) >= similarity(vector, &right.middle)
 }
 
-/// Adds a place to the chain of a node of one vector.
+/// Adds an index to the chain of a node of one vector.
 fn put_same(
     mapping: &Mapping,
     nodes: &Nodes,

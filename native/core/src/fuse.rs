@@ -1,6 +1,6 @@
-//! POST /v1/fuse from the request's bytes to the answer's: read, completed by the dense scores that a model
-//! makes, counted, scored, written. A request that waits for vectors is kept as it was read, so that no body
-//! is read twice.
+//! POST /v1/fuse from the request's bytes to the answer's: parses, adds the dense scores that a model
+//! computes, counts, scores, writes. A request that waits for vectors stays parsed, so that no body is parsed
+//! twice.
 
 mod analyze;
 mod answer;
@@ -38,7 +38,7 @@ pub use pending::Pending;
 use score::{Fused, Statistics};
 
 /// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
-/// grown; none grows with the number of tokens.
+/// grown. None grows with the number of tokens.
 #[derive(Default)]
 pub struct Workspace {
     lists: Lists,
@@ -47,15 +47,15 @@ pub struct Workspace {
     hits: Hits,
     token: Vec<u8>,
     unescaped: Vec<u8>,
-    /// (term, its count in the doc), doc after doc.
+    /// (term, its count in the doc), in the order of the docs.
     matches: Vec<(u32, u32)>,
-    /// Where each doc's matches end, and its length in tokens.
+    /// The end of each doc's matches, and its length in tokens.
     lengths: Vec<(usize, usize)>,
     document_frequencies: Vec<u32>,
     term_weights: Vec<f64>,
     statistics: Statistics,
     corpus_frequencies: Vec<f64>,
-    /// Name, version and docs of the statistics that the answer names.
+    /// Span of the name, version and number of docs of the statistics that the answer names.
     told: Option<(Span, u32, f64)>,
     /// The member of the answer that names the profile.
     profile: Vec<u8>,
@@ -67,30 +67,30 @@ pub struct Workspace {
     bm25_ranks: Vec<u32>,
     dense_ranks: Vec<u32>,
     scratch: Scratch,
-    /// Parts of results that few requests ask for.
+    /// Parts of results that few requests have.
     pieces: Pieces,
-    /// The parts beside explanations.
+    /// The highlights of results.
     highlights: Pieces,
-    /// How results were chosen, where they are diversified.
+    /// How results were chosen, if they are diversified.
     choices: Vec<Choice>,
     distinct: Distinct,
-    /// True if the terms of all docs are collected in it when they are counted.
+    /// True if counting collects the terms of all docs in `distinct`.
     collects: bool,
     /// Warnings that few requests have, each after a comma.
     notes: Vec<u8>,
-    /// One of a request's legs.
+    /// The leg that is being fused.
     list: List,
-    /// The first doc whose text a model read only the beginning of, and the number of all those.
+    /// The first doc of whose text a model read only the beginning, and the number of such docs.
     cut: Option<(usize, usize)>,
     /// True if BM25 is not fused.
     bm25_unused: bool,
-    /// True if dense scores are not.
+    /// True if dense scores are not fused.
     dense_unused: bool,
-    /// Why the last request is [`Outcome::Invalid`], where only all its docs show that.
+    /// Why the last request is [`Outcome::Invalid`], if only all docs together show that.
     faults: Option<Vec<u8>>,
-    /// The last request with its profile written out, where it is [`Outcome::Invalid`] so.
+    /// The last request with its profile's settings written out, if it is [`Outcome::Invalid`] with these.
     written_out: Option<Vec<u8>>,
-    /// The request behind [`Outcome::Pending`].
+    /// The request of the last [`Outcome::Pending`].
     pending: Option<Pending>,
     /// Why the last rerank request is [`Outcome::Invalid`].
     unranked: Option<Unranked>,
@@ -102,27 +102,27 @@ enum Form {
     Rerank(Box<Asked>),
 }
 
-/// Sources that a request may need: of dense scores where a doc has none, and of statistics.
+/// What a request may need: models, where a doc has no dense score, and named data.
 #[derive(Clone, Copy)]
 pub struct Embedding<'a> {
     /// The installed models.
     pub models: &'a Arc<Models>,
-    /// Most docs of a request that they are given.
+    /// Most docs of a request that a model scores.
     pub most_docs: usize,
-    /// The collections and profiles that requests may name.
+    /// The statistics and profiles that requests may name.
     pub corpora: Option<Visible<'a>>,
 }
 
-/// What the answer says of where the dense scores come from.
+/// The source of the dense scores, for the answer.
 struct Source<'a> {
     model: Option<String>,
     truncated: bool,
     poor: Poor,
-    /// The vectors that they were made of.
+    /// The vectors that the scores were computed from.
     vectors: Option<&'a Gathered>,
 }
 
-/// Outcome of a body.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer was written.
@@ -134,12 +134,12 @@ pub enum Outcome {
     },
     /// The answer may need this many bytes of room.
     NeedsRoom(usize),
-    /// The request was read and waits: for vectors that are computed elsewhere, or for room alone.
-    /// [`Workspace::take_pending`] has it.
+    /// The request was parsed and waits: for vectors that are computed elsewhere, or only for room.
+    /// [`Workspace::take_pending`] returns it.
     Pending,
-    /// No valid request, more docs than a model is given, or no such model.
+    /// The request is invalid, has more docs than a model scores, or names an unknown model.
     Invalid,
-    /// The request learns, and it has to be known who asks.
+    /// The request learns, and its owner must be known first.
     OwnerUnknown,
     /// `entity_map` cannot be applied.
     Entities(Refused),
@@ -161,9 +161,9 @@ impl Form {
     }
 }
 
-/// Workspaces over this many docs are given back after the request.
+/// Workspaces for more docs than this are freed after the request.
 const KEPT_DOCS: usize = 1 << 14;
-/// Room for escapes and tokens is given back over this many bytes.
+/// Buffers for escapes and tokens of more bytes than this are freed.
 const KEPT_BYTES: usize = 1 << 20;
 
 impl Workspace {
@@ -176,8 +176,8 @@ impl Workspace {
         outcome
     }
 
-    /// Answers a rerank request into `out`, as one of another server's interfaces. `id`: the answer's id,
-    /// which needs no escape in JSON.
+    /// Answers a rerank request into `out`, in the form of one of the rerank interfaces. `id`: the answer's
+    /// id, which needs no escape in JSON.
     pub fn rerank(
         &mut self,
         body: &[u8],
@@ -201,28 +201,29 @@ impl Workspace {
         outcome
     }
 
-    /// Why the last rerank request came to [`Outcome::Invalid`].
+    /// Why the last rerank request was [`Outcome::Invalid`].
     pub fn take_unranked(&mut self) -> Option<Unranked> {
         self.unranked.take()
     }
 
-    /// Faults of the last request's names, as a JSON array of `{loc, message}`, where it came to
-    /// [`Outcome::Invalid`] for them.
+    /// Faults of names in the last request, as a JSON array of `{loc, message}`, if they made it
+    /// [`Outcome::Invalid`].
     pub fn take_faults(&mut self) -> Option<Vec<u8>> {
         self.faults.take()
     }
 
-    /// Takes the last request with its profile written out, where it came to [`Outcome::Invalid`] so.
+    /// Takes the last request with its profile's settings written out, if it was [`Outcome::Invalid`] with
+    /// these.
     pub fn take_written_out(&mut self) -> Option<Vec<u8>> {
         self.written_out.take()
     }
 
-    /// Takes the request behind the last [`Outcome::Pending`].
+    /// Takes the request of the last [`Outcome::Pending`].
     pub fn take_pending(&mut self) -> Option<Pending> {
         self.pending.take()
     }
 
-    /// Gives memory back that few requests need.
+    /// Frees memory that few requests need.
     fn give_back(&mut self) {
         self.lists.more = None;
         if self.lists.docs.capacity() + self.lists.entities.capacity() > KEPT_DOCS
@@ -262,7 +263,7 @@ impl Workspace {
         self.answer_said(body, said, out, embedding)
     }
 
-    /// Answers a request that says all it has to say.
+    /// Answers a request that is complete, or was completed by its profile.
     fn answer_said(
         &mut self,
         body: &[u8],
@@ -286,7 +287,7 @@ impl Workspace {
         self.answer_read(body, options, Form::Fuse, out, embedding)
     }
 
-    /// Reads a rerank request and finds its model.
+    /// Parses a rerank request and finds its model.
     fn read_rerank(
         &mut self,
         body: &[u8],
@@ -324,7 +325,7 @@ impl Workspace {
         Ok(asked)
     }
 
-    /// Answers what was read.
+    /// Answers a parsed request.
     fn answer_read(
         &mut self,
         body: &[u8],
@@ -355,7 +356,7 @@ impl Workspace {
                 written => return Ok(written),
             }
         }
-        // The gathered vectors stay where room is missing, too.
+        // The gathered vectors stay, also where only room is missing.
         self.pending = Some(Pending {
             options,
             form,
@@ -368,7 +369,7 @@ impl Workspace {
         Err(Outcome::Pending)
     }
 
-    /// Gives every doc the score that was made for it.
+    /// Sets every doc's dense score to the one that the model computed.
     fn complete<'a>(&mut self, gathered: &'a Gathered) -> Source<'a> {
         let (scores, poor) = gathered.scores();
         for (doc, score) in self.lists.docs.iter_mut().zip(scores) {
@@ -383,7 +384,7 @@ impl Workspace {
         }
     }
 
-    /// Answers what was read and has all its dense scores into room that suffices, but for the warnings and
+    /// Answers a parsed request that has all its dense scores. The room suffices, except for warnings and
     /// details that few requests have.
     fn finish(
         &mut self,
@@ -426,7 +427,7 @@ impl Workspace {
         Outcome::Written { length, characters }
     }
 
-    /// The same for a request that asks for more than the usual.
+    /// As [`Workspace::finish`], for a request with members that few requests have.
     fn finish_more(
         &mut self,
         body: &[u8],
@@ -488,7 +489,7 @@ impl Workspace {
         Outcome::Written { length, characters }
     }
 
-    /// Offers the docs to what a name learns.
+    /// Offers the docs to the learning of a name.
     #[cold]
     fn learn(&mut self, body: &[u8], learning: &Learning) {
         if learning.has_ended() {
@@ -503,7 +504,7 @@ impl Workspace {
         learning.offer(&digests, |at| text_of(body, docs[at].text, unescaped).into());
     }
 
-    /// The query's and the docs' texts as the model reads them.
+    /// Gathers the query's and the docs' texts as the model reads them.
     fn gather(
         &mut self,
         body: &[u8],
@@ -541,7 +542,7 @@ impl Workspace {
     }
 }
 
-/// Hands `each` the buffer that holds the characters of `span`, where in it they lie, and whether all are
+/// Calls `each` with the buffer that has the characters of `span`, their range in it, and whether all are
 /// ASCII.
 #[inline]
 fn with_text<T>(
@@ -558,15 +559,15 @@ fn with_text<T>(
     each(unescaped, 0..unescaped.len(), unescaped.is_ascii())
 }
 
-/// [`with_text`] for text.
+/// As [`with_text`], for a `str`.
 fn with_str<T>(body: &[u8], span: Span, unescaped: &mut Vec<u8>, mut each: impl FnMut(&str) -> T) -> T {
     with_text(body, span, unescaped, |text, range, _| {
-        // The whole body is UTF-8, spans lie between ASCII quotes, and escapes stand for characters.
+        // The whole body is UTF-8, spans lie between ASCII quotes, and escapes are whole characters.
         each(std::str::from_utf8(&text[range]).unwrap_or_default())
     })
 }
 
-/// A text of its own.
+/// A copy of a text.
 fn text_of(body: &[u8], span: Span, unescaped: &mut Vec<u8>) -> String {
     with_str(body, span, unescaped, str::to_owned)
 }

@@ -1,6 +1,5 @@
-//! Reading a FuseRequest out of its bytes in one pass, without building values: places of strings and
-//! numbers. Every valid one is read, however it is written; what is wrong with an invalid one is for others
-//! to say.
+//! Parses a FuseRequest from its bytes in one pass, without building values: it yields spans of strings, and
+//! numbers. Every valid request is parsed, in whatever form it is written. Other code explains invalid ones.
 
 pub mod legs;
 pub mod more;
@@ -14,7 +13,7 @@ use crate::tokenize::{TOKENIZERS, Tokenizer};
 use more::More;
 use unknown::{Notes, Place, known_members};
 
-/// How the two lists become one.
+/// Methods of fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Each list divided by its largest absolute value, then summed.
@@ -28,18 +27,18 @@ const METHODS: [(&[u8], Method); 2] = [(b"maxnorm", Method::MaxNorm), (b"rrf", M
 /// One candidate document.
 #[derive(Debug, Clone, Copy)]
 pub struct Doc {
-    /// Place of the id.
+    /// Span of the id.
     pub id: Span,
-    /// Place of the text.
+    /// Span of the text.
     pub text: Span,
-    /// The caller's similarity; never -0. Not a number until it is known.
+    /// The caller's similarity, never -0; NaN until it is known.
     pub dense: f64,
 }
 
-/// What the body says besides its docs, defaults filled in.
+/// The members of the body except its docs, with defaults filled in.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Place of the query.
+    /// Span of the query.
     pub query: Span,
     /// `method`
     pub method: Method,
@@ -55,21 +54,21 @@ pub struct Options {
     pub k1: f64,
     /// BM25's b.
     pub b: f64,
-    /// Rank constant of `rrf`.
+    /// The constant of `rrf`.
     pub rrf_k: f64,
-    /// True if texts come back.
+    /// True if texts are returned.
     pub return_text: bool,
-    /// True if each result tells how its score came about.
+    /// True if each result has an explanation.
     pub explain: bool,
-    /// True if every doc has a dense score that no model makes.
+    /// True if every doc has a dense score without a model.
     pub all_dense: bool,
-    /// True if a doc came with one.
+    /// True if a doc was sent with a dense score.
     pub some_dense: bool,
-    /// Place of the name of the model that makes dense scores; nothing: the default one.
+    /// Span of the name of the model that computes dense scores; none: the default model.
     pub embed_model: Option<Span>,
 }
 
-/// The place of what is not in the body.
+/// The span of a member that is absent.
 pub(crate) const NOWHERE: Span = Span {
     start: usize::MAX,
     end: usize::MAX,
@@ -98,19 +97,19 @@ impl Default for Options {
     }
 }
 
-/// What a body lists.
+/// The lists of a body.
 #[derive(Debug, Default)]
 pub struct Lists {
     /// The docs.
     pub docs: Vec<Doc>,
     /// Surface forms of `entity_map`, none of them empty, and their substitutes.
     pub entities: Vec<(Span, Span)>,
-    /// Settings that few requests have.
+    /// Members that few requests have.
     pub more: Option<Box<More>>,
 }
 
 impl Lists {
-    /// Settings that few requests have, to be filled.
+    /// Members that few requests have, created if absent.
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
     }
@@ -145,25 +144,25 @@ const NAMES: [&[u8]; 25] = [
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;
-/// The bits of `weights` and `legs`, which have weights of their own.
+/// The bits of `weights` and `legs`, of which legs have weights of their own.
 const WEIGHTED_TWICE: u32 = 1 << 5 | 1 << 18;
 
 const DOC_NAMES: [&[u8]; 6] = [b"id", b"text", b"dense_score", b"scores", b"values", b"group"];
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;
 
-/// A body as read, before its members are checked against each other.
+/// A parsed body, before its members are checked against each other.
 #[derive(Debug, Clone, Copy)]
 pub struct Said {
     options: Options,
-    /// The bits of the names that it has.
+    /// The bits of the members that it has.
     met: u32,
 }
 
-/// Reads `body`; what it lists goes to `lists`. [`complete`] says whether it fits together.
+/// Parses `body`; its lists are written to `lists`. [`complete`] checks that the members fit together.
 ///
 /// # Errors
-/// It is invalid by itself.
+/// The body is invalid by itself.
 pub fn read(body: &[u8], lists: &mut Lists) -> Result<Said, Unfit> {
     lists.docs.clear();
     lists.entities.clear();
@@ -198,10 +197,10 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Said, Unfit> {
     Ok(Said { options, met })
 }
 
-/// Fills in what only the whole request shows.
+/// Fills in what depends on the whole request.
 ///
 /// # Errors
-/// Its members do not fit each other.
+/// Its members do not fit together.
 pub fn complete(Said { mut options, .. }: Said, lists: &mut Lists) -> Result<Options, Unfit> {
     if let Some(more) = &mut lists.more {
         more.complete(&mut options, &mut lists.docs)?;
@@ -209,7 +208,7 @@ pub fn complete(Said { mut options, .. }: Said, lists: &mut Lists) -> Result<Opt
     Ok(options)
 }
 
-/// Reads the value of the member of that place among [`NAMES`], of those but the query and the docs.
+/// Reads the value of the member at `place` in [`NAMES`], which is not the query or the docs.
 fn setting(
     scanner: &mut Scanner,
     place: usize,
@@ -234,7 +233,7 @@ fn setting(
     Ok(())
 }
 
-/// Reads the docs. True if each has a dense score; true if one has.
+/// Reads the docs. Returns whether each has a dense score, and whether any has one.
 fn documents(scanner: &mut Scanner, lists: &mut Lists, notes: &Notes) -> Result<(bool, bool), Unfit> {
     let (mut all_dense, mut some_dense) = (true, false);
     let Lists { docs, more, .. } = lists;
@@ -253,7 +252,7 @@ fn documents(scanner: &mut Scanner, lists: &mut Lists, notes: &Notes) -> Result<
     Ok((all_dense, some_dense))
 }
 
-/// Reads the doc of that place, of which few have more than the usual; whether it has a dense score.
+/// Reads the doc at index `place`. Returns whether it has a dense score.
 #[inline]
 fn document(
     scanner: &mut Scanner,
@@ -265,7 +264,7 @@ fn document(
         match place {
             0 => id = scanner.string()?,
             1 => text = scanner.string()?,
-            // Adding 0 turns -0 into 0, which is what the answer must say.
+            // Adding 0 turns -0 into 0, which the answer must have.
             2 if !scanner.null()? => dense = Some(scanner.number()? + 0.0),
             2 => dense = None,
             _ => more

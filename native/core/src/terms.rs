@@ -1,4 +1,4 @@
-//! The query's terms and how often each occurs in a text: what BM25 needs to know, with no token ever stored.
+//! The query's terms and the number of their occurrences in a text, as BM25 needs them. No token is stored.
 
 mod beginnings;
 mod bigrams;
@@ -24,14 +24,14 @@ use memo::Memo;
 pub(crate) use met::{Located, Met, Use};
 use short_terms::ShortTerms;
 
-/// Two words and a length that tell terms of up to 16 bytes apart, and longer ones nearly so.
+/// Two words and a length that identify terms of up to 16 bytes, and nearly identify longer ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Key {
     /// The first eight bytes.
     prefix: u64,
-    /// Those, with what lies between them and the last eight mixed in.
+    /// The same, mixed with the bytes between them and the last eight.
     first: u64,
-    /// The last eight bytes of more than eight.
+    /// The last eight bytes, if there are more than eight.
     last: u64,
     length: usize,
 }
@@ -61,7 +61,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 impl Key {
     /// Key of the `length` bytes at `at`. `bits` is or-ed into each byte: [`LOWER`] folds ASCII letters and
-    /// leaves digits, 0 takes bytes as they are.
+    /// keeps digits, 0 keeps bytes as they are.
     #[inline]
     fn of(bytes: &[u8], at: usize, length: usize, bits: u64) -> Key {
         if length <= 8 {
@@ -92,7 +92,7 @@ impl Key {
 }
 
 impl Key {
-    /// The same for ASCII letters and digits, 1 to 16 of them, without a branch on their number.
+    /// As [`Key::of`], for 1 to 16 ASCII letters and digits, without a branch on their number.
     #[inline(always)]
     fn of_short(bytes: &[u8], at: usize, length: usize) -> Key {
         let first = (word(bytes, at) | LOWER) & (u64::MAX >> (64 - 8 * length.min(8) as u32));
@@ -106,37 +106,37 @@ impl Key {
     }
 }
 
-/// A query of at most this many distinct terms has its short ones counted without branches.
+/// The short terms of a query with at most this many distinct terms are counted without branches.
 const FEW: usize = 64;
 
 /// Counts of a query's terms in one text.
 #[derive(Debug, Default)]
 pub struct Hits {
-    /// One count a term.
+    /// One count for each term.
     counts: Vec<u32>,
-    /// Terms whose count is not 0, in the order they were found.
+    /// Terms whose count is not 0, in the order of their first occurrence.
     touched: Vec<u32>,
-    /// One count a slot of [`ShortTerms`], until [`ShortTerms::collect`].
+    /// One count for each slot of [`ShortTerms`], until [`ShortTerms::collect`].
     by_slot: Vec<u32>,
-    /// Room that tokens are gathered in.
+    /// Buffers for a batch of tokens.
     pub(crate) batch: Option<Box<Batch>>,
-    /// Forms of tokens that were met before.
+    /// Forms of tokens of earlier texts.
     memo: Memo,
     mix: Mix,
-    /// The terms of a text whose tokens are located or collected, not counted.
+    /// The terms of a text whose tokens are located or collected instead of counted.
     pub(crate) met: Met,
 }
 
 /// A token's form, before it is looked up among the terms.
 enum Form {
-    /// One that can be remembered.
+    /// A form that the memo can store.
     Short(Key),
-    /// The term that another one is, if any.
+    /// The term of another form, if there is one.
     Other(Option<u32>),
 }
 
 impl Hits {
-    /// Makes room for `terms` terms, all counts 0.
+    /// Makes room for `terms` counts, all 0.
     pub fn reset(&mut self, terms: usize) {
         self.memo.clear();
         self.mix.clear();
@@ -154,7 +154,7 @@ impl Hits {
         *count += times;
     }
 
-    /// Hands over the counts as (term, count) by ascending term, leaving all at 0.
+    /// Passes the counts to `each` as (term, count) by ascending term, and resets them to 0.
     pub fn drain(&mut self, mut each: impl FnMut(u32, u32)) {
         self.touched.sort_unstable();
         for &term in &self.touched {
@@ -170,7 +170,7 @@ struct Slot {
     term: u32,
 }
 
-/// Distinct terms in order of first occurrence, found by their bytes.
+/// Distinct terms in the order of their first occurrence, indexed by their bytes.
 #[derive(Debug, Default)]
 pub struct Terms {
     slots: Vec<Slot>,
@@ -183,25 +183,25 @@ pub struct Terms {
     forms: Forms,
     /// Their [`Forms::number`].
     forms_number: u16,
-    /// What an ASCII term can begin with.
+    /// The beginnings of ASCII terms.
     pub(crate) filter: Filter,
-    /// The short ones once more.
+    /// The short terms, in a table of their own.
     pub(crate) short: ShortTerms,
-    /// The beginnings of the words that stems can come of.
+    /// The beginnings of the words that may have the terms as stems.
     beginnings: Beginnings,
 }
 
-/// The bytes of one of terms that stand one after the other, by their ends.
+/// The bytes of one of several terms that are stored in sequence, by their ends.
 fn stored<'a>(bytes: &'a [u8], ends: &[usize], term: usize) -> &'a [u8] {
     let start = if term == 0 { 0 } else { ends[term - 1] };
     &bytes[start..ends[term]]
 }
 
 impl Terms {
-    /// Forgets all terms.
+    /// Removes all terms.
     pub fn clear(&mut self) {
         if self.seeds == (0, 0) {
-            // Seeded, so that no caller can choose terms that all fall into one slot.
+            // Seeded, so that no caller can choose terms that all hash to one slot.
             let state = RandomState::new();
             self.seeds = (state.hash_one(0), state.hash_one(1) | 1);
         }
@@ -223,7 +223,7 @@ impl Terms {
         self.beginnings.clear();
     }
 
-    /// Forgets all terms; those that come are forms, and stand for all tokens that have them.
+    /// Removes all terms; the terms to come are forms, each for all tokens with that form.
     pub fn clear_for(&mut self, forms: Forms) {
         self.clear();
         self.forms = forms;
@@ -240,7 +240,7 @@ impl Terms {
         self.stored(term)
     }
 
-    /// Bytes of room held.
+    /// Bytes of memory held.
     pub fn room(&self) -> usize {
         self.bytes.capacity() + self.slots.capacity() * size_of::<Slot>()
     }
@@ -250,7 +250,7 @@ impl Terms {
         &self.frequencies
     }
 
-    /// Counts one more occurrence of a folded, not empty term.
+    /// Counts one more occurrence of a folded term, which must not be empty.
     pub fn insert(&mut self, folded: &[u8]) {
         let key = Key::of(folded, 0, folded.len(), 0);
         let slot = self.slot(key, |term| self.stored(term) == folded);
@@ -278,7 +278,7 @@ impl Terms {
         }
     }
 
-    /// To be called after the last term, where tokens are terms as they are.
+    /// To be called after the last term, where tokens themselves are terms.
     pub fn finish(&mut self) {
         self.beginnings.clear();
         self.short.build(&self.keys, u64::MAX, self.seeds.1);
@@ -298,7 +298,7 @@ impl Terms {
         self.beginnings
             .build(forms.map(|form| (form, Forms::shared_bytes(form))));
         if self.beginnings.usable() {
-            // Most words that stand for a term are the term itself.
+            // Most tokens with a form equal to a term are that term itself.
             let own = (0..self.keys.len() as u32).filter(|&term| self.is_own_form(term, hits));
             let members = own.fold(0, |members, term| members | 1 << term);
             self.short.build(&self.keys, members, self.seeds.1);
@@ -337,8 +337,8 @@ impl Terms {
         )
     }
 
-    /// The slot that holds `key`, or the empty one where it would stand. `same` decides between terms of more
-    /// than 16 bytes whose keys are equal.
+    /// The slot that holds `key`, or the empty one for it. `same` decides between terms of more than 16 bytes
+    /// with equal keys.
     #[inline]
     fn slot(&self, key: Key, same: impl Fn(u32) -> bool) -> usize {
         let mask = self.slots.len() - 1;
@@ -362,7 +362,7 @@ impl Terms {
         }
     }
 
-    /// Counts the token of `length` ASCII letters and digits at `at`, in whatever case, if it is a term.
+    /// Counts the token of `length` ASCII letters and digits at `at`, in any case, if it is a term.
     #[inline]
     pub(crate) fn count_ascii(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
         let term = self.term_as_it_is(bytes, at, length);

@@ -1,19 +1,19 @@
 //! The tokenizers: `ws` (maximal runs of letters, numbers and marks) and `ngram` (character bigrams
 //! inside those runs), both over fully case-folded text (Unicode Standard section 3.13; no normalisation).
 //!
-//! Tokens are handed to the caller or counted as they pass; none is stored. Texts are checked UTF-8.
+//! Tokens are passed to the caller or counted at once; none is stored. Texts must be valid UTF-8.
 
 use crate::ascii::count_ws_ascii;
 use crate::scan;
 use crate::terms::{Bigrams, Hits, Terms};
 use crate::unicode::{self, Kind, kind};
 
-/// How texts become tokens.
+/// Ways to cut texts into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tokenizer {
     /// Runs of letters, numbers and marks.
     Ws,
-    /// Tokens inside those runs, each known by a key.
+    /// Tokens inside those runs, each identified by a key.
     Keyed(Keyed),
 }
 
@@ -41,7 +41,7 @@ impl Tokenizer {
         (self.name(), self)
     }
 
-    /// The tokenizer of a name.
+    /// The tokenizer with a name.
     pub fn named(name: &[u8]) -> Option<Self> {
         let known = TOKENIZERS.iter().find(|(known, _)| *known == name);
         known.map(|&(_, tokenizer)| tokenizer)
@@ -57,15 +57,15 @@ impl Keyed {
         }
     }
 
-    /// Calls `each` with the key of every token of `text` and its places as [`ws_places`] does: those of the
-    /// characters that it came of.
+    /// Calls `each` with the key of every token of `text` and its positions as in [`ws_places`]: those of the
+    /// characters that it was made from.
     pub(crate) fn places(self, text: &str, each: impl FnMut(u64, u32, u32)) {
         match self {
             Keyed::Ngram => ngram_places(text, each),
         }
     }
 
-    /// Counts the tokens of `text` that the query has; returns how many tokens there are in all.
+    /// Counts the tokens of `text` that are in the query; returns the number of all tokens.
     pub fn count(self, text: &[u8], bigrams: &Bigrams, hits: &mut Hits) -> usize {
         let mut tokens = 0;
         self.each(text, |key| {
@@ -76,7 +76,7 @@ impl Keyed {
     }
 }
 
-/// For each ASCII byte what it folds to, or 0 where it ends a token.
+/// For each ASCII byte its folded form, or 0 where it ends a token.
 static ASCII: [u8; 128] = {
     let mut table = [0; 128];
     let mut byte = 0;
@@ -119,12 +119,12 @@ fn decode(text: &[u8]) -> (u32, usize) {
             u32::from(first & 7) << 18 | low(second) << 12 | low(third) << 6 | low(fourth),
             4,
         ),
-        // Checked UTF-8 does not end within a character.
+        // Valid UTF-8 does not end within a character.
         _ => (u32::from(char::REPLACEMENT_CHARACTER), text.len()),
     }
 }
 
-/// The characters that one of kind [`Kind::Folded`] folds to.
+/// The case folding of a character of kind [`Kind::Folded`].
 #[inline]
 fn parts(code: u32) -> impl Iterator<Item = char> {
     let folded = match ASCII.get(code as usize) {
@@ -134,8 +134,8 @@ fn parts(code: u32) -> impl Iterator<Item = char> {
     folded.into_iter().filter(|&part| part != '\0')
 }
 
-/// The run that is being read. As long as nothing in it folds it is its place in the text; from the first
-/// character on that does, it is a copy.
+/// The run that is being read: its position in the text while folding changes nothing in it, a copy from the
+/// first character on that folding changes.
 #[derive(Clone, Copy)]
 enum Run {
     Outside,
@@ -143,9 +143,9 @@ enum Run {
     Folded,
 }
 
-/// Calls `each` with every `ws` token of `text` from `at` on, folded. `token` is room for one token. Returns
-/// where it stopped: at the end, or outside a token where `may_stop` says so of the place after an ASCII
-/// separator.
+/// Calls `each` with every `ws` token of `text` from `at` on, folded. `token` is a buffer for one token.
+/// Returns where it stopped: at the end, or outside a token after an ASCII separator at which `may_stop` is
+/// true.
 #[inline]
 fn ws_until(
     text: &[u8],
@@ -194,17 +194,17 @@ fn ws_until(
     at
 }
 
-/// Calls `each` with every `ws` token of `text`, folded. `token` is room for one token.
+/// Calls `each` with every `ws` token of `text`, folded. `token` is a buffer for one token.
 pub fn ws(text: &[u8], token: &mut Vec<u8>, each: impl FnMut(&[u8])) {
     ws_until(text, 0, token, each, |_| false);
 }
 
-/// Counts the `ws` tokens of `text` that are terms; returns how many tokens there are in all.
+/// Counts the `ws` tokens of `text` that are terms; returns the number of all tokens.
 pub fn count_ws(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: &mut Hits) -> usize {
     count_ws_by(text, token, terms, hits, Terms::count)
 }
 
-/// [`count_ws`] for terms that are forms.
+/// As [`count_ws`], for terms that are forms.
 pub(crate) fn count_ws_forms(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: &mut Hits) -> usize {
     count_ws_by(text, token, terms, hits, Terms::count_form)
 }
@@ -214,7 +214,7 @@ pub(crate) fn collect_ws(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: 
     count_ws_by(text, token, terms, hits, Terms::collect);
 }
 
-/// [`count_ws`] and [`collect_ws`] in one.
+/// Does the work of [`count_ws`] and [`collect_ws`] in one pass.
 pub(crate) fn count_and_collect_ws(
     text: &[u8],
     token: &mut Vec<u8>,
@@ -224,20 +224,20 @@ pub(crate) fn count_and_collect_ws(
     count_ws_by(text, token, terms, hits, Terms::count_and_collect)
 }
 
-/// True if a character stands in a token.
+/// True if a character is part of a token.
 pub(crate) fn is_in_token(character: char) -> bool {
     kind(character as u32) != Kind::Separator
 }
 
-/// Calls `each` with every `ws` token of `text`, folded, and its places in code points: its first one and the
-/// one after its last. `token` is room for one token.
+/// Calls `each` with every `ws` token of `text`, folded, and its positions in code points: its first one and
+/// the one after its last. `token` is a buffer for one token.
 pub(crate) fn ws_places(text: &str, token: &mut Vec<u8>, mut each: impl FnMut(&[u8], u32, u32)) {
-    // Where the run began that is read: bytes, code points.
+    // Where the current run begins: in bytes, in code points.
     let mut open: Option<(usize, u32)> = None;
     let mut count = 0;
     let mut end = |open: Option<(usize, u32)>, at: usize, count: u32| {
         if let Some((start, first)) = open {
-            // Folding makes no separator, so that a run is one token.
+            // Folding produces no separator, so a run is one token.
             ws(&text.as_bytes()[start..at], token, |token| {
                 each(token, first, count)
             });
@@ -284,7 +284,7 @@ fn ngram_places(text: &str, mut each: impl FnMut(u64, u32, u32)) {
     end(alone, last, &mut each);
 }
 
-/// Counts by a way to count one token.
+/// Counts with a function that counts one token.
 #[inline]
 fn count_ws_by(
     text: &[u8],
@@ -296,7 +296,7 @@ fn count_ws_by(
     let mut tokens = 0;
     let mut at = 0;
     while at < text.len() {
-        // A stretch of ASCII, less the token that the first other character may belong to.
+        // A stretch of ASCII, without the token that may continue after it.
         let stretch = scan::ascii_length(&text[at..]);
         let after = at + stretch;
         let kept = if after == text.len() {
@@ -317,14 +317,14 @@ fn count_ws_by(
     tokens
 }
 
-/// Length of ASCII `text` up to and with its last separator.
+/// Length of ASCII `text` up to its last separator, with the separator.
 fn last_separator(text: &[u8]) -> usize {
     text.iter()
         .rposition(|byte| !byte.is_ascii_alphanumeric())
         .map_or(0, |at| at + 1)
 }
 
-/// The last character of the run that is being read, as the next bigram needs it.
+/// The last character of the current run, which the next bigram needs.
 struct Tail {
     /// Its code point, or [`Tail::OUTSIDE`].
     last: u32,
@@ -346,7 +346,7 @@ impl Tail {
 
     #[inline(always)]
     fn end(&mut self, each: &mut impl FnMut(u64)) {
-        // A run of one character is a token of its own.
+        // A run of one character is a token by itself.
         if self.alone {
             each(Bigrams::single(self.last));
         }

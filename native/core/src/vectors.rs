@@ -1,14 +1,15 @@
 //! The fragments of exploration in one mapped file that every worker of a machine reads and one of them
-//! writes: a vector each and what is filtered by, in the log's order. A cache: it can always be made anew.
+//! writes: a vector and the filterable data of each fragment, in the log's order. It is a cache: it can be
+//! rebuilt.
 //!
-//! **Layout.** A header (magic, count, position, the last receipt seen, whether the file was given up), then
-//! blocks of [`BLOCK`] fragments: their vectors, their squared lengths, their facts. A block's bytes are all
-//! written when it is added, so that a full disk refuses it then and kills nobody later.
+//! **Layout.** A header (magic, count, position, the last receipt seen, whether the file was replaced), then
+//! blocks of [`BLOCK`] fragments: their vectors, their squared lengths, their facts. All bytes of a block are
+//! written when it is added, so that a full disk is an error then, and never a SIGBUS later.
 //!
-//! **One writer, by a lock that its caller holds.** What lies before the count never changes, and the count
-//! grows after what it counts is there: readers need no lock. A writer that is killed loses what it had not
-//! counted yet. After a power cut pages may be there or not, one by one: each fragment carries a checksum,
-//! and [`Vectors::verify`] cuts the file at the first that is wrong.
+//! **One writer, by a lock that its caller holds.** Fragments below the count never change, and the count
+//! grows only after what it counts is written, so readers need no lock. A writer that is killed loses what it
+//! had not counted yet. After a power cut, single pages may be missing: each fragment has a checksum, and
+//! [`Vectors::verify`] truncates the file at the first wrong one.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -29,7 +30,7 @@ pub use facts::{Facts, Filter, RECEIPT_BYTES, hash_of};
 /// The form of the file.
 const FORM: [u8; 8] = *b"fgvectr2";
 const HEADER_BYTES: usize = 4096;
-/// Places of the header's numbers.
+/// Offsets of the header's numbers.
 const COUNT_AT: usize = size_of::<Magic>();
 const POSITION_AT: usize = COUNT_AT + 8;
 const GIVEN_UP_AT: usize = POSITION_AT + 8;
@@ -51,19 +52,19 @@ fn magic_of(method: &str) -> Magic {
     magic
 }
 
-/// Neighbours that a fragment is linked with.
+/// Neighbours that a fragment is linked to.
 pub const LINKS: usize = 3;
 /// Least similarity of a link.
 pub const LINK_LEAST: f64 = 0.3;
 
-/// A visitor's standing. One with more fragments comes first, of equals the one that came first.
+/// A visitor's standing. More fragments rank first; of equal ones, the visitor who came first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Hash of the visitor.
     pub visitor: u64,
-    /// Its fragments of different content.
+    /// Number of its fragments with distinct content.
     pub fragments: u32,
-    /// Place of its first fragment.
+    /// Index of its first fragment.
     pub first: u32,
 }
 
@@ -82,14 +83,14 @@ impl PartialOrd for Standing {
     }
 }
 
-/// Position of the file in the log.
+/// State of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Fragments in it.
+    /// Number of fragments in it.
     pub count: u32,
-    /// The last position of the log that was looked at; not all have a fragment here.
+    /// The last position of the log that was processed; some positions have no fragment here.
     pub position: u64,
-    /// The receipt there.
+    /// The receipt at that position.
     pub last_receipt: String,
 }
 
@@ -125,10 +126,10 @@ impl Mapping {
         self.number(COUNT_AT).load(Acquire) as usize
     }
 
-    /// The bytes of the receipt last seen, written before the position. A torn one is found out by its
-    /// reader, who compares it with the log.
+    /// The bytes of the last receipt, written before the position. A reader detects a torn one, as it
+    /// compares the receipt with the log.
     fn last_bytes(&self) -> &[AtomicU8] {
-        // SAFETY: the bytes lie in the header's page and are reached by atomics alone.
+        // SAFETY: the bytes lie in the header's page, and are accessed only as atomics.
         unsafe {
             let first = self.file.header.as_ptr().add(LAST_AT).cast::<AtomicU8>();
             std::slice::from_raw_parts(first, RECEIPT_BYTES)
@@ -148,27 +149,27 @@ impl Mapping {
         }
     }
 
-    /// The first `count` fragments, as far as there are blocks for them in the file.
+    /// The first `count` fragments, as far as the file has blocks for them.
     fn view(&self, count: usize) -> io::Result<View> {
         let blocks = self.file.blocks.at_least(count.div_ceil(BLOCK))?;
         Ok(View { blocks, count })
     }
 }
 
-/// The first fragments of a file, as they were when it was asked for; good as long as this lives.
+/// The first fragments of a file at the time of the call; valid as long as this lives.
 pub struct View {
     blocks: Mapped,
     count: usize,
 }
 
 impl View {
-    /// Fragments in it.
+    /// Number of fragments in it.
     pub fn count(&self) -> usize {
         self.count
     }
 
     fn vectors(&self, block: usize) -> &[Vector] {
-        // SAFETY: a block begins with its vectors; those before the count never change again.
+        // SAFETY: a block begins with its vectors; those below the count never change again.
         unsafe {
             let first = self.blocks[block].as_ptr().cast::<Vector>();
             std::slice::from_raw_parts(first, self.within(block))
@@ -176,7 +177,7 @@ impl View {
     }
 
     fn squares(&self, block: usize) -> &[u32] {
-        // SAFETY: the squares follow, aligned as the block is; those before the count never change again.
+        // SAFETY: the squares follow, aligned as the block is; those below the count never change again.
         unsafe {
             let first = self.blocks[block].as_ptr().add(VECTOR_BYTES).cast::<u32>();
             std::slice::from_raw_parts(first, self.within(block))
@@ -184,7 +185,7 @@ impl View {
     }
 
     fn block_facts(&self, block: usize) -> &[Facts] {
-        // SAFETY: the facts follow, aligned as the block is; every bit pattern is one, and those before the
+        // SAFETY: the facts follow, aligned as the block is; every bit pattern is valid, and those below the
         // count never change again.
         unsafe {
             let first = self.blocks[block].as_ptr().add(FACTS_AT).cast::<Facts>();
@@ -192,17 +193,17 @@ impl View {
         }
     }
 
-    /// Fragments of a block.
+    /// Number of fragments in a block.
     fn within(&self, block: usize) -> usize {
         (self.count - block * BLOCK).min(BLOCK)
     }
 
-    /// A fragment's vector; the place must be before the count.
+    /// A fragment's vector; the index must be below the count.
     pub fn vector(&self, index: usize) -> &Vector {
         &self.vectors(index / BLOCK)[index % BLOCK]
     }
 
-    /// The first fragments of it, as it was when there were so many.
+    /// The view of only the first `count` fragments.
     pub fn first(&self, count: usize) -> Self {
         Self {
             blocks: self.blocks.clone(),
@@ -215,7 +216,7 @@ impl View {
         self.squares(index / BLOCK)[index % BLOCK]
     }
 
-    /// A fragment's facts; the place must be before the count.
+    /// A fragment's facts; the index must be below the count.
     pub fn facts(&self, index: usize) -> &Facts {
         &self.block_facts(index / BLOCK)[index % BLOCK]
     }
@@ -225,7 +226,7 @@ impl View {
         (0..self.count.div_ceil(BLOCK)).flat_map(|block| self.block_facts(block))
     }
 
-    /// The nearest to a vector among those from a place on.
+    /// The fragments that are nearest to a vector, among those from an index on.
     pub fn nearest(&self, query: &Vector, most: usize, from: usize) -> Vec<Neighbour> {
         let mut best = Best::new(most, 0.0);
         let length = square(query);
@@ -238,8 +239,7 @@ impl View {
         best.take()
     }
 
-    /// For each fragment from a place to another the nearest among those before it. Each block is read once
-    /// for all of them.
+    /// For each fragment in a range, the nearest ones before it. Each block is read once for all of them.
     pub fn links(&self, from: usize, to: usize) -> Vec<Links> {
         let to = to.min(self.count);
         let mut all: Vec<Best> = (from..to).map(|_| Best::new(LINKS, LINK_LEAST)).collect();
@@ -261,14 +261,13 @@ impl View {
         all.into_iter().map(Best::take).collect()
     }
 
-    /// Places of the fragments that fit, from a place on, at most `limit`.
+    /// Indexes of the fragments that match, from an index on, at most `most`.
     pub fn select(&self, filter: &Filter, from: usize, most: usize) -> Vec<u32> {
         let fitting = (from..self.count).filter(|&index| filter.fits(self.facts(index)));
         fitting.map(|index| index as u32).take(most).collect()
     }
 
-    /// Every visitor's standing, those with most fragments first, of equals the earlier. Fragments without a
-    /// visitor have none.
+    /// Every visitor's standing, in rank order. Fragments without a visitor do not count.
     pub fn standings(&self) -> Vec<Standing> {
         let mut found: HashMap<u64, (u32, HashSet<u64>)> = HashMap::new();
         for (index, facts) in (0_u32..)
@@ -290,20 +289,20 @@ impl View {
         standings
     }
 
-    /// How many fragments fit.
+    /// Number of fragments that match.
     pub fn matching(&self, filter: &Filter) -> usize {
         self.all_facts().filter(|facts| filter.fits(facts)).count()
     }
 }
 
-/// The file of vectors. Where its writer gave it up for a new one, the next call has that.
+/// The file of vectors. When its writer replaces it, the next call uses the new file.
 pub struct Vectors {
     file: Current<Mapping>,
 }
 
 impl Vectors {
-    /// Keeps a file of this version at `path` whose vectors were made by `method`, or makes it again, empty.
-    /// False where another one lay there.
+    /// Keeps the file at `path` if it has this version and vectors made by `method`; otherwise creates an
+    /// empty one. False where another file was replaced.
     pub fn prepare(path: &Path, method: &str) -> io::Result<bool> {
         let magic = magic_of(method);
         match Mapping::open(path, &magic) {
@@ -322,10 +321,10 @@ impl Vectors {
         Ok(Self { file })
     }
 
-    /// Its position in the log.
+    /// The state of the file.
     pub fn state(&self) -> io::Result<State> {
         let mapping = self.file.get()?;
-        // The position first: what it covers is counted already.
+        // The position first: the fragments up to it are counted already.
         let position = mapping.number(POSITION_AT).load(Acquire);
         let count = mapping.count() as u32;
         Ok(State {
@@ -369,8 +368,8 @@ impl Vectors {
         let view = mapping.view(count + 1)?;
         let block = view.blocks[count / BLOCK].as_mut_ptr();
         let at = count % BLOCK;
-        // SAFETY: the places lie within the block, aligned; none is before the count, so that nobody reads
-        // there, and this is the only writer.
+        // SAFETY: the slots lie within the block, aligned; they are not below the count, so nobody reads
+        // them, and this is the only writer.
         unsafe {
             block.cast::<Vector>().add(at).write(*vector);
             block
@@ -384,7 +383,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Notes that the log was looked at up to a position, whose receipt this is. The caller is the only
+    /// Records that the log was processed up to a position, and the receipt there. The caller is the only
     /// writer.
     pub fn see(&self, position: u64, receipt: &str) -> io::Result<()> {
         let mapping = self.file.get()?;
@@ -393,8 +392,9 @@ impl Vectors {
         Ok(())
     }
 
-    /// Checks every fragment and cuts the file at the first that is wrong; returns how many were cut off. The
-    /// caller is the only writer, and nobody reads yet what is cut off, or finds it wrong himself.
+    /// Checks every fragment and truncates the file at the first wrong one; returns the number of fragments
+    /// cut off. The caller is the only writer, and readers either do not use those fragments yet or detect
+    /// them as wrong.
     pub fn verify(&self) -> io::Result<u32> {
         let mapping = self.file.get()?;
         let count = mapping.count();
@@ -408,7 +408,7 @@ impl Vectors {
         let seen = mapping.number(POSITION_AT).load(Acquire);
         let last = good.checked_sub(1).map(|index| *view.facts(index));
         let reached = last.map_or(0, |facts| facts.position);
-        // Counted, and killed before the position was noted; or cut off.
+        // Counted, but killed before the position was recorded; or truncated.
         if good < count || seen < reached {
             self.see(reached, last.as_ref().map_or("", Facts::receipt))?;
             mapping.number(COUNT_AT).store(good as u64, Release);
@@ -416,7 +416,7 @@ impl Vectors {
         Ok((count - good) as u32)
     }
 
-    /// Gives the file up for a new one with nothing in it. The caller is the only writer.
+    /// Replaces the file by an empty one. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
         self.file.replace(HEADER_BYTES)?;
         Ok(())

@@ -26,21 +26,21 @@ export interface JsonRefusal {
 /** The strict-JSON check; `null` when the bytes are acceptable. */
 export type CheckJson = (body: Uint8Array) => JsonRefusal | null;
 
-/** The one error of a body that is not acceptable JSON, with its place for people. */
+/** The one error of a body that is not acceptable JSON, with its line and column. */
 export function jsonInvalid({ offset, reason }: JsonRefusal, body: Uint8Array): ValidationError {
   const ctx = { error: reason, ...placeOf(body, offset) };
   return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, ctx);
 }
 
-/** The error of a body without a byte. */
+/** The error of an empty body. */
 export function missingBody(): Checked<never> & { readonly ok: false } {
   return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
 }
 
 /**
- * The JSON value of a body. Nothing is empty bytes, which is `missing`.
+ * The JSON value of a body; an empty body is the error `missing`.
  *
- * @throws when `JSON.parse` refuses what `checkJson` let pass, which cannot be
+ * @throws when `JSON.parse` refuses a body that `checkJson` accepted: a broken invariant
  */
 export function readBody(body: Uint8Array, checkJson: CheckJson): Checked<unknown> {
   if (body.length === 0) return missingBody();
@@ -59,8 +59,8 @@ export function isForm(contentType: string): boolean {
 }
 
 /**
- * The fields of a form's body (URL Standard, application/x-www-form-urlencoded), read by `parse`; of a
- * repeated one the last. Nothing is empty bytes, which is `missing`.
+ * The fields of a form's body (URL Standard, application/x-www-form-urlencoded), read by `parse`; the last of
+ * a repeated field counts. An empty body is the error `missing`.
  */
 export function readForm(
   body: Uint8Array,
@@ -79,7 +79,7 @@ export const ndjson = 'application/x-ndjson';
 
 const linesMediaType = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|jsonlines)[ \t]*(?:;.*)?$/i;
 
-/** True if a `Content-Type` may carry lines of JSON, as {@link checkMediaType} says it of JSON. */
+/** The error of a `Content-Type` that may not carry lines of JSON, by the rule of {@link checkMediaType}. */
 export function checkLinesMediaType(contentType: string, hasOrigin: boolean): ValidationError | null {
   const given = contentType.trim();
   if (linesMediaType.test(given) || jsonMediaType.test(given) || (given === '' && !hasOrigin)) return null;
@@ -87,9 +87,9 @@ export function checkLinesMediaType(contentType: string, hasOrigin: boolean): Va
 }
 
 /**
- * True if a request's `Content-Type` (`""` when absent) may carry a JSON route's body; `null` when it may.
- * With an `Origin` it must be named: a page of another site can send a body without a type, or as a form,
- * unasked, but not as JSON.
+ * The error of a `Content-Type` (`""` when absent) that may not carry a JSON route's body; `null` when it
+ * may. With an `Origin` the type must be sent: a page of another site can send a body without a type, or as a
+ * form, without a preflight, but not as JSON.
  */
 export function checkMediaType(
   contentType: string,

@@ -1,6 +1,7 @@
 /**
- * A body from its bytes to a checked value. Small ones become values first; of larger ones the native module
- * keeps what the schema knows, or lists the faults, so that what they cost goes by their bytes alone.
+ * Turns the bytes of a body into a checked value. Small bodies are parsed first. Larger ones are read by the
+ * native module, which keeps the members that the schema knows or lists the errors, so that the cost depends
+ * on the bytes alone.
  */
 import { jsonInvalid, missingBody, readBody, type CheckJson, type JsonRefusal } from './body.js';
 import { byKind, missingHint } from './explain.js';
@@ -10,26 +11,26 @@ import { type ErrorType, type ValidationError, validationError } from './validat
 import type { BodyType, WireType } from './wireType.js';
 import { wordingOf } from './wording.js';
 
-/** Facts of a member of a list's objects. One with the value null is not there. */
+/** Facts about a member of the objects in a list. A member with the value null counts as absent. */
 export interface MemberFacts {
   readonly name: string;
   /** Number of items that have it. */
   readonly items: number;
   /** Index of the first item without it. */
   readonly firstWithout?: number;
-  /** Of a number: the least one, and the index of the first item that has it. */
+  /** For a number: the least one, and the index of the first item that has it. */
   readonly least?: number;
   readonly leastAt?: number;
 }
 
-/** A list of objects among a body's members. */
+/** A list of objects that is a member of a body. */
 export interface ListFacts {
   readonly name: string;
   readonly length: number;
   readonly members: readonly MemberFacts[];
 }
 
-/** A body as the native module reads it; see there. */
+/** A body as the native module reads it; its comments say more. */
 export interface BodyReading {
   readonly refusal?: JsonRefusal;
   readonly faults?: string;
@@ -49,19 +50,19 @@ export interface BodyParts {
   readonly BodyReader: new (shape: string[], closed: boolean) => BodyReader;
 }
 
-/** A checked value of which a brief reading has cut what is long, and its lists. */
+/** A checked value from a brief reading, in which long members are cut, and the facts about its lists. */
 export interface Brief<Value> {
   readonly value: Value;
   readonly lists: readonly ListFacts[];
 }
 
-/** Longest body that becomes a value before it is checked (bytes). */
+/** Longest body that is parsed before it is checked (bytes). */
 export const wholeBytes = 4_096;
 
-/** Longest body that is read on the event loop: at most some 4 ms there, whatever is in it (bytes). */
+/** Longest body that is read on the event loop, for at most about 4 ms whatever its content (bytes). */
 export const loopBytes = 64 * 1_024;
 
-/** A shape in the words that the native module reads. */
+/** A shape in the form that the native module reads. */
 function wordsOf(shape: Shape): string[] {
   const nullable = shape.nullable ? 'null' : '-';
   switch (shape.kind) {
@@ -111,7 +112,7 @@ function readerOf(type: WireType, parts: BodyParts): BodyReader {
   return reader;
 }
 
-/** A fault as the native module lists it. */
+/** An error as the native module lists it. */
 interface Fault {
   readonly type: ErrorType;
   readonly loc: readonly (string | number)[];
@@ -121,14 +122,17 @@ interface Fault {
   readonly meant?: string;
 }
 
-/** The alternative of one of these kinds, else the one that other values are checked by. */
+/**
+ * The first alternative of one of these kinds; without one, that which values of other types are checked
+ * against.
+ */
 function alternative(shapes: readonly Shape[], kinds: readonly Shape['kind'][]): Shape {
   const found = shapes.find(({ kind }) => kinds.includes(kind)) ?? byKind(shapes)[0];
   if (found === undefined) throw new Error('A union has no alternatives');
   return found;
 }
 
-/** The shape at a fault's place; that of the owner for a member that it does not know. */
+/** The shape of an error's location; that of the owner for a member that the owner does not declare. */
 function shapeAt(shape: Shape, loc: Fault['loc']): Shape {
   let at = shape;
   for (const step of loc) {
@@ -147,7 +151,7 @@ function errorOf(type: WireType, { type: kind, loc, actual, input, meant }: Faul
   return validationError(kind, loc, msg, input, hint === undefined ? ctx : { ...ctx, ...hint });
 }
 
-/** Finds what only this server knows to be wrong. */
+/** Finds errors that depend on this server. */
 export type FindFaults<Value> = (brief: Brief<Value>) => ServerFaults;
 
 function outcomeOf<Value>(
@@ -171,7 +175,7 @@ function outcomeOf<Value>(
   return checked.ok ? { ok: true, value: { value: checked.value, lists } } : checked;
 }
 
-/** A small body as a value, with the facts that a brief reading has of its lists. */
+/** Reads a small body as a value, with the facts about its lists that a brief reading has. */
 function readWhole<Value>(
   type: BodyType<Value>,
   body: Uint8Array,
@@ -220,13 +224,13 @@ function valueOf<Value>(checked: Checked<Brief<Value>>): Checked<Value> {
   return checked.ok ? { ok: true, value: checked.value.value } : checked;
 }
 
-/** Reads and checks a body on the event loop: none over {@link loopBytes}. */
+/** Reads and checks a body on the event loop: at most {@link loopBytes}. */
 export function checkBytes<Value>(type: BodyType<Value>, body: Uint8Array, parts: BodyParts): Checked<Value> {
   if (body.length <= wholeBytes) return valueOf(readWhole(type, body, parts));
   return valueOf(outcomeOf(type, body, readerOf(type, parts).read(body, false)));
 }
 
-/** Reads and checks a body in the thread pool. It must not change until then. */
+/** Reads and checks a body in the thread pool. The body must not change meanwhile. */
 export async function checkBytesOffLoop<Value>(
   type: BodyType<Value>,
   body: Uint8Array,
@@ -236,7 +240,7 @@ export async function checkBytesOffLoop<Value>(
   return valueOf(outcomeOf(type, body, await readerOf(type, parts).readAsync(bufferOf(body), false)));
 }
 
-/** As {@link checkBytes}, for what only explains: long strings, lists and maps are cut. */
+/** As {@link checkBytes}, for callers that only explain errors: long strings, lists and maps are cut. */
 export function briefBytes<Value>(
   type: BodyType<Value>,
   body: Uint8Array,
@@ -247,7 +251,7 @@ export function briefBytes<Value>(
   return outcomeOf(type, body, readerOf(type, parts).read(body, true), faultsOf);
 }
 
-/** As {@link checkBytesOffLoop}, for what only explains, or reads the long parts elsewhere. */
+/** As {@link checkBytesOffLoop}, for callers that only explain errors, or read the long parts elsewhere. */
 export async function briefBytesOffLoop<Value>(
   type: BodyType<Value>,
   body: Uint8Array,

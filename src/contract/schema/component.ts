@@ -44,8 +44,8 @@ function reference(type: WireType, read: Reader, meet: (type: WireType) => void)
 }
 
 /**
- * The keyword of a default. In a body it is an extension: of a field with `default` generators make one that
- * must be sent.
+ * The keyword of a default. In a body it is an extension, as client generators take a field with `default`
+ * for a required one.
  */
 export type DefaultKeyword = 'default' | 'x-default';
 
@@ -85,7 +85,7 @@ function object(
   };
 }
 
-/** The component of a wire type. `meet` is told of every type it refers to. */
+/** The component of a wire type. `meet` is called with every type that it refers to. */
 export function componentOf(
   type: WireType,
   meet: (type: WireType) => void,

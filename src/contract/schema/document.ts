@@ -47,7 +47,7 @@ function upperCase(letter: string): string {
   return letter.toUpperCase();
 }
 
-/** Header fields of answers by their names in lower case. */
+/** Header fields of answers, in lower case. */
 type ShownHeader = AnswerHeader | 'x-request-id' | 'retry-after';
 
 const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
@@ -85,7 +85,7 @@ const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
 
 const [validationErrorType] = wireTypes(typia.json.schemas<[HTTPValidationError]>());
 
-/** Answer to an empty object; undefined where there is no JSON body. */
+/** Answer to an empty object; undefined where the body is not JSON. */
 function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
   return 'schema' in body && body.kind !== 'lines' ? { detail: explainBody(body.schema, {}) } : undefined;
 }
@@ -101,7 +101,7 @@ const securitySchemes: SchemaObject = {
   },
 };
 
-/** No key is needed, and one may come in either way. */
+/** A key is optional, and may be sent either way. */
 const security = [{}, { ApiKey: [] }, { Bearer: [] }];
 
 /** The body of an answer that is a problem. */
@@ -110,14 +110,14 @@ export interface DescribedProblem {
   readonly example: (code: string, detail: string) => unknown;
 }
 
-/** The parts of one document under way: components are read when first met. */
+/** The parts of one document while it is made: a component is added when it is first referred to. */
 interface Draft {
   readonly components: Map<string, Component>;
   /** The body of every answer that is a problem. */
   readonly problem: DescribedProblem;
 }
 
-/** A component and the type it was made of. */
+/** A component and the type that it was made of. */
 interface Component {
   readonly type: WireType;
   readonly schema: SchemaObject;
@@ -142,7 +142,9 @@ function schemaReference(draft: Draft, type: WireType): SchemaObject {
   return { $ref: `#/components/schemas/${type.name}` };
 }
 
-/** The fields of an answer: a caller that is not known has no limits, and some problems pass with time. */
+/**
+ * The header fields of an answer. An unknown caller has no limits; `passes`: the problem passes with time.
+ */
 function headersOf({ headers }: ListedRoute, status: number, passes = false): SchemaObject {
   const own = headers.filter((name) =>
     name === 'idempotent-replayed' ? status === 200 : status !== 401 || !name.startsWith('ratelimit'),
@@ -169,7 +171,7 @@ function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAn
   };
 }
 
-/** The media type of an answer that has a type, and its schema; of lines that of each line. */
+/** The media type and schema of an answer that has a type; for lines, those of each line. */
 function ownSchema(
   draft: Draft,
   { schema, failedLine }: Extract<RouteAnswer, { readonly schema: WireType }>,
@@ -179,7 +181,7 @@ function ownSchema(
   return [ndjson, { anyOf: [reference, schemaReference(draft, failedLine)] }];
 }
 
-/** Media types of an answer besides its own. */
+/** Further media types of an answer. */
 function alsoOf(shown: RouteAnswer): readonly string[] {
   return ('also' in shown ? shown.also : undefined) ?? [];
 }
@@ -245,7 +247,7 @@ function requestBody(draft: Draft, { body, example: { request } }: ListedRoute):
   const example = request.body;
   if (body.kind === 'lines')
     return { requestBody: { required: true, content: { [ndjson]: { schema, example } } } };
-  // Generators make code that does not load of a body that has two types.
+  // From a body with two types, generators make code that does not load.
   const description = 'The same fields may come as `application/x-www-form-urlencoded`.';
   const also = body.other === 'form' ? { description } : {};
   return { requestBody: { ...also, required: true, content: { 'application/json': { schema, example } } } };
@@ -267,7 +269,7 @@ function operation(draft: Draft, route: ListedRoute): SchemaObject {
   };
 }
 
-/** Every code of the routes in the document: the codes a client can meet. */
+/** Limits the codes of problems to those of the routes in the document, which a client can get. */
 function limitCodes(draft: Draft, listed: readonly ListedRoute[]): void {
   const { name } = draft.problem.schema;
   const component = draft.components.get(name);

@@ -3,7 +3,7 @@ import type { FieldShape, Shape } from './shape.js';
 import { type ErrorType, MAX_ERRORS, type ValidationError, validationError } from './validation.js';
 import { wordingOf } from './wording.js';
 
-/** A walk through one value: where it is and what it found. */
+/** A walk through one value: its position and what it found. */
 interface Walk {
   readonly loc: (string | number)[];
   readonly errors: ValidationError[];
@@ -13,7 +13,10 @@ interface Walk {
 
 type Of<Kind extends Shape['kind']> = Extract<Shape, { kind: Kind }>;
 
-/** Notes a fault of `input`, which has this shape. `actual`: a list's length; `more`: what else helps. */
+/**
+ * Adds an error of `input`, which is checked against this shape. `actual`: a list's length; `more`: further
+ * context.
+ */
 function report(
   walk: Walk,
   type: ErrorType,
@@ -92,10 +95,10 @@ function explainMap(walk: Walk, shape: Of<'map'>, value: unknown): void {
   }
 }
 
-/** Members of an object among which a misspelt one is looked for. */
+/** Most members of an object among which a misspelt one is searched for. */
 const mostMembers = 50;
 
-/** A name without its case, `_`, `-` and the s of a plural. Only ASCII letters have a case here. */
+/** A name in lower case, without `_`, `-` and the s of a plural. Only ASCII letters are lowered. */
 function plain(name: string): string {
   return name
     .replaceAll(/[_-]/g, '')
@@ -103,7 +106,7 @@ function plain(name: string): string {
     .replace(/s$/, '');
 }
 
-/** True if a value is of the JSON type that a field takes. */
+/** True if a value is of the JSON type of a field. */
 function mayBe(value: unknown, { kind }: Shape): boolean {
   if (kind === 'list') return Array.isArray(value);
   if (kind === 'object' || kind === 'map') return isObject(value);
@@ -112,8 +115,8 @@ function mayBe(value: unknown, { kind }: Shape): boolean {
 }
 
 /**
- * The member that was probably meant for a missing field: the only unknown one of nearly its name, else the
- * only unknown one of its kind. Undefined where the object has many members.
+ * The member that was probably meant for a missing field: the only unknown one with a similar name, else the
+ * only unknown one of its type. Undefined where the object has many members.
  */
 function misnamed(
   { name, shape }: FieldShape,
@@ -179,18 +182,21 @@ function explainObject(walk: Walk, shape: Of<'object'>, value: unknown): void {
   }
 }
 
-/** True if a value is of a shape's JSON type, so that its errors are those of that shape. */
+/** True if a value is of a shape's JSON type: its errors are then those of that shape. */
 function isOfKind({ kind }: Shape, value: unknown): boolean {
   if (kind === 'object' || kind === 'map') return isObject(value);
   return kind === 'list' ? Array.isArray(value) : kind === typeof value;
 }
 
-/** Alternatives in one order, whatever the order of their types. */
+/** Alternatives in a fixed order, whatever the order of their types. */
 export function byKind(shapes: readonly Shape[]): readonly Shape[] {
   return [...shapes].sort((one, next) => (one.kind > next.kind ? -1 : 1));
 }
 
-/** By the alternative of the value's own JSON type; a value of another type by the first of the names. */
+/**
+ * Explains by the alternative of the value's JSON type; without one, by the first alternative in {@link
+ * byKind}.
+ */
 function explainUnion(walk: Walk, { shapes }: Of<'union'>, value: unknown): void {
   const meant = shapes.find((shape) => isOfKind(shape, value)) ?? byKind(shapes)[0];
   if (meant !== undefined) visit(walk, meant, value);
@@ -217,7 +223,7 @@ function visit(walk: Walk, shape: Shape, value: unknown): void {
 /**
  * Every error of a parsed JSON value against a shape, in declaration order, at most {@link MAX_ERRORS}; `[]`
  * when there is none. `root` is the first element of each `loc`. Recursion goes as deep as the shape, never
- * as the value. `closed`: a field that is not declared is an error.
+ * as deep as the value. `closed`: a field that is not declared is an error.
  */
 export function explain(shape: Shape, value: unknown, root: string, closed = false): ValidationError[] {
   const walk: Walk = { loc: [root], errors: [], closed };

@@ -24,8 +24,8 @@ export interface JsonSchema {
 export type Components = Readonly<Record<string, JsonSchema>>;
 
 /**
- * Allowed values by the name of the field that takes them, in the order of their declaration; where fields of
- * two types have one name, that of the type, a point and the name.
+ * Allowed values by the name of their field, in the order of declaration; where fields of two types have the
+ * same name, by the type's name, a point and the field's name.
  */
 export type FieldValues = Readonly<Record<string, readonly string[]>>;
 
@@ -37,14 +37,14 @@ export function referenced(reference: string): string {
   return reference.slice(prefix.length);
 }
 
-/** The component of a name. */
+/** The component with a name. */
 export function componentNamed(components: Components, name: string): JsonSchema {
   const schema = components[name];
   if (schema === undefined) throw new Error(`No schema was generated for ${name}`);
   return schema;
 }
 
-/** True if a schema allows null alone. */
+/** True if a schema allows only null. */
 export function isNull(schema: JsonSchema): boolean {
   return schema.type === 'null';
 }
@@ -55,7 +55,7 @@ interface FieldPlace {
   readonly field: string;
 }
 
-/** Literals beside each other in the order of their declaration, else by name; other schemas as they are. */
+/** Adjacent literals in the order of their declaration, else by name; other schemas as they are. */
 function sorted(
   schemas: readonly JsonSchema[],
   { type, field }: FieldPlace,
@@ -72,8 +72,8 @@ function sorted(
 }
 
 /**
- * A schema whose allowed values are in order, within its fields, too. The generator gives them in the order
- * in which the compiler met them first, which changes with the files it reads.
+ * A schema with its allowed values in order, those of its fields included. The generator lists them in the
+ * order in which the compiler first saw them, which depends on the files that it reads.
  */
 export function inOrder(schema: JsonSchema, values: FieldValues, type: string, field = ''): JsonSchema {
   const { oneOf, items, properties, additionalProperties } = schema;

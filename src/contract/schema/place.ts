@@ -1,6 +1,6 @@
-/** Where in a body something is, for people: line, column, and the text around it. */
+/** Position of a byte in a body, for people: line, column, and the text around it. */
 
-/** A place in a text of bytes. Line and column count from 1; a column is a character. */
+/** A position in a text of bytes. Line and column count from 1; a column is a character. */
 export interface Place {
   readonly line: number;
   readonly column: number;
@@ -13,7 +13,7 @@ const bytesBehind = 24;
 
 const lineFeed = 0x0a;
 
-/** True if a byte goes on with a character of UTF-8 (RFC 3629). */
+/** True if a byte continues a character of UTF-8 (RFC 3629). */
 function goesOn(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
@@ -29,7 +29,7 @@ function around(body: Uint8Array, offset: number): string {
   return Buffer.from(body.buffer, body.byteOffset + from, to - from).toString('utf8');
 }
 
-/** The place of a byte offset in a body. One pass over what comes before it, about 1 ms a MiB. */
+/** The position of a byte offset in a body. One pass over the bytes before it, about 1 ms a MiB. */
 export function placeOf(body: Uint8Array, offset: number): Place {
   let line = 1;
   let column = 1;

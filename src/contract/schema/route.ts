@@ -7,14 +7,14 @@ import type { BodyType, WireType } from './wireType.js';
 export type RouteBody =
   | { readonly kind: 'none' }
   | {
-      /** The handler gets the bytes, whatever they are and whatever media type names them. */
+      /** The handler gets the bytes, of any content and media type. */
       readonly kind: 'any';
-      /** Media types that the document names; none: any. */
+      /** Media types that the document names; absent: any. */
       readonly types?: readonly string[];
       readonly limit: number;
     }
   | {
-      /** The handler reads the bytes, more leniently than the type that the document shows. */
+      /** The handler reads the bytes itself, more leniently than the type in the document. */
       readonly kind: 'own';
       readonly described: WireType;
       readonly other: OtherMediaType;
@@ -24,7 +24,7 @@ export type RouteBody =
       /** NDJSON: each line is a body of the type, which the handler gets as a request's bytes. */
       readonly kind: 'lines';
       readonly schema: BodyType;
-      /** Bytes of a line; there may be any number. */
+      /** Most bytes of a line; the number of lines is not limited. */
       readonly limit: number;
     }
   | {
@@ -34,7 +34,7 @@ export type RouteBody =
        */
       readonly kind: 'json' | 'raw';
       readonly schema: BodyType;
-      /** Media type taken besides JSON. */
+      /** Media type that is accepted besides JSON. */
       readonly other: OtherMediaType;
       /** Bytes; a longer body is refused before it is read. */
       readonly limit: number;
@@ -52,14 +52,17 @@ export type RouteAnswer =
   | {
       readonly schema: WireType;
       readonly description: string;
-      /** Other media types that `Accept` may ask for. */
+      /** Further media types, chosen by `Accept`. */
       readonly also?: readonly string[];
-      /** The type of a line that could not be answered, where the answer is a line for each line sent. */
+      /**
+       * The type of the line for one that could not be answered, where each line sent is answered with a
+       * line.
+       */
       readonly failedLine?: WireType;
     }
   | { readonly type: string; readonly description: string };
 
-/** Header fields an answer may carry besides those that all do. */
+/** Header fields that an answer may have besides those of every answer. */
 export type AnswerHeader =
   'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location' | 'idempotent-replayed';
 
@@ -91,7 +94,7 @@ export interface DescribedRoute {
   readonly tag: string;
   /** Shown beside the path. */
   readonly summary: string;
-  /** Markdown. */
+  /** The description, in Markdown. */
   readonly description: string;
   readonly body: RouteBody;
   readonly parameters: { readonly [Place in ParameterPlace]?: WireType };
@@ -102,11 +105,11 @@ export interface DescribedRoute {
   /** Every problem code the route may send, by status. */
   readonly problems: Readonly<Record<number, readonly string[]>>;
   readonly headers: readonly AnswerHeader[];
-  /** `key`: an API key may come. */
+  /** `key`: an API key is optional. */
   readonly access?: 'public' | 'key';
   /** The form of its failures, where it is not the usual one. */
   readonly failure?: RouteFailure;
-  /** True if all of it is beyond the contract. */
+  /** True if the whole route is beyond the contract. */
   readonly extension?: boolean;
   /** True if the document lists it. */
   readonly documented: boolean;

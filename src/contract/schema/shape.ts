@@ -1,4 +1,4 @@
-/** A generated JSON Schema read into the few shapes the contract uses; an unknown one stops the start. */
+/** A generated JSON Schema read into the few shapes that the contract uses; any other stops the start. */
 import { componentNamed, isNull, referenced, type Components, type JsonSchema } from './jsonSchema.js';
 import type { WireType } from './wireType.js';
 
@@ -26,7 +26,7 @@ function nullableOf(shape: Shape): Shape {
   return { ...shape, nullable: true };
 }
 
-/** Alternatives: null beside one other makes that nullable; literals beside each other are one literal. */
+/** Alternatives: null beside one other makes that one nullable; adjacent literals are one literal. */
 function alternatives(schemas: readonly JsonSchema[], components: Components): Shape {
   const shapes = schemas.filter((schema) => !isNull(schema)).map((schema) => read(schema, components));
   const literals = shapes.flatMap((shape) => (shape.kind === 'literal' ? shape.values : []));

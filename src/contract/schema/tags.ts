@@ -2,8 +2,8 @@
 import type { tags } from 'typia';
 
 /**
- * A string of at most `Max` Unicode code points. The quick comparisons spare the count for every string that
- * is short in UTF-16 units or cannot be short enough.
+ * A string of at most `Max` Unicode code points. The comparisons of lengths avoid the count for every string
+ * that is short in UTF-16 units or cannot be short enough.
  */
 export type MaxCodePoints<Max extends number> = tags.TagBase<{
   target: 'string';

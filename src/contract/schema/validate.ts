@@ -1,4 +1,4 @@
-/** Checks request bodies and parameters: compiled validators say yes or no, the interpreter says why not. */
+/** Checks request bodies and parameters: compiled validators decide, the interpreter explains. */
 import { explain } from './explain.js';
 import { fieldsOf, shapeOf, type Shape } from './shape.js';
 import type { ValidationError } from './validation.js';
@@ -9,7 +9,7 @@ export type Checked<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly errors: readonly ValidationError[] };
 
-/** Adds to errors about a field's length what the type says of that field. */
+/** Adds the type's hints about a field's length to errors about that length. */
 export function withHints({ lengthHints }: WireType, errors: ValidationError[]): ValidationError[] {
   return errors.map((error) => {
     const hint = lengthHints[String(error.loc[1])];
@@ -25,17 +25,17 @@ export function explainBody(type: WireType, value: unknown): ValidationError[] {
 
 /** Errors of a value that fits its schema, where they depend on this server. */
 export interface ServerFaults {
-  /** Limits of the server: told as a schema's are, alone. */
+  /** Limits of the server: reported as errors of the schema are, without others. */
   readonly limits: readonly ValidationError[];
-  /** The others: told with those of the type's rules, before them. */
+  /** The others: reported before the errors of the type's rules, with them. */
   readonly values: readonly ValidationError[];
 }
 
 /**
- * Checks a parsed JSON body; `faults` finds what only this server knows to be wrong with it.
+ * Checks a parsed JSON body; `faults` finds errors that depend on this server.
  *
- * @throws when the compiled validator refuses what the interpreter finds no fault with: they are generated
- *   from one type, so that cannot be
+ * @throws when the compiled validator refuses a value in which the interpreter finds no error: a broken
+ *   invariant, as both are generated from one type
  */
 export function checkBody<Value>(
   type: BodyType<Value>,
@@ -55,7 +55,7 @@ export function checkBody<Value>(
 /** Where parameters come from. */
 export type ParameterPlace = 'path' | 'query' | 'header';
 
-/** A parameter's text as the JSON value its shape asks for; what does not read as one stays text. */
+/** A parameter's text as the JSON value that its shape asks for; a text that is not one stays text. */
 function decode(shape: Shape, text: string): unknown {
   const isNumber = shape.kind === 'integer' || shape.kind === 'number';
   if (isNumber && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);

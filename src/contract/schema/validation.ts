@@ -29,7 +29,7 @@ export type ErrorType =
   | 'json_invalid'
   | 'value_error';
 
-/** Where an error lies: `body`, `query`, `path` or `header`, then names and indexes. */
+/** Location of an error: `body`, `query`, `path` or `header`, then names and indexes. */
 export type Location = readonly (string | number)[];
 
 /** One error. */
@@ -77,12 +77,12 @@ function spend(value: unknown, budget: number): number {
   return left;
 }
 
-/** True if the JSON of a parsed JSON value is short enough to echo; reads no more of it than that. */
+/** True if the JSON of a parsed value is short enough to be echoed; reads no more of the value than that. */
 function isShort(value: unknown): boolean {
   return spend(value, MAX_INPUT_BYTES) >= 0;
 }
 
-/** An error about `input`, which is echoed when short. */
+/** An error of `input`, which is echoed when short. */
 export function validationError(
   type: ErrorType,
   loc: Location,
@@ -99,12 +99,15 @@ export function validationError(
   };
 }
 
-/** A `value_error`: a rule across fields, or one about the world (an unknown model, a media type). */
+/**
+ * A `value_error`: a rule across fields, or one that the schema does not know (an unknown model, a media
+ * type).
+ */
 export function valueError(loc: Location, sentence: string, input: unknown): ValidationError {
   return validationError('value_error', loc, `Value error, ${sentence}`, input, { error: {} });
 }
 
-/** A list of more items than are taken. `most`: more than one; `items` may lack some of `actual`. */
+/** A list of more items than are accepted. `most`: more than one; `items` may have fewer than `actual`. */
 export function tooManyItems(
   loc: Location,
   items: readonly unknown[],

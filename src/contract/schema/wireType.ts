@@ -1,4 +1,4 @@
-/** Types of the wire at run time: the schema that is generated of each, and what a schema cannot say. */
+/** Wire types at run time: the schema that is generated from each, and what a schema cannot express. */
 import {
   componentNamed,
   inOrder,
@@ -11,11 +11,11 @@ import type { ValidationError } from './validation.js';
 
 /** Annotations of a type's fields. */
 export interface FieldNotes {
-  /** Value of a field that is left out. */
+  /** Value of a field that is absent. */
   readonly defaults: Readonly<Record<string, string | number | boolean>>;
-  /** Fields beyond the contract's. */
+  /** Fields that are not in the contract. */
   readonly extensions: readonly string[];
-  /** Sentences that follow what a 422 says of a text of the wrong length, by field. */
+  /** By field, sentences that follow the error of a text of the wrong length. */
   readonly lengthHints: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ export interface WireType extends FieldNotes {
   readonly schema: JsonSchema;
   /** The types that its schema refers to, and itself. */
   readonly components: Components;
-  /** True if a field that it does not declare is an error. */
+  /** True if a field that is not declared is an error. */
   readonly closed: boolean;
 }
 
@@ -34,24 +34,24 @@ export interface WireType extends FieldNotes {
 export interface BodyType<Value = unknown> extends WireType {
   /** The compiled yes-or-no validator. */
   readonly is: (value: unknown) => value is Value;
-  /** Rules across fields, which a schema cannot say, for a value that fits it. */
+  /** Rules across fields, which a schema cannot express, for a value that fits it. */
   rules(value: Value): readonly ValidationError[];
 }
 
-/** Output of the generator: a schema of each type, all of them references, and their targets. */
+/** Output of the generator: for each type a schema that is a reference, and the schemas referred to. */
 interface Generated<Types extends readonly unknown[]> {
   readonly schemas: readonly object[];
   readonly components: { readonly schemas?: object };
   readonly __types?: Types | undefined;
 }
 
-/** A type of which nothing is known but its schema. */
+/** A type of which only the schema is known. */
 export function plainType(name: string, components: Components): WireType {
   const schema = componentNamed(components, name);
   return { name, schema, components, defaults: {}, extensions: [], lengthHints: {}, closed: false };
 }
 
-/** The types that schemas were generated of, in their order. `values`: see {@link FieldValues}. */
+/** The types that schemas were generated from, in their order. `values`: see {@link FieldValues}. */
 export function wireTypes<Types extends readonly unknown[]>(
   generated: Generated<Types>,
   values: FieldValues = {},
@@ -65,7 +65,7 @@ export function wireTypes<Types extends readonly unknown[]>(
   return types as unknown as { readonly [At in keyof Types]: WireType };
 }
 
-/** A type with what is said of its fields. */
+/** A type with notes on its fields. */
 export function annotated(type: WireType, notes: Partial<FieldNotes>): WireType {
   return { ...type, ...notes };
 }

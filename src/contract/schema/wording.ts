@@ -1,8 +1,8 @@
-/** The message of each fault of a value, in pydantic v2's words. */
+/** The message of each error of a value, in pydantic v2's words. */
 import type { Shape } from './shape.js';
 import type { ErrorType } from './validation.js';
 
-/** A fault in words, with the limits that were broken. */
+/** An error's message, with the limits that were broken. */
 export interface Wording {
   readonly msg: string;
   readonly ctx?: Record<string, unknown>;
@@ -19,7 +19,7 @@ function listed(values: readonly unknown[]): string {
   return quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`;
 }
 
-/** Sentences that depend on nothing but the fault. */
+/** Messages that depend on nothing but the type of the error. */
 const plainWords: Partial<Readonly<Record<ErrorType, string>>> = {
   missing: 'Field required',
   extra_forbidden: 'Extra inputs are not permitted',
@@ -65,9 +65,9 @@ function listWords(type: ErrorType, min: number, max: number, actual: number): W
 }
 
 /**
- * The message about a value that has this fault against its shape. `actual`: a list's length.
+ * The message of an error of a value against its shape. `actual`: a list's length.
  *
- * @throws for a fault that values of the shape cannot have
+ * @throws for an error that values of the shape cannot have
  */
 export function wordingOf(type: ErrorType, shape: Shape, actual = 0): Wording {
   const msg = plainWords[type];

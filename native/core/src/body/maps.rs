@@ -1,4 +1,4 @@
-//! Maps in a body's check: objects of any names whose values have one form.
+//! Maps in a body's check: objects with arbitrary names whose values have one form.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,18 +9,18 @@ use super::{BRIEF_ITEMS, MAX_FAULTS, Step, Walk, first_characters, index_of, pla
 use crate::json::{self, Refusal, Span};
 use crate::shape::{Shape, What};
 
-/// The last member of a name.
+/// The last member with a name.
 struct Last {
-    /// Place of its name among those of the map, as JavaScript orders them.
+    /// Position of its name among those of the map, in JavaScript's order.
     order: u64,
-    /// Place of its name's quote in the body.
+    /// Position of its name's quote in the body.
     name: usize,
     /// True if its value does not fit.
     unfit: bool,
 }
 
 impl Walk<'_> {
-    /// Reads an object of any names whose values have one form.
+    /// Reads an object with arbitrary names whose values have one form.
     pub(super) fn map(&mut self, values: &Shape) -> Result<(), Refusal> {
         let start = self.scanner.position();
         let mut all_fit = true;
@@ -32,7 +32,7 @@ impl Walk<'_> {
         }
         self.members(|walk, name| {
             all_fit &= walk.fits(values);
-            // The empty name is the one that a rule knows of.
+            // The empty name is kept, as a rule refers to it.
             if walk.brief && !is_numbers && (kept < BRIEF_ITEMS || name.start == name.end) {
                 kept += 1;
                 brief.push((name, walk.scanner.position()));
@@ -47,7 +47,7 @@ impl Walk<'_> {
         if self.count > had {
             return Ok(());
         }
-        // Of a repeated name the last value counts, to its reader, too.
+        // Of a repeated name the last value counts, for the reader of the value as well.
         if !self.brief {
             self.keep_from(start);
         } else if is_numbers {
@@ -59,7 +59,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// True if the next value is one that a map may have; the scanner stays.
+    /// True if the next value is valid in the map; the scanner does not move.
     fn fits(&mut self, values: &Shape) -> bool {
         let next = self.scanner.peek();
         match values.what {
@@ -75,7 +75,7 @@ impl Walk<'_> {
     }
 
     fn brief_map(&mut self, mut pairs: Vec<(Span, usize)>) -> Result<(), Refusal> {
-        // Of the empty names, of which there may be any number, the last.
+        // The last one of the empty names, of which there may be any number.
         let last_empty = pairs.iter().rposition(|(name, _)| name.start == name.end);
         let mut at = 0;
         pairs.retain(|(name, value)| {
@@ -105,7 +105,7 @@ impl Walk<'_> {
             walk.scanner.stand_at(name);
             walk.scanner.key()?;
             let value = walk.scanner.number()? + 0.0;
-            // Maps the order of numbers to the order of integers.
+            // Maps the order of floats to the order of integers.
             let bits = value.to_bits();
             let ascending = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
             greatest.push((Reverse(ascending), order, name));
@@ -116,7 +116,8 @@ impl Walk<'_> {
         })?;
         let mut kept: Vec<_> = greatest.into_iter().collect();
         kept.sort_unstable_by_key(|&(value, order, _)| (order, value));
-        // Names that begin alike are one once they are cut: the greatest value stands for all.
+        // Names with the same beginning are equal once they are cut: the greatest value stands for all of
+        // them.
         let mut written: Vec<(&[u8], Reverse<u64>, usize)> = Vec::new();
         for (value, _, place) in kept {
             self.scanner.stand_at(place);
@@ -142,10 +143,10 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes the values of a map that do not fit: of a repeated name the last counts, and names come in the
-    /// order in which JavaScript has them.
+    /// Reports the values of a map that do not fit: of a repeated name the last one, with names in
+    /// JavaScript's order.
     fn unfit_values(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
-        // The first of all, by the order of names.
+        // The first ones in the order of names.
         let mut first: BinaryHeap<(u64, usize)> = BinaryHeap::new();
         self.each_last(start, values, |_, Last { order, name, unfit }| {
             if unfit {
@@ -167,7 +168,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads the name whose quote is at `name` and makes it the place; what follows is its value.
+    /// Reads the name whose quote is at `name` and enters it as a step; its value follows.
     fn enter(&mut self, name: usize) -> Result<Span, Refusal> {
         self.scanner.stand_at(name);
         let name = self.scanner.key()?;
@@ -175,7 +176,7 @@ impl Walk<'_> {
         Ok(name)
     }
 
-    /// Hands the last member of each name of the map at `start` to `met`, in no order.
+    /// Calls `met` with the last member of each name of the map at `start`, in no particular order.
     fn each_last(
         &mut self,
         start: usize,
@@ -183,8 +184,8 @@ impl Walk<'_> {
         mut met: impl FnMut(&mut Self, Last) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let seed = RandomState::new();
-        // A name's hash, the place of its quote, and whether its value does not fit: 8 bytes for a member,
-        // of which the shortest has 5 in the body.
+        // A hash of the name, the position of its quote, and whether its value does not fit: 8 bytes for a
+        // member, of which the shortest has 5 bytes in the body.
         let mut all: Vec<u64> = Vec::new();
         let mut text = Vec::new();
         self.scanner.stand_at(start);
@@ -202,13 +203,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The same for members whose names have one hash.
+    /// As [`Walk::each_last`], for members whose names have the same hash.
     fn each_last_of(
         &mut self,
         same_hash: &[u64],
         met: &mut impl FnMut(&mut Self, Last) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        // Nearly always one name; others share its hash by chance.
+        // Nearly always one name; different names share a hash only by chance.
         let mut names: Vec<(Vec<u8>, (usize, usize, bool))> = Vec::new();
         let mut text = Vec::new();
         for entry in same_hash {
@@ -217,7 +218,7 @@ impl Walk<'_> {
             let name = self.scanner.string()?;
             text.clear();
             json::unescape(self.scanner.bytes(name), &mut text);
-            // Sorted by their places: a later one has the later value.
+            // Sorted by position: a later one has the later value.
             match names.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, (_, last, last_unfit))) => (*last, *last_unfit) = (at, unfit),
                 None => names.push((text.clone(), (at, at, unfit))),
@@ -231,8 +232,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads the values of a map of objects, of a repeated name the last: in the order in which JavaScript
-    /// has the names, up to more than a request may have.
+    /// Reads the values of a map of objects, of a repeated name the last, in JavaScript's order of names, up
+    /// to a number that exceeds what a request may have.
     fn object_map(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
         let mut first: BinaryHeap<(u64, usize)> = BinaryHeap::new();
         self.each_last(start, values, |_, Last { order, name, .. }| {

@@ -1,4 +1,5 @@
-//! Names in a body's check: unknown ones, those that were probably meant, and how a fault's place shows them.
+//! Names in a body's check: unknown ones, the ones that were probably meant, and their form in a fault's
+//! location.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -7,11 +8,11 @@ use super::MAX_FAULTS;
 use crate::json;
 use crate::shape::{Member, Shape, What};
 
-/// Characters of a name that a fault's place repeats.
+/// Most characters of a name in a fault's location.
 const NAME_CHARACTERS: usize = 256;
 
-/// Members that an object must not have, as far as they can be listed. JavaScript has names that are indexes
-/// first, by their value, then the others in the order in which they first came.
+/// The first unknown members of an object, in JavaScript's order: names that are array indexes by their
+/// value, then the others in the order of their first occurrence.
 #[derive(Default)]
 pub(super) struct Extras {
     indexes: BTreeMap<u32, usize>,
@@ -46,7 +47,7 @@ impl Extras {
     }
 }
 
-/// A name that is an index to JavaScript (ECMAScript, array index).
+/// The index of a name that JavaScript takes for an array index (ECMAScript, array index).
 pub(super) fn index_of(name: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(name).ok()?;
     let index: u32 = text.parse().ok()?;
@@ -62,8 +63,8 @@ pub(super) fn plain(name: &[u8]) -> Vec<u8> {
 /// An unknown member: its name, and the first byte of its value.
 pub(super) type Stranger = (Vec<u8>, Option<u8>);
 
-/// The member that was probably meant for a missing one: the only stranger of nearly its name, else the only
-/// one of its kind.
+/// The member that was probably meant for a missing one: the only stranger with a similar name, else the only
+/// stranger of its type.
 pub(super) fn meant<'a>(strangers: &'a [Stranger], missing: &Member) -> Option<&'a [u8]> {
     let wanted = near_name(missing.name.as_bytes());
     let only = |fits: &dyn Fn(&Stranger) -> bool| {
@@ -80,7 +81,7 @@ pub(super) fn meant<'a>(strangers: &'a [Stranger], missing: &Member) -> Option<&
     }
 }
 
-/// A name without its case, `_`, `-` and the s of a plural.
+/// A name in lower case, without `_`, `-` and the s of a plural.
 fn near_name(name: &[u8]) -> Vec<u8> {
     let mut near: Vec<u8> = name
         .iter()

@@ -1,5 +1,6 @@
-//! Counts of the fragments by kind and by visitor, kept by the writer as fragments come, and published in the
-//! header of the index for every worker of the machine: nobody counts all fragments for an answer.
+//! Counts of the fragments by kind and by visitor. The writer counts each new fragment and publishes the
+//! counts in the header of the index for every worker of the machine, so that no answer has to count all
+//! fragments.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -9,17 +10,17 @@ use std::sync::atomic::{AtomicU64, fence};
 use super::{BOARD_AT, Clusters, HEADER_BYTES, Mapping};
 use crate::vectors::{Facts, Standing};
 
-/// Kinds that are counted; the numbers of the others are not.
+/// Kinds that are counted; larger numbers of kinds are not.
 pub const KINDS: usize = 16;
 /// Visitors that are listed.
 pub const LISTED: usize = 100;
 
-/// Numbers of the published form: a turn, which is odd while it is written; position, fragments, visitors
-/// listed; the kinds; two of each visitor.
+/// Numbers of the published form: a version, which is odd during a write; position, fragments, number of
+/// visitors listed; the kinds; two numbers of each visitor.
 const NUMBERS: usize = 4 + KINDS + 2 * LISTED;
 const _: () = assert!(BOARD_AT + 8 * NUMBERS <= HEADER_BYTES);
 
-/// Reads of a board while it is written, before it is given up: its writer may have died.
+/// Most reads of a board during a write, before giving up: its writer may have died.
 const MOST_READS: usize = 1_000;
 
 /// The counts at some position of the log.
@@ -27,11 +28,11 @@ const MOST_READS: usize = 1_000;
 pub struct Board {
     /// The position.
     pub position: u64,
-    /// Fragments up to there.
+    /// Number of fragments up to that position.
     pub count: u32,
-    /// Of these by the numbers of their kinds.
+    /// Number of them by kind.
     pub kinds: [u32; KINDS],
-    /// The visitors with most fragments of different content, of equals the earlier first.
+    /// The visitors with most fragments of distinct content; of equal ones the earlier first.
     pub standings: Vec<Standing>,
 }
 
@@ -40,16 +41,16 @@ pub struct Board {
 pub struct Tally {
     count: u32,
     kinds: [u32; KINDS],
-    /// Visitors with their contents.
+    /// Pairs of visitor and content.
     seen: HashSet<(u64, u64)>,
-    /// Place of a visitor's first fragment, and its fragments of different content.
+    /// Index of a visitor's first fragment, and number of its fragments of distinct content.
     visitors: HashMap<u64, (u32, u32)>,
-    /// In their order. Counts never shrink: who is not in it comes in with a fragment of his own alone.
+    /// Sorted. Counts never shrink, so a visitor can enter the list only with a new fragment.
     standings: Vec<Standing>,
 }
 
 impl Tally {
-    /// Fragments that are counted.
+    /// Number of fragments that are counted.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -82,7 +83,7 @@ impl Tally {
         self.standings.truncate(LISTED);
     }
 
-    /// The counts, at a position up to which all fragments are counted.
+    /// The counts, as of a position up to which all fragments are counted.
     pub fn at(&self, position: u64) -> Board {
         Board {
             position,
@@ -115,7 +116,7 @@ impl Mapping {
         self.board_number(0).store(turn + 1, Release);
     }
 
-    /// The board; nothing where none was published, or one is written for ever.
+    /// The board; none where none was published, or where a write does not end.
     fn board(&self) -> Option<Board> {
         for _ in 0..MOST_READS {
             let turn = self.board_number(0).load(Acquire);
@@ -151,7 +152,7 @@ fn read(numbers: &[u64; NUMBERS]) -> Board {
 }
 
 impl Clusters {
-    /// Has every worker see these counts. The caller is the only writer.
+    /// Publishes these counts to every worker. The caller is the only writer.
     pub fn publish(&self, board: &Board) -> io::Result<()> {
         self.file.get()?.publish(board);
         Ok(())

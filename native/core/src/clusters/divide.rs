@@ -1,19 +1,20 @@
-//! How a full cluster is divided: 2-means by direction (Dhillon and Modha 2001), with a least size for either
-//! half, so that no order of fragments makes the tree deep. Equal vectors stay together.
+//! Division of a full cluster: 2-means by direction (Dhillon and Modha 2001), with a minimum size of both
+//! halves, so that no order of fragments makes the tree deep. Equal vectors stay together.
 
 use crate::nearest::{BLOCK, similarities, square};
 use crate::static_model::{DIMENSION, Vector, quantized};
 
 const ROUNDS: usize = 5;
-/// Neither half has less than one of so many parts.
+/// Each half has at least one of this many equal parts.
 const LEAST_PART: usize = 8;
 
-/// The members of a cluster's halves, by their places among what was divided and in their order.
+/// The members of a cluster's halves, by their index among the divided vectors, in ascending order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Division {
     pub(super) left: Vec<usize>,
     pub(super) right: Vec<usize>,
-    /// The left half has one vector only, and every member that has it: no cut gave both halves their size.
+    /// True if the left half is one vector, with every member that has it: no cut gave both halves their
+    /// minimum size.
     pub(super) same: bool,
 }
 
@@ -24,15 +25,15 @@ fn to_each(centre: &Vector, vectors: &[&Vector], squares: &[u32]) -> [f64; BLOCK
     out
 }
 
-/// The vector that is least similar to another, the first of equals.
+/// The vector that is least similar to another one; the first of equal ones.
 fn farthest<'a>(from: &Vector, vectors: &[&'a Vector], squares: &[u32]) -> Option<&'a Vector> {
     let found = to_each(from, vectors, squares);
     let least = (0..vectors.len()).min_by(|&a, &b| found[a].total_cmp(&found[b]))?;
     Some(vectors[least])
 }
 
-/// How much nearer each vector is to the first of two middles, which are moved until they are of their
-/// halves.
+/// How much nearer each vector is to the first of two centroids, which are moved to the centres of their
+/// halves in rounds.
 fn leanings(vectors: &[&Vector], squares: &[u32]) -> Vec<f64> {
     let lean = |[a, b]: &[Vector; 2]| -> Vec<f64> {
         let (to_a, to_b) = (to_each(a, vectors, squares), to_each(b, vectors, squares));
@@ -80,7 +81,7 @@ pub(super) fn divide(vectors: &[&Vector]) -> Division {
     let middle = order.get(vectors.len() / 2).map(|&at| vectors[at]);
     let (mut left, mut right): (Vec<usize>, Vec<usize>) = match cut {
         Some(cut) => (order[..cut].to_vec(), order[cut..].to_vec()),
-        // One vector takes up the room between the least sizes.
+        // No cut: one vector fills the range between the minimum sizes.
         None => order.iter().partition(|&&at| Some(vectors[at]) == middle),
     };
     left.sort_unstable();
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Vectors of few different ones, of which some are alike.
+    /// Vectors with few distinct values, some of them similar.
     fn vectors() -> impl Strategy<Value = Vec<Vector>> {
         let one = (0..40_usize, 0..3_i8).prop_map(|(topic, turn)| {
             let mut vector = [0; DIMENSION];

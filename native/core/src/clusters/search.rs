@@ -1,6 +1,6 @@
-//! Searches in the tree of clusters: down the levels with the nearest nodes of each, then the sketches of the
-//! nearest clusters, then the vectors with the best of these. The cost is bounded but for the levels, whose
-//! number grows with the logarithm of the count.
+//! Searches in the tree of clusters: down the levels along the nearest nodes of each, then over the sketches
+//! of the nearest clusters, then over the vectors with the best sketches. The cost is bounded except for the
+//! number of levels, which grows with the logarithm of the number of fragments.
 
 use std::cmp::Ordering;
 use std::io;
@@ -12,27 +12,27 @@ use crate::simd::bring;
 use crate::static_model::Vector;
 use crate::vectors::View;
 
-/// How much a search looks at.
+/// How much of the index a search examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// One of many for an answer, as a walk's steps are: about a millisecond.
+    /// For one of many searches of an answer, such as a walk's steps: about a millisecond.
     Quick,
-    /// The only one for an answer: some milliseconds.
+    /// For the only search of an answer: a few milliseconds.
     Thorough,
 }
 
 /// The bounds of a search with an effort.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// Nodes of a level that are gone down from.
+    /// Nodes of a level whose halves are examined.
     pub(super) width: usize,
-    /// Sketches that are looked at, as long as there are clusters.
+    /// Sketches to examine, as long as there are clusters.
     pub(super) sketches: usize,
-    /// Vectors that are compared: those with the best sketches.
+    /// Vectors to compare: those with the best sketches.
     pub(super) compared: usize,
 }
 
-/// Vectors that are compared at least for each result.
+/// Least number of vectors to compare for each result.
 const COMPARED_A_RESULT: usize = 32;
 
 impl Effort {
@@ -52,20 +52,20 @@ impl Effort {
     }
 }
 
-/// A node and how near its middle is.
+/// The similarity of a node's centroid, and the node.
 type Ranked = (f64, u32);
 
-/// The nearest first; of equals the one that was made first.
-fn order(a: &Ranked, b: &Ranked) -> Ordering {
-    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+/// The most similar first; of equal ones the older node.
+fn rank(nodes: &mut [Ranked]) {
+    nodes.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
 }
 
-/// A cluster of a state, and its fragments there.
+/// A cluster in a state of the log, and its number of fragments there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cluster {
-    /// Its middle.
+    /// Its centroid.
     pub middle: Vector,
-    /// Its fragments.
+    /// Number of its fragments.
     pub fragments: u32,
 }
 
@@ -83,7 +83,7 @@ impl Search<'_> {
         self.view.count() as u32
     }
 
-    /// Nodes by their nearness; those that a damaged file names and does not have are left out.
+    /// Nodes with their similarity; ids that do not exist, as in a damaged file, are left out.
     fn ranked(&self, ids: &[u32]) -> Vec<Ranked> {
         let mut all = Vec::with_capacity(ids.len());
         for ids in ids.chunks(BLOCK) {
@@ -104,7 +104,7 @@ impl Search<'_> {
         all
     }
 
-    /// The clusters that are looked into, the nearest first.
+    /// The clusters to examine, nearest first.
     fn clusters(&self) -> Vec<Ranked> {
         let mut whole = Vec::new();
         let mut level = vec![(1.0, ROOT)];
@@ -129,7 +129,7 @@ impl Search<'_> {
         whole
     }
 
-    /// Compares vectors at places in their order.
+    /// Compares the vectors at ascending indexes.
     fn compare(&self, places: &[u32], best: &mut Best) {
         for places in places.chunks(BLOCK) {
             let vectors = places.iter().map(|&at| self.view.vector(at as usize));
@@ -143,8 +143,10 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the first fragments of a node of one vector, as many as are asked for.
-    fn take_same(&self, (near, node): (f64, Node<'_>), best: &mut Best) {
+    /// Takes the first fragments of a node of one vector, at most as many as there are results.
+    fn take_same(&self, node: &Node, best: &mut Best) {
+        let mut near = [0.0; BLOCK];
+        similarities(self.query, &[&node.middle], &[node.square], &mut near);
         let count = self.count();
         let places = chain(&self.nodes, node)
             .flat_map(|node| node.places())
@@ -182,29 +184,20 @@ impl Search<'_> {
     }
 }
 
-/// A sketch's distance and its fragment's place, in this order: of equal distances the earlier is nearer.
-fn key(distance: u16, place: u32) -> u64 {
-    u64::from(distance) << 32 | u64::from(place)
+/// The fragments whose sketches were examined.
+struct Seen<'a> {
+    /// Their clusters, each with the number of its fragments.
+    clusters: Vec<(&'a Node, usize)>,
+    /// The distances of their sketches, in the order of the clusters.
+    distances: Vec<u16>,
 }
 
-/// The fragments whose sketches were looked at: the nearest of them.
-struct Seen {
-    asked: Asked,
-    /// Fragments that are wanted.
-    most: usize,
-    /// Sketches that were looked at.
-    sketches: usize,
-    /// Keys of those that may be among the nearest.
-    kept: Vec<u64>,
-    /// No key from here on is among the nearest.
-    end: u64,
-}
-
-/// Distances that are looked at together.
+/// Distances that are checked together.
 const CHUNK: usize = 64;
 
-impl Seen {
-    fn new(most: usize, asked: Asked) -> Self {
+impl<'a> Seen<'a> {
+    /// Allocates for about this many sketches.
+    fn new(sketches: usize) -> Self {
         Self {
             asked,
             most,
@@ -214,20 +207,51 @@ impl Seen {
         }
     }
 
-    /// Looks at the sketches of a cluster's fragments among the first `count`.
-    fn look(&mut self, node: Node<'_>, count: u32) {
+    /// Examines the sketches of a cluster's fragments among the first `count`.
+    fn look(&mut self, node: &'a Node, count: u32, asked: &Asked) {
         let before = node.before(count);
-        let mut found = [0; PLACES];
-        let full = node.groups(before);
-        distances(&self.asked, full, &mut found);
-        if full.len() * GROUP < before {
-            let rest = &mut found[full.len() * GROUP..][..GROUP];
-            distances(&self.asked, &[node.group(full.len())], rest);
+        distances(asked, node.sketches(before), &mut self.distances);
+        self.clusters.push((node, before));
+    }
+
+    /// The distance below which all fragments are among the `most` nearest, and how many at that distance
+    /// are; the number of distances where all are.
+    fn reach(&self, most: usize) -> (u16, usize) {
+        // Four counters: consecutive increments of a single one would wait for each other.
+        let mut counts = vec![[0_u32; 4]; DISTANCES];
+        for (at, &distance) in self.distances.iter().enumerate() {
+            counts[usize::from(distance)][at % 4] += 1;
         }
-        self.sketches += before;
-        for (chunk, distances) in found[..before].chunks(CHUNK).enumerate() {
-            if any_within(distances, (self.end >> 32) as u16) {
-                self.keep(distances, |at| node.place(chunk * CHUNK + at));
+        let mut room = most;
+        for (distance, counts) in (0..).zip(&counts) {
+            let count = counts.iter().sum::<u32>() as usize;
+            if count > room {
+                return (distance, room);
+            }
+            room -= count;
+        }
+        (DISTANCES as u16, 0)
+    }
+
+    /// Indexes of the `most` fragments with the least distances, of equal ones the earlier; in ascending
+    /// order.
+    fn nearest(&self, most: usize) -> Vec<u32> {
+        let (reach, room) = self.reach(most);
+        let (mut found, mut equals) = (Vec::with_capacity(most), Vec::new());
+        let mut begin = 0;
+        for &(node, count) in &self.clusters {
+            let distances = &self.distances[begin..begin + count];
+            begin += count;
+            for (chunk, distances) in distances.chunks(CHUNK).enumerate() {
+                if !distances.iter().fold(false, |any, &one| any | (one <= reach)) {
+                    continue;
+                }
+                let near = distances.iter().enumerate().filter(|(_, one)| **one <= reach);
+                for (at, &distance) in near {
+                    let place = node.place(chunk * CHUNK + at);
+                    let list = if distance < reach { &mut found } else { &mut equals };
+                    list.push(place);
+                }
             }
         }
     }
@@ -261,8 +285,8 @@ impl Seen {
 }
 
 /// A node of one vector and its chain.
-fn chain<'a>(nodes: &'a Nodes, node: Node<'a>) -> impl Iterator<Item = Node<'a>> {
-    // A chain leads to later nodes: one that does not is damaged.
+fn chain<'a>(nodes: &'a Nodes, node: &'a Node) -> impl Iterator<Item = &'a Node> {
+    // Each node of a chain has a greater id than the one before; where not, the file is damaged.
     std::iter::successors(Some((0, node)), |&(id, node)| {
         let next = node.head.next.load(std::sync::atomic::Ordering::Acquire);
         (next > id)
@@ -273,7 +297,7 @@ fn chain<'a>(nodes: &'a Nodes, node: Node<'a>) -> impl Iterator<Item = Node<'a>>
     .map(|(_, node)| node)
 }
 
-/// Fragments of a state in a node and below it.
+/// Number of fragments of a state in a node and below it.
 fn fragments(nodes: &Nodes, id: u32, count: u32) -> usize {
     let mut sum = 0;
     let mut open = vec![id];
@@ -289,8 +313,7 @@ fn fragments(nodes: &Nodes, id: u32, count: u32) -> usize {
 
 impl Clusters {
     /// The nearest to a vector among the fragments of a view, which must all be in the index: the most
-    /// similar first, of equals the earlier. Similarities are exact; that no nearer one is left out is not
-    /// sure.
+    /// similar first, of equal ones the earlier. Similarities are exact; a nearer fragment may be missed.
     pub fn nearest(
         &self,
         view: &View,
@@ -301,7 +324,7 @@ impl Clusters {
         self.nearest_within(view, query, most, effort.bounds())
     }
 
-    /// As [`Clusters::nearest`], within some bounds.
+    /// As [`Clusters::nearest`], with the bounds given.
     pub(super) fn nearest_within(
         &self,
         view: &View,
@@ -323,8 +346,8 @@ impl Clusters {
         })
     }
 
-    /// Clusters that have every fragment of a view between them, about `wanted` and at most twice as many.
-    /// All fragments of the view must be in the index.
+    /// Clusters that together have every fragment of a view: about `wanted`, at most twice as many. All
+    /// fragments of the view must be in the index.
     pub fn clusters(&self, view: &View, wanted: usize) -> io::Result<Vec<Cluster>> {
         let nodes = self.file.get()?.nodes()?;
         let count = view.count() as u32;

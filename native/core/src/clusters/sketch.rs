@@ -1,20 +1,20 @@
-//! Sketches of vectors: the signs of their numbers, a bit each. A search ranks by them which vectors it
+//! Sketches of vectors: one bit for the sign of each number. A search uses them to choose the vectors that it
 //! compares: a scan of sketches reads an eighth of the vectors' bytes.
 //!
-//! The query keeps more of its numbers than their signs. A sign that differs costs as much as the query's
-//! number there is large, in eight steps: of 300,000 fragments' texts, 1,024 vectors chosen so hold 99.7 % of
-//! the 15 nearest, and 93 % where every sign costs the same.
+//! The query keeps more than the signs of its numbers. A sign that differs costs as much as the query's
+//! number at that index is large, in eight steps. Of 300,000 fragments' texts, 1,024 vectors chosen this way
+//! include 99.7 % of the 15 nearest; where every sign costs the same, 93 %.
 
 use crate::simd::{Level, Path};
 use crate::static_model::{DIMENSION, Vector};
 
-/// Words of a sketch.
+/// Words of a sketch (64 bits each).
 pub(super) const WORDS: usize = DIMENSION / 64;
-/// Bits of what a sign costs.
+/// Bits of the cost of a sign.
 const BITS: usize = 3;
-/// The most that a sign costs.
+/// The greatest cost of a sign.
 const DEAREST: u32 = (1 << BITS) - 1;
-/// Distances that there are.
+/// Number of possible distances.
 pub(super) const DISTANCES: usize = DEAREST as usize * DIMENSION + 1;
 
 pub(super) type Sketch = [u64; WORDS];
@@ -29,7 +29,7 @@ pub(super) fn sketch(vector: &Vector) -> Sketch {
     mask(|at| vector[at] > 0)
 }
 
-/// A bit for each number's place.
+/// A bit for each index of a vector.
 fn mask(is_set: impl Fn(usize) -> bool) -> Sketch {
     let mut words = [0; WORDS];
     for at in 0..DIMENSION {
@@ -38,10 +38,10 @@ fn mask(is_set: impl Fn(usize) -> bool) -> Sketch {
     words
 }
 
-/// A query as sketches are compared with it.
+/// A query in the form that sketches are compared with.
 pub(super) struct Asked {
     signs: Sketch,
-    /// The bits of what a sign costs, from the lowest on.
+    /// The bits of the costs, lowest first.
     costs: [Sketch; BITS],
 }
 
@@ -93,8 +93,9 @@ fn distances_by(path: Path, asked: &Asked, groups: &[Group], out: &mut [u16]) {
     match path.level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512Vbmi2 => {
-            // SAFETY: the path proves that the CPU has what the function is compiled for.
-            unsafe { distances_avx512(asked, groups, out) }
+            // SAFETY: this path is taken only where the CPU has the features that the function is compiled
+            // for.
+            unsafe { distances_avx512(asked, sketches, out) }
         }
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 | Level::Avx512 => {
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The distance, a number after the other, in floating point.
+    /// The distance, number by number, in floating point.
     fn naive(query: &Vector, other: &Vector) -> u16 {
         let largest = query.iter().map(|one| f64::from(*one).abs()).fold(1.0, f64::max);
         let pairs = query.iter().zip(other).filter(|(a, b)| (**a > 0) != (**b > 0));

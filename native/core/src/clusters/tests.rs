@@ -1,5 +1,5 @@
-//! The tree of clusters: what it finds beside the exact scan, in every state, after kills and with equal
-//! vectors.
+//! The tree of clusters: its results beside those of the exact scan, in every state, after kills and with
+//! equal vectors.
 
 use super::search::Bounds;
 use super::*;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Files of their own for each test, removed at the end.
+/// A folder for one test, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -38,7 +38,7 @@ impl Drop for Folder {
     }
 }
 
-/// Numbers without a pattern.
+/// Pseudorandom numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -51,7 +51,7 @@ impl Numbers {
     }
 }
 
-/// Sums of a few of 300 directions, as texts of topics are.
+/// Sums of a few of 300 directions, like vectors of texts about topics.
 fn vector_of(number: usize) -> Vector {
     let mut numbers = Numbers(number as u64 + 1);
     let topic = numbers.next(30);
@@ -85,7 +85,7 @@ const NARROW: Bounds = Bounds {
     compared: 512,
 };
 
-/// Share of the exact answer that an index's search has, and that its similarities are exact.
+/// Share of the exact results that a search of the index finds; asserts that its similarities are exact.
 fn recall(index: &Clusters, view: &View, queries: impl Iterator<Item = Vector>) -> f64 {
     let (mut found, mut wanted) = (0, 0);
     for query in queries {
@@ -117,7 +117,7 @@ fn finds_what_the_exact_scan_finds() {
     let other = (0..20).map(|at| vector_of(1_000_000 + at));
     let found = recall(&index, &view, other);
     assert!(found >= 0.98, "recall {found}");
-    // Where a fifth of the sketches is looked at, most of the nearest are found all the same.
+    // Most of the nearest are found although only a fifth of the sketches are examined.
     let (mut found, mut wanted) = (0, 0);
     for number in 0..20 {
         let query = vector_of(1_000_000 + number);
@@ -215,7 +215,7 @@ fn vectors_that_differ_by_little_make_no_deep_tree() {
     let folder = Folder::new();
     let (vectors, index) = (folder.vectors(), folder.index());
     for number in 0..8_000_usize {
-        // Of every ten nine are equal, and the tenth differs in one number.
+        // Nine of ten are equal; the tenth differs in one number.
         let mut vector = vector_of(5);
         if number % 10 == 0 {
             vector[number / 10 % DIMENSION] = (number / 2_560) as i8;
@@ -269,7 +269,7 @@ fn a_writer_goes_on_where_one_was_killed() {
     index.begin(&vectors.all().expect("a view")).expect("a beginning");
     fill(&vectors, &index, 0, 700);
     let view = vectors.all().expect("a view");
-    // Put in, and killed before it was counted.
+    // Inserted, then killed before it was counted.
     for _ in 0..3 {
         append(&vectors, 700, &vector_of(700));
         let all = vectors.all().expect("a view");
@@ -298,11 +298,11 @@ fn an_index_that_cannot_be_relied_on_is_given_up() {
     fill(&vectors, &index, 0, 600);
     let reader = folder.index();
     let count = |index: &Clusters| index.state().expect("a state").count;
-    // Closed: another start of the machine takes it over.
+    // Closed: the index is used after another boot of the machine.
     index.close().expect("a disk");
     assert!(folder.index().begin(&all()).expect("a beginning"));
     assert_eq!(count(&reader), 600);
-    // Not closed, and the machine began anew.
+    // Not closed, and the machine was restarted.
     let boot = |value: u64| {
         let mapping = index.file.get().expect("the file");
         mapping.number(BOOT_AT).store(value, Release);
@@ -313,7 +313,7 @@ fn an_index_that_cannot_be_relied_on_is_given_up() {
     while count(&index) < 600 {
         index.insert(&all()).expect("room");
     }
-    // Of more fragments than there are, or of others.
+    // Built from more fragments than there are, or from other ones.
     assert!(!index.begin(&all().first(500)).expect("a beginning"));
     while count(&index) < 600 {
         index.insert(&all()).expect("room");

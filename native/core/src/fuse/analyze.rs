@@ -1,4 +1,4 @@
-//! Counting with an analyzer: forms in the place of tokens, a query without stop words, repaired texts.
+//! Counting with an analyzer: forms instead of tokens, a query without stop words, repaired texts.
 
 use std::borrow::Cow;
 
@@ -22,15 +22,15 @@ pub(crate) fn read_as<'a>(text: &'a str, analyzer: &Analyzer) -> Cow<'a, str> {
     }
     let mut repaired = Vec::with_capacity(text.len());
     edits.apply(text.as_bytes(), &mut repaired);
-    // Edits put whole characters in place of whole characters.
+    // Edits replace whole characters by whole characters.
     Cow::Owned(String::from_utf8(repaired).unwrap_or_default())
 }
 
-/// Takes the terms of a query. Stop words are left out, unless nothing else is in it.
+/// Takes the terms of a query, without stop words unless there are no other words.
 fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut Terms, hits: &mut Hits) {
     let mut take = |stop: bool| {
         tokenize::ws(query.as_bytes(), token, |token| {
-            // Tokens are made of whole characters.
+            // Tokens consist of whole characters.
             let token = std::str::from_utf8(token).unwrap_or_default();
             if stop || !analyzer.stop_words.contains(&analyzer.plain(token)) {
                 terms.insert_form(token, hits);

@@ -1,4 +1,4 @@
-//! Writing the answer: ids and texts are copied through as they came.
+//! Writes the answer: ids and texts are copied as they are in the body.
 
 use super::{Source, Workspace, with_text};
 use crate::dense::MODEL_ID_BYTES;
@@ -32,7 +32,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
     const RESULT: usize = 80 + 3 * NUMBER + 10;
     const EXPLAIN: usize = 110 + 4 * NUMBER + 20;
     const NOTE: usize = 256;
-    // A name of 64 characters has up to 768 bytes in escapes; that of a profile comes without.
+    // A name of 64 characters has up to 768 bytes as escapes; the profile's member is counted separately.
     const REST: usize = 2048 + 128 + MODEL_ID_BYTES;
     let each = RESULT + if options.explain { EXPLAIN } else { 0 };
     let strings = |doc: &Doc| {
@@ -48,7 +48,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
 }
 
 impl Workspace {
-    /// Two findings: no doc matched a term, and the dense scores of all docs are equal.
+    /// Two warnings: no doc matched a term, and the dense scores of all docs are equal.
     pub(super) fn warnings(&self) -> (bool, bool) {
         let lexical_empty = self.matches.is_empty() && !self.bm25_unused;
         let first = self.lists.docs[0].dense;
@@ -158,14 +158,14 @@ impl Workspace {
     }
 }
 
-/// True if a string holds Chinese, Japanese or Korean.
+/// True if a string contains Chinese, Japanese or Korean characters.
 pub(super) fn has_cjk(body: &[u8], span: Span) -> bool {
     with_text(body, span, &mut Vec::new(), |text, range, ascii| {
         !ascii && String::from_utf8_lossy(&text[range]).chars().any(unicode::is_cjk)
     })
 }
 
-/// Writes into room that was made large enough before.
+/// Writes into room that is known to be large enough.
 pub(super) struct Writer<'a> {
     pub(super) out: &'a mut [u8],
     pub(super) at: usize,
@@ -178,7 +178,7 @@ impl Writer<'_> {
         self.at += bytes.len();
     }
 
-    /// A beginning and a whole number after it. There is room for ten digits, whatever the number.
+    /// Writes `before` and a whole number. There must be room for ten digits, whatever the number.
     #[inline(always)]
     pub(super) fn whole(&mut self, before: &[u8], value: u32) {
         self.raw(before);
@@ -186,8 +186,8 @@ impl Writer<'_> {
             self.raw(value.to_string().as_bytes());
             return;
         }
-        // Four digits in four bytes, the first one lowest, by the quotients of 100 and of 10; those of the
-        // leading zeros are shifted out.
+        // Four digits in four bytes, the first digit lowest, by the quotients of 100 and of 10; leading zeros
+        // are shifted out.
         let hundreds = (value * 5243) >> 19;
         let pairs = hundreds | (value - hundreds * 100) << 16;
         let tens = ((pairs * 103) >> 10) & 0x000F_000F;
@@ -198,14 +198,14 @@ impl Writer<'_> {
         self.at += 4 - zeros as usize;
     }
 
-    /// Ends a list of JSON whose items each have a comma after them. `filled`: it has an item.
+    /// Ends a JSON list whose items are each followed by a comma. `filled`: it has an item.
     #[inline]
     pub(super) fn end_list(&mut self, filled: bool) {
         self.at -= usize::from(filled);
         self.raw(b"]");
     }
 
-    /// A member's beginning and its number as ECMAScript's Number::toString writes it.
+    /// Writes `before` and a number as ECMAScript's Number::toString does.
     #[inline]
     pub(super) fn number(&mut self, before: &[u8], value: f64) {
         self.raw(before);

@@ -1,4 +1,4 @@
-//! Fewer results of one kind: docs that count as one, and results unlike those before them.
+//! Collapses docs that count as one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;

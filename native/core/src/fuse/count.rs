@@ -12,10 +12,11 @@ use crate::scan::code_points;
 use crate::terms::{Hits, Terms, Use};
 use crate::tokenize::{self, Keyed, Tokenizer};
 
-/// Characters that a doc counts for at least: an empty one, too, has an answer of its own.
+/// Least number of characters that a doc counts for: even an empty doc has an entry in the answer.
 pub const LEAST_DOC_CHARACTERS: u64 = 16;
 
-/// Counts the words of a text: ASCII by the loop for it, others by `other`. Gives code points and tokens.
+/// Counts the words of a text: ASCII with the loop for ASCII, other text with `other`. Returns code points
+/// and tokens.
 #[inline]
 pub(super) fn count_text(
     text: &[u8],
@@ -38,8 +39,8 @@ pub(super) fn count_text(
 }
 
 impl Workspace {
-    /// Counts each text's terms and tokens; gives the characters that the request counts for: the code points
-    /// of the query and of each text, of a text at least [`LEAST_DOC_CHARACTERS`].
+    /// Counts each text's terms and tokens. Returns the characters that the request counts for: the code
+    /// points of the query and of each text, for a text at least [`LEAST_DOC_CHARACTERS`].
     pub(super) fn count(&mut self, body: &[u8], options: &Options) -> u64 {
         match options.tokenizer {
             Tokenizer::Ws => self.count_words(body, options),
@@ -47,8 +48,9 @@ impl Workspace {
         }
     }
 
-    /// As [`Workspace::count`], for a request that asks for more than the usual: with its analyzer, and with
-    /// the places or the terms of texts noted where most of them are needed later. Few texts are read again.
+    /// As [`Workspace::count`], for a request with members that few requests have: with its analyzer, and
+    /// with the positions or the terms of texts recorded where most of them are needed later. Few texts are
+    /// read a second time.
     pub(super) fn count_more(&mut self, body: &[u8], options: &Options, more: &More) -> u64 {
         let analyzer = more.analyzer.as_ref().filter(|analyzer| !analyzer.is_plain());
         let docs = self.lists.docs.len();
@@ -89,7 +91,7 @@ impl Workspace {
         });
         terms.finish();
         if self.collects {
-            // The query's words are not the only ones that are looked at.
+            // Words that are not in the query are needed too.
             terms.admit_all();
         }
         let collects = self.collects;
@@ -140,8 +142,8 @@ impl Workspace {
             })
     }
 
-    /// Counts `terms` terms in every doc. `count` files those of one text under `hits`, and gives the text's
-    /// code points and its tokens. Gives the characters that the docs count for.
+    /// Counts `terms` terms in every doc. `count` records the counts of one text in `hits` and returns the
+    /// text's code points and tokens. Returns the characters that the docs count for.
     #[inline]
     pub(super) fn count_docs(
         &mut self,
@@ -175,7 +177,7 @@ impl Workspace {
         }
     }
 
-    /// Files the counts of `hits` under the next doc.
+    /// Records the counts of `hits` for the next doc.
     #[inline]
     fn end_matches(&mut self, length: usize) {
         let Workspace {

@@ -1,4 +1,4 @@
-//! Parts of scores, written before the answer, so that their length is known.
+//! Explanations of scores, written before the answer, so that their length is known.
 
 use super::analyze::read_as;
 use super::answer::Writer;
@@ -9,10 +9,10 @@ use crate::request::Options;
 use crate::request::more::More;
 use crate::tokenize::{self, Tokenizer};
 
-/// Most different tokens of a text that are named for a term.
+/// Most distinct tokens of a text that are named for a term.
 const MOST_MATCHED: usize = 10;
 
-/// Pieces of JSON that the answer takes in, one a result.
+/// Pieces of JSON to insert into the answer, one for each result.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     bytes: Vec<u8>,
@@ -20,23 +20,23 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Forgets all.
+    /// Removes all pieces.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
-    /// Bytes of all.
+    /// Bytes of all pieces.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of room held.
+    /// Bytes of memory held.
     pub(super) fn room(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// The piece of that number; nothing where there is none.
+    /// The piece with an index; empty where there is none.
     pub(super) fn get(&self, number: usize) -> &[u8] {
         let Some(&end) = self.ends.get(number) else {
             return &[];
@@ -54,7 +54,7 @@ impl Pieces {
         self.raw(ryu_js::Buffer::new().format_finite(value).as_bytes());
     }
 
-    /// Adds what `write` writes into room for `most` bytes.
+    /// Adds a piece that `write` writes, of at most `most` bytes.
     #[inline]
     pub(super) fn write(&mut self, most: usize, write: impl FnOnce(&mut Writer)) {
         let start = self.bytes.len();
@@ -72,7 +72,7 @@ impl Pieces {
 }
 
 impl Workspace {
-    /// Makes the pieces of the results in their order.
+    /// Writes the pieces of the results, in their order.
     pub(super) fn explain_more(&mut self, body: &[u8], options: &Options, more: &More, analyzer: &Analyzer) {
         let mut pieces = std::mem::take(&mut self.pieces);
         let fused = !more.legs.is_empty() || !more.boosts.is_empty();
@@ -98,7 +98,7 @@ impl Workspace {
         self.pieces = pieces;
     }
 
-    /// The tokens of a text that stand for each of the query's terms, in the order of the text.
+    /// The tokens of a text that become each of the query's terms, in the order of the text.
     fn matched(&mut self, body: &[u8], analyzer: &Analyzer, place: usize) -> Vec<Vec<String>> {
         let Workspace {
             lists,
@@ -123,7 +123,7 @@ impl Workspace {
         matched
     }
 
-    /// The query's terms that a text has, with the part of each in its score.
+    /// Writes the query's terms that a text has, each with its part of the score.
     fn explain_terms(
         &mut self,
         body: &[u8],
@@ -149,7 +149,7 @@ impl Workspace {
                 b",{\"term\":\""
             });
             match options.tokenizer {
-                // No term holds a character that JSON escapes.
+                // No term has a character that JSON escapes.
                 Tokenizer::Ws => pieces.raw(self.terms.text(term)),
                 Tokenizer::Keyed(_) => pieces.raw(self.bigrams.text(term).as_bytes()),
             }

@@ -7,7 +7,7 @@ use crate::json::write_text;
 use crate::request::unknown::Unknown;
 
 impl Workspace {
-    /// Writes the warning of docs that a model read only the beginning of.
+    /// Writes the warning about docs of whose text a model read only the beginning.
     pub(super) fn note_truncated(&mut self, first: usize, count: usize) {
         let others = match count {
             1 => String::new(),
@@ -22,7 +22,7 @@ impl Workspace {
         );
     }
 
-    /// Writes a warning for each unknown member that is named.
+    /// Writes a warning for each unknown member, up to a number.
     pub(super) fn note_unknown(&mut self, unknown: &mut Unknown) {
         for stranger in unknown.named() {
             let owner = stranger.place.text();

@@ -1,45 +1,45 @@
-//! Requests that were read and wait: for vectors that are computed elsewhere, or for room.
+//! Requests that were parsed and wait: for vectors that are computed elsewhere, or for room.
 
 use super::{Form, Outcome, Workspace};
 use crate::dense::Gathered;
 use crate::request::{Lists, Options};
 
-/// A request that was read, and the dense side of it.
+/// A parsed request, with the vectors that its dense scores need.
 pub struct Pending {
     pub(super) options: Options,
     pub(super) form: Form,
     pub(super) lists: Lists,
     pub(super) gathered: Gathered,
-    /// Bytes of its body.
+    /// Length of its body in bytes.
     pub(super) length: usize,
-    /// The body followed by the settings of its profile, where it is read so.
+    /// The body followed by the settings of its profile, if the request refers to these.
     pub(super) joined: Option<Vec<u8>>,
-    /// Bytes that its answer needs, where that is known.
+    /// Bytes that its answer needs, if known; else 0.
     pub(super) needed: usize,
 }
 
 impl Pending {
-    /// Its query's and docs' vectors, of which some may be missing.
+    /// The vectors of its query and docs, some of which may be missing.
     pub fn gathered(&self) -> &Gathered {
         &self.gathered
     }
 
-    /// The same, to be given vectors.
+    /// The same, to add vectors.
     pub fn gathered_mut(&mut self) -> &mut Gathered {
         &mut self.gathered
     }
 
-    /// Most bytes that its answer can take.
+    /// Most bytes that its answer can need.
     pub fn room(&self) -> usize {
         self.needed.max(self.form.room(&self.options, &self.lists))
     }
 }
 
 impl Workspace {
-    /// Answers a request that waited, once nothing is missing. `body`: the one that it was read of.
+    /// Answers a request that waited, once no vector is missing. `body`: the one that it was parsed from.
     ///
     /// # Panics
-    /// When the body is another one.
+    /// When the body has another length.
     pub fn answer_pending(&mut self, pending: &mut Pending, body: &[u8], out: &mut [u8]) -> Outcome {
         assert_eq!(body.len(), pending.length, "another body");
         let room = pending.room();

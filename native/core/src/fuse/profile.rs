@@ -42,7 +42,7 @@ impl Workspace {
         outcome
     }
 
-    /// Writes the answer's member that names the profile; a name that was found needs no escape.
+    /// Writes the member of the answer that names the profile. A name that was found needs no escape.
     pub(super) fn tell_profile(&mut self, more: &More) {
         self.profile.clear();
         if let Some((name, version)) = more.profile.as_ref().and_then(|profile| profile.found.as_ref()) {

@@ -1,4 +1,5 @@
-//! Writing the answers of other interfaces' rerank requests: places and scores in [0, 1] by descending score.
+//! Writes the answers to rerank requests of other interfaces: indexes and scores in [0, 1], by descending
+//! score.
 
 use super::answer::Writer;
 use super::{Source, Workspace};
@@ -7,10 +8,10 @@ use crate::json::Span;
 use crate::request::{Doc, Lists, Options};
 use crate::rerank::{Asked, IGNORED, NAME_BYTES, NAMED_UNKNOWN, Shape};
 
-/// Below every fused score; docs without text come last.
+/// Lower than every fused score: docs without text rank last.
 const LAST: f64 = -2.0;
 
-/// Docs that one search unit stands for, as Cohere counts them.
+/// Docs that count as one search unit, as with Cohere.
 const UNIT_DOCS: usize = 100;
 
 /// Most bytes that the answer can take.
@@ -33,7 +34,7 @@ fn is_empty(span: Span) -> bool {
 }
 
 impl Workspace {
-    /// Puts docs without text last; where the query has none, the order is that of the docs.
+    /// Ranks docs without text last. Where the query has no text, the order is that of the docs.
     pub(super) fn lower_empty(&mut self, options: &Options) {
         for (doc, fused) in self.lists.docs.iter().zip(&mut self.fused) {
             if is_empty(options.query) {
@@ -56,7 +57,7 @@ impl Workspace {
         }
     }
 
-    /// Tokens of the query and of the texts, as they were counted.
+    /// Number of tokens of the query and of the texts, as counted.
     fn tokens(&self, options: &Options) -> (u64, u64) {
         let query = self
             .frequencies(options)
@@ -77,7 +78,7 @@ impl Workspace {
         let mut writer = Writer { out, at: 0 };
         let model = source.model.as_deref().unwrap_or_default().as_bytes();
         let (query_tokens, text_tokens) = self.tokens(&asked.options);
-        // Each text is read with the query.
+        // Each text counts together with the query.
         let tokens = query_tokens * self.lists.docs.len() as u64 + text_tokens;
         writer.raw(match asked.shape {
             Shape::V2 | Shape::V1 => b"{\"id\":\"" as &[u8],
@@ -160,7 +161,7 @@ impl Workspace {
         writer.raw(b"}");
     }
 
-    /// Sentences about what was not acted on, and about what makes the order weaker than it looks.
+    /// Writes sentences about members that were ignored, and about reasons why the ranking may be weak.
     fn write_notes(&self, body: &[u8], asked: &Asked, source: &Source<'_>, writer: &mut Writer<'_>) {
         let copied = |span: Span| &body[span.start..span.end];
         let mut separator: &[u8] = b",\"warnings\":[\"";
@@ -218,7 +219,7 @@ impl Workspace {
     }
 }
 
-/// Writes a document as the interface has it: text, or an object, which comes back as it came.
+/// Writes a document in the form of the interface: a text, or an object, copied as it was sent.
 fn write_document(body: &[u8], shape: Shape, doc: &Doc, writer: &mut Writer<'_>) {
     let copied = |span: Span| &body[span.start..span.end];
     match shape {

@@ -1,4 +1,4 @@
-//! Scores and ranks: BM25 of what was counted, both lists fused, and their order.
+//! Scores and ranks: BM25 of the counts, the fusion of both lists, and their order.
 //!
 //! A BM25 score is the sum over the query's terms, in order of first occurrence, of weight * tf / (tf +
 //! norm).
@@ -11,7 +11,7 @@ use crate::request::more::{Corpus, More};
 use crate::request::{Method, Options};
 use crate::tokenize::Tokenizer;
 
-/// Statistics of the collection by which BM25 scores a request's docs.
+/// Statistics of a collection, for the BM25 scores of a request's docs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Statistics {
     /// Number of its docs.
@@ -31,7 +31,7 @@ pub(super) struct Fused {
 }
 
 impl Workspace {
-    /// BM25 by the statistics of a collection, or of the request's docs.
+    /// Computes BM25 with the statistics of a collection, or of the request's docs.
     pub(super) fn score(&mut self, body: &[u8], options: &Options, more: Option<&More>) {
         let docs = self.lists.docs.len();
         let tokens: usize = self.lengths.iter().map(|&(_, length)| length).sum();
@@ -70,17 +70,17 @@ impl Workspace {
         self.term_weights = weights;
     }
 
-    /// Finds the query's terms in the statistics that a request gives or names.
+    /// Looks the query's terms up in the statistics that a request has or names.
     fn look_up(&mut self, body: &[u8], options: &Options, more: &More) -> Statistics {
         match (&more.corpus, more.version()) {
             (Some(corpus), _) => self.look_up_inline(body, options, corpus),
             (None, Some(version)) => self.look_up_named(options, &version.statistics),
-            // A name without statistics is refused before anything is counted.
+            // A name without statistics was refused before counting.
             (None, None) => Statistics::default(),
         }
     }
 
-    /// The same in statistics by name.
+    /// Looks the query's terms up in named statistics.
     fn look_up_named(&mut self, options: &Options, named: &corpora::Statistics) -> Statistics {
         let mut frequencies = std::mem::take(&mut self.corpus_frequencies);
         frequencies.clear();
@@ -97,14 +97,14 @@ impl Workspace {
         }
     }
 
-    /// Finds the query's terms among those of a collection; those that it does not list are in none of its
-    /// docs.
+    /// Looks the query's terms up in inline statistics; a term that is not listed is in none of the
+    /// collection's docs.
     fn look_up_inline(&mut self, body: &[u8], options: &Options, corpus: &Corpus) -> Statistics {
         let mut frequencies = std::mem::take(&mut self.corpus_frequencies);
         frequencies.clear();
         frequencies.resize(self.frequencies(options).len(), 0.0);
         let mut name = Vec::new();
-        // Checked when the request was read: what is unfit here is replaced by a later value.
+        // Checked when the request was parsed: an invalid value is one that a later value replaces.
         let _ = Scanner::again(body, corpus.frequencies).values(3, |scanner, span| {
             name.clear();
             unescape(scanner.bytes(span), &mut name);
@@ -125,7 +125,7 @@ impl Workspace {
         }
     }
 
-    /// Number of docs of the collection that hold a term.
+    /// Number of docs of the collection that have a term.
     pub(super) fn frequency(&self, term: usize, corpus: bool) -> f64 {
         if corpus {
             self.corpus_frequencies[term]
@@ -189,12 +189,12 @@ impl Workspace {
     }
 }
 
-/// Sorts (score, place) by descending score, equal ones by ascending place, into `order`. No score is NaN or
+/// Sorts (score, index) by descending score, equal ones by ascending index, into `order`. No score is NaN or
 /// -0.
 fn sort_descending(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)>) {
     order.clear();
     order.extend(scores.enumerate().map(|(place, score)| {
-        // Maps the order of numbers, turned round, to the order of integers.
+        // Maps the descending order of floats to the ascending order of integers.
         let bits = (score + 0.0).to_bits();
         let ascending = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
         (!ascending, place as u32)
@@ -202,7 +202,7 @@ fn sort_descending(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)
     order.sort_unstable();
 }
 
-/// Ranks from 1 by descending score, ties by place.
+/// Ranks from 1 by descending score, ties by index.
 pub(super) fn ranks(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)>, ranks: &mut Vec<u32>) {
     sort_descending(scores, order);
     ranks.clear();

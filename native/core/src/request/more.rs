@@ -1,5 +1,5 @@
-//! The members of a FuseRequest that few requests have: what they ask for is kept apart, so that the others
-//! pay nothing for it.
+//! The members of a FuseRequest that few requests have: they are stored separately, at no cost for other
+//! requests.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,69 +16,69 @@ use crate::profiles::Profile;
 use crate::tokenize::{self, Tokenizer};
 use crate::versions::{Numbered, is_name};
 
-/// Settings that few requests have.
+/// The members that few requests have.
 #[derive(Debug, Default)]
 pub struct More {
     /// Rules that turn tokens into terms.
     pub analyzer: Option<Analyzer>,
-    /// Statistics for BM25; nothing: those of the request's docs.
+    /// Inline statistics for BM25; none: those of the request's docs.
     pub corpus: Option<Corpus>,
-    /// Statistics that the request names in place of them.
+    /// Named statistics, instead of inline ones.
     pub corpus_named: Option<NamedCorpus>,
-    /// True if that name learns the request's docs.
+    /// True if the request's docs are learnt under that name.
     pub learn: bool,
-    /// The learning of the name.
+    /// The learning of that name.
     pub learning: Option<Arc<Learning>>,
-    /// Settings that the request names.
+    /// The profile that the request names.
     pub profile: Option<NamedProfile>,
-    /// The score of a doc that came without a dense score.
+    /// Treatment of a doc without a dense score.
     pub on_missing_dense: OnMissing,
     /// Meaning of dense scores.
     pub dense_kind: DenseKind,
     /// Least fused score of a result.
     pub min_score: Option<f64>,
-    /// The lists that are fused; none: BM25 and the dense one by their weights.
+    /// The lists to fuse; empty: BM25 and the dense list by their weights.
     pub legs: Vec<Leg>,
-    /// Numbers that docs bring for legs.
+    /// Numbers of docs for legs.
     pub scores: Named,
     /// Numbers that raise or lower scores.
     pub boosts: Vec<Boost>,
-    /// Numbers that docs bring for boosts.
+    /// Numbers of docs for boosts.
     pub values: Named,
-    /// Docs that count as one.
+    /// Which docs count as one.
     pub collapse: Option<Collapse>,
-    /// Results unlike those before them.
+    /// Diversification of the results.
     pub diversify: Option<Diversify>,
-    /// Parts of texts around the query's terms.
+    /// Highlights of the results' texts.
     pub highlight: Option<Highlight>,
-    /// Docs that have a group, by their places.
+    /// Groups of docs, by the index of the doc.
     groups: Vec<(u32, Span)>,
-    /// Members that nobody knows.
+    /// Members that are not declared.
     pub unknown: Unknown,
     faults: Faults,
 }
 
-/// The score of a doc that came without a dense score.
+/// Treatment of a doc without a dense score.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum OnMissing {
-    /// One that a model makes, as all others then do.
+    /// A model computes the scores of all docs.
     #[default]
     Embed,
     /// 0.
     Zero,
-    /// The least that was sent.
+    /// The lowest score that was sent.
     Min,
-    /// None: the request is refused.
+    /// The request is refused.
     Error,
 }
 
 /// Meaning of dense scores.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum DenseKind {
-    /// The greater the closer.
+    /// A greater value is closer.
     #[default]
     Similarity,
-    /// The less the closer, 0 or more.
+    /// A lower value is closer; 0 or more.
     Distance,
 }
 
@@ -89,40 +89,40 @@ pub struct Corpus {
     pub docs: f64,
     /// Their mean length in tokens.
     pub average_length: f64,
-    /// Place in the body of the object of terms and docs that hold them.
+    /// Position in the body of the object that maps terms to numbers of docs.
     pub(crate) frequencies: usize,
 }
 
-/// Statistics by their name.
+/// A reference to named statistics.
 #[derive(Debug)]
 pub struct NamedCorpus {
-    /// Place of the name.
+    /// Span of the name.
     name: Span,
-    /// The version that is asked for; nothing: the newest.
+    /// The version that is asked for; none: the newest.
     version: Option<f64>,
     /// The version that was found.
     found: Option<Arc<Version>>,
 }
 
-/// Settings by their name.
+/// A reference to a profile.
 #[derive(Debug)]
 pub struct NamedProfile {
-    /// Place of the name.
+    /// Span of the name.
     name: Span,
-    /// The version that is asked for; nothing: the newest.
+    /// The version that is asked for; none: the newest.
     version: Option<f64>,
-    /// True if an object says both.
+    /// True if the request has it as an object, not as a name alone.
     is_object: bool,
-    /// The name and the number of the version that was found.
+    /// The name and the version that were found.
     pub(crate) found: Option<(String, u32)>,
 }
 
-/// Why the statistics that a request names are not found.
+/// Why named statistics were not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotFound {
-    /// There are none, or the name cannot learn.
+    /// They do not exist, or the name cannot learn.
     Refused,
-    /// It has to be known who asks.
+    /// The owner must be known first.
     OwnerUnknown,
 }
 
@@ -132,7 +132,7 @@ enum Given {
     Named(NamedCorpus),
 }
 
-/// Most docs that a collection has; the contract says the same.
+/// Most docs of a collection; the contract has the same bound.
 const MOST_DOCS: f64 = 1e15;
 
 const MISSING: [(&[u8], OnMissing); 4] = [
@@ -147,7 +147,7 @@ const KINDS: [(&[u8], DenseKind); 2] = [
 ];
 
 impl More {
-    /// Reads the value of one of its members.
+    /// Reads the value of one of these members.
     #[cold]
     pub(super) fn read(&mut self, scanner: &mut Scanner, name: &[u8], notes: &Notes) -> Result<(), Unfit> {
         match name {
@@ -172,7 +172,7 @@ impl More {
         Ok(())
     }
 
-    /// Reads the value of a member of the doc of that place.
+    /// Reads the value of such a member of the doc at index `doc`.
     #[cold]
     pub(super) fn read_of_doc(
         &mut self,
@@ -192,20 +192,20 @@ impl More {
         }
     }
 
-    /// Place of a doc's group in the body.
+    /// Span of a doc's group in the body.
     pub(crate) fn group(&self, doc: u32) -> Option<Span> {
         let found = self.groups.binary_search_by_key(&doc, |&(known, _)| known);
         found.ok().map(|at| self.groups[at].1)
     }
 
-    /// Forgets what docs brought.
+    /// Removes the data of docs.
     pub(super) fn forget_docs(&mut self) {
         self.scores.clear();
         self.values.clear();
         self.groups.clear();
     }
 
-    /// Faults of names that only all docs show, as a JSON array of `{loc, message}`.
+    /// Faults of names that only all docs together show, as a JSON array of `{loc, message}`.
     pub(crate) fn take_faults(&mut self) -> Option<Vec<u8>> {
         self.faults.take()
     }
@@ -226,14 +226,14 @@ impl More {
         by == Some(LikenessBy::Vectors)
     }
 
-    /// Gives docs the dense scores that no model makes, once all is read.
+    /// Sets the dense scores that no model computes, once the request is parsed.
     pub(super) fn complete(&mut self, options: &mut Options, docs: &mut [Doc]) -> Result<(), Unfit> {
         let plain = self.analyzer.as_ref().is_none_or(Analyzer::is_plain);
         if !plain && options.tokenizer != Tokenizer::Ws {
             return Err(Unfit);
         }
         if self.dense_kind == DenseKind::Distance {
-            // Those that are missing are not a number.
+            // Missing ones are NaN.
             if docs.iter().any(|doc| doc.dense < 0.0) {
                 return Err(Unfit);
             }
@@ -266,7 +266,7 @@ impl More {
         Ok(())
     }
 
-    /// Finds the numbers of legs and boosts among those that docs bring.
+    /// Matches the names of legs and boosts with those in the docs.
     fn look_up(&mut self) -> Result<(), Unfit> {
         legs::look_up(
             (&mut self.legs, &self.scores),
@@ -286,10 +286,11 @@ impl More {
         }
     }
 
-    /// Finds the statistics that the request names. Kept with it, they are the same whenever it is answered.
+    /// Finds the statistics that the request names. They are stored with the request, so they stay the same
+    /// until it is answered.
     ///
     /// # Errors
-    /// There are none, or the name cannot learn; or it has to be known who asks.
+    /// They do not exist, or the name cannot learn; or the owner must be known first.
     pub(crate) fn find(
         &mut self,
         body: &[u8],
@@ -305,7 +306,7 @@ impl More {
         let mut name = Vec::new();
         unescape(&body[named.name.start..named.name.end], &mut name);
         named.found = corpora.and_then(|visible| visible.find(&name, named.version));
-        // A name begins with what is learnt of it, and has no version until then.
+        // A new name starts with learning, and has no version at first.
         let begins = self.learn && named.version.is_none() && is_name(&name);
         if let Some(visible) = corpora.filter(|_| self.learn && (named.found.is_some() || begins)) {
             let terming = Terming::of(tokenizer, self.analyzer.as_ref());
@@ -336,7 +337,7 @@ impl More {
         Err(NotFound::Refused)
     }
 
-    /// Finds the settings that the request names; a fault is noted where there are none.
+    /// Finds the profile that the request names; adds a fault where there is none.
     pub(crate) fn find_profile(&mut self, body: &[u8], visible: Option<Visible<'_>>) -> Option<Arc<Profile>> {
         let asked = self.profile.as_mut()?;
         let mut name = Vec::new();
@@ -369,35 +370,35 @@ impl More {
         None
     }
 
-    /// The statistics that the request names.
+    /// The version of the statistics that the request names.
     pub(crate) fn version(&self) -> Option<&Version> {
         self.corpus_named.as_ref()?.found.as_deref()
     }
 
-    /// Place of their name in the body.
+    /// Span of their name in the body.
     pub(crate) fn corpus_name(&self) -> Option<Span> {
         self.corpus_named.as_ref().map(|named| named.name)
     }
 
-    /// True if BM25 has the statistics of a collection.
+    /// True if BM25 uses the statistics of a collection.
     pub(crate) fn has_statistics(&self) -> bool {
         self.corpus.is_some() || self.version().is_some()
     }
 
-    /// True if explanations name terms.
+    /// True if explanations list terms.
     pub(crate) fn names_terms(&self) -> bool {
         self.analyzer.is_some() || self.corpus.is_some() || self.corpus_named.is_some()
     }
 }
 
-/// The text of a string that was read.
+/// The text of a parsed string.
 pub(super) fn text_of(scanner: &Scanner, span: Span) -> Vec<u8> {
     let mut text = Vec::new();
     unescape(scanner.bytes(span), &mut text);
     text
 }
 
-/// The sentence of an unknown name, with those that are known.
+/// The message of an unknown name, with the known ones.
 fn unknown_name(sentence: &str, names: &[String]) -> String {
     const SHOWN: usize = 20;
     let more = names.len().saturating_sub(SHOWN);
@@ -445,10 +446,10 @@ fn whole(scanner: &mut Scanner, least: f64, most: f64) -> Result<f64, Unfit> {
     }
 }
 
-/// Reads statistics themselves.
+/// Reads inline statistics.
 ///
 /// # Errors
-/// They are invalid, or a name stands in their place.
+/// They are invalid, or a name is given instead.
 pub(crate) fn corpus(scanner: &mut Scanner) -> Result<Corpus, Unfit> {
     match given(scanner)? {
         Given::Inline(corpus) => Ok(corpus),
@@ -456,8 +457,8 @@ pub(crate) fn corpus(scanner: &mut Scanner) -> Result<Corpus, Unfit> {
     }
 }
 
-/// Reads `corpus`. The frequencies are checked, and looked at again once the query's terms are known: a
-/// collection has many more than that.
+/// Reads `corpus`. The frequencies are only checked here, and looked up once the query's terms are known, as
+/// a collection has many more terms.
 fn given(scanner: &mut Scanner) -> Result<Given, Unfit> {
     const NAMES: [&[u8]; 5] = [b"docs", b"average_length", b"df", b"name", b"version"];
     let (mut docs, mut average_length, mut frequencies) = (0.0, 0.0, 0);
@@ -497,7 +498,7 @@ fn given(scanner: &mut Scanner) -> Result<Given, Unfit> {
     }))
 }
 
-/// Reads an analyzer that is a JSON text of its own.
+/// Reads an analyzer that is a JSON text by itself.
 ///
 /// # Errors
 /// It is invalid.
@@ -505,7 +506,7 @@ pub(crate) fn analyzer_alone(scanner: &mut Scanner) -> Result<Analyzer, Unfit> {
     analyzer(scanner, &Notes::default())
 }
 
-/// Reads `analyzer`: `plain`, a language's name for its usual set, or the settings one by one.
+/// Reads `analyzer`: `plain`, a language's name for its usual settings, or the settings one by one.
 pub(super) fn analyzer(scanner: &mut Scanner, notes: &Notes) -> Result<Analyzer, Unfit> {
     let mut analyzer = Analyzer::default();
     notes.borrow_mut().forget(Place::Analyzer);
@@ -544,7 +545,7 @@ pub(super) fn analyzer(scanner: &mut Scanner, notes: &Notes) -> Result<Analyzer,
     Ok(analyzer)
 }
 
-/// Reads `stopwords`: null, a language's name, or words. A word is cut into tokens as texts are.
+/// Reads `stopwords`: null, a language's name, or words. A word is tokenized as texts are.
 fn read_stop_words(scanner: &mut Scanner) -> Result<StopWords, Unfit> {
     if scanner.null()? {
         return Ok(StopWords::None);
@@ -560,7 +561,7 @@ fn read_stop_words(scanner: &mut Scanner) -> Result<StopWords, Unfit> {
         tokenize::ws(&text, &mut token, |word| {
             words.insert(String::from_utf8_lossy(word).into_owned());
         });
-        // One without tokens stops nothing. It counts as given all the same, as the contract's types say.
+        // A word without tokens removes nothing, but counts as a word, as in the contract's types.
         if words.len() == had && !text.is_empty() {
             words.insert(String::from_utf8_lossy(&text).into_owned());
         }

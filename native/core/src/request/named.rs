@@ -1,61 +1,62 @@
-//! Numbers that docs bring by names of the caller's: each name is kept once, each number with its doc.
+//! Numbers of docs by names that callers choose: each name is stored once, each number with its doc.
 
 use std::collections::HashMap;
 
 use super::number;
 use crate::json::{Scanner, Span, Unfit, unescape};
 
-/// Most absolute value of such a number, so that no sum of them overflows; the contract says the same.
+/// Greatest absolute value of such a number, so that no sum overflows; the contract has the same bound.
 pub(crate) const MOST_NUMBER: f64 = 1e300;
 
-/// Different names that are kept. A request knows far fewer: those beyond are unknown ones among thousands.
+/// Most distinct names that are stored. A request may use far fewer, so further ones are among thousands of
+/// unknown names.
 const KEPT_NAMES: usize = 4096;
 
 /// A number of a doc.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Number {
-    /// The doc's place.
+    /// The doc's index.
     pub doc: u32,
-    /// The name's place.
+    /// The name's index.
     pub name: u32,
     /// Its value.
     pub value: f64,
 }
 
-/// The numbers of all docs, doc after doc.
+/// The numbers of all docs, in the order of the docs.
 #[derive(Debug, Default)]
 pub struct Named {
     names: Vec<Vec<u8>>,
-    /// The names as they stand in the body, within quotes; nothing of one that is written with escapes.
+    /// The names as written in the body, with quotes; empty for one that is written with escapes.
     quoted: Vec<Vec<u8>>,
     places: HashMap<Vec<u8>, u32>,
     numbers: Vec<Number>,
-    /// Of each name the place in `numbers` of its last number.
+    /// For each name, the index in `numbers` of its last number.
     last: Vec<usize>,
 }
 
 impl Named {
-    /// Forgets all.
+    /// Removes everything.
     pub(super) fn clear(&mut self) {
         *self = Named::default();
     }
 
-    /// The names, in the order in which they were met.
+    /// The names, in the order of their first occurrence.
     pub fn names(&self) -> &[Vec<u8>] {
         &self.names
     }
 
-    /// The numbers, doc after doc.
+    /// The numbers, in the order of the docs.
     pub fn numbers(&self) -> &[Number] {
         &self.numbers
     }
 
-    /// Place of a name.
+    /// Index of a name.
     pub fn find(&self, name: &[u8]) -> Option<u32> {
         self.places.get(name).copied()
     }
 
-    /// Reads an object of numbers, in the place of what the doc had before.
+    /// Reads an object of numbers, which replaces earlier numbers of the doc.
     pub(super) fn read(&mut self, scanner: &mut Scanner, doc: usize) -> Result<(), Unfit> {
         let doc = doc as u32;
         while self.numbers.last().is_some_and(|number| number.doc == doc) {
@@ -68,7 +69,7 @@ impl Named {
         scanner.values(4, |scanner, span| {
             let value = number(scanner, -MOST_NUMBER, MOST_NUMBER)?;
             let bytes = scanner.bytes(span);
-            // Docs list their names in one order, nearly always.
+            // Nearly always, docs have their names in the same order.
             let name = if !span.escaped && self.names.get(next).is_some_and(|name| name == bytes) {
                 next as u32
             } else {
@@ -84,7 +85,7 @@ impl Named {
     }
 
     /// Reads an object that has every known name once, in their order, as nearly every doc after the first
-    /// does. Stands where it stood, and has read nothing, where the next value is another one.
+    /// has. For any other value it returns false, and the scanner does not move.
     fn read_alike(&mut self, scanner: &mut Scanner, doc: u32) -> bool {
         let (start, before) = (scanner.position(), self.numbers.len());
         let read = self.read_in_order(scanner, doc);
@@ -95,7 +96,7 @@ impl Named {
         read
     }
 
-    /// True if an object was read so. Numbers may have been filed where it was not.
+    /// True if such an object was read. Where false, some numbers may have been added.
     fn read_in_order(&mut self, scanner: &mut Scanner, doc: u32) -> bool {
         if self.names.is_empty() || !scanner.take(b'{') {
             return false;
@@ -131,7 +132,7 @@ impl Named {
         true
     }
 
-    /// Place of a name as it stands in the body; nothing where too many are known.
+    /// Index of a name as written in the body; none where too many are known.
     fn place(&mut self, bytes: &[u8], span: Span) -> Option<u32> {
         let mut text = Vec::new();
         let name = if span.escaped {
@@ -155,7 +156,7 @@ impl Named {
         Some(place as u32)
     }
 
-    /// Files a number; of a repeated name the last one counts.
+    /// Adds a number; of a repeated name the last one counts.
     fn put(&mut self, number: Number) {
         let last = &mut self.last[number.name as usize];
         match self.numbers.get_mut(*last) {
@@ -176,7 +177,7 @@ mod tests {
 
     type Values = BTreeMap<String, f64>;
 
-    /// The values of each doc as they are read.
+    /// The values of each doc after reading.
     fn read_all(docs: &[String]) -> Vec<Option<Values>> {
         let mut named = Named::default();
         let mut fits = Vec::new();
@@ -197,7 +198,7 @@ mod tests {
             .collect()
     }
 
-    /// Objects of numbers: most have the same names in one order, written plainly.
+    /// Objects of numbers: most have the same names in one order, without escapes.
     fn object() -> impl Strategy<Value = String> {
         let numbers = prop::sample::select(vec!["1", "-0.5", "12.25", "1e3", "1e301", "\"1\"", "null"]);
         let name = prop::sample::select(vec!["a", "b", "\\u0061", "x\\\"y", "ab", "é"]);

@@ -4,52 +4,52 @@ use super::unknown::{Notes, Place, known_members};
 use super::{number, word};
 use crate::json::{Scanner, Unfit};
 
-/// Bounds of numbers; the contract says the same.
+/// Bounds of numbers; the contract has the same.
 const MOST_KEPT: f64 = 1e6;
 const MOST_CANDIDATES: f64 = 500.0;
 const CHARACTERS: (f64, f64) = (20.0, 2000.0);
 const MOST_FRAGMENTS: f64 = 10.0;
 
-/// Docs that count as one.
+/// Rules by which docs count as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollapseBy {
-    /// Those of one text, after NFKC and case folding.
+    /// Docs with the same text, after NFKC and case folding.
     Text,
-    /// Those of one `group`.
+    /// Docs with the same `group`.
     Group,
 }
 
-/// Docs that count as one, and how many of them stay.
+/// Which docs count as one, and how many of them are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Collapse {
-    /// Which docs.
+    /// The rule.
     pub by: CollapseBy,
-    /// Number of them that stay, the best.
+    /// Number of docs that are kept, the best ones.
     pub keep: usize,
 }
 
-/// How texts are compared.
+/// Ways to compare texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LikenessBy {
     /// By the share of their terms that they have in common.
     Terms,
-    /// By the cosine of the vectors of the model that scores them.
+    /// By the cosine of their vectors, from the model that computes dense scores.
     Vectors,
 }
 
-/// Results that are less like those before them (maximal marginal relevance).
+/// Prefers results that differ from those before them (maximal marginal relevance).
 #[derive(Debug, Clone, Copy)]
 pub struct Diversify {
-    /// Share of the likeness; 0: off.
+    /// Weight of the similarity; 0: off.
     pub diversity: f64,
     /// How texts are compared.
     pub by: LikenessBy,
-    /// Docs among which the next is chosen; nothing: 3 times `top_k`.
+    /// Number of best docs that results are chosen from; none: 3 times `top_k`.
     pub candidates: Option<usize>,
 }
 
 impl Diversify {
-    /// Most docs among which the next is chosen; 0: off.
+    /// Most docs that results are chosen from; 0: off.
     pub fn most(&self, top_k: usize) -> usize {
         if self.diversity == 0.0 {
             return 0;
@@ -62,9 +62,9 @@ impl Diversify {
 /// Parts of texts around the query's terms.
 #[derive(Debug, Clone, Copy)]
 pub struct Highlight {
-    /// Most code points of each.
+    /// Most code points of a fragment.
     pub characters: usize,
-    /// Most of them.
+    /// Most fragments of a text.
     pub fragments: usize,
 }
 

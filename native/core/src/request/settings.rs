@@ -1,12 +1,12 @@
-//! Settings of a profile: members of a request, kept under a name. A request that names them is read as if
-//! those that it does not have itself were written out in it.
+//! Settings of a profile: members of a request, stored under a name. A request with that name is parsed as if
+//! it had those members itself, unless it has its own.
 
 use super::unknown::{Notes, Place, Unknown, known_members};
 use super::{Lists, NAMES, Options, Said, WEIGHTED_TWICE, setting};
 use crate::json::{Scanner, Unfit};
 use crate::tokenize::Tokenizer;
 
-/// Members that a profile may have; the contract says the same.
+/// Members that a profile may have; the contract has the same list.
 const ALLOWED: [&[u8]; 17] = [
     b"method",
     b"tokenizer",
@@ -26,13 +26,13 @@ const ALLOWED: [&[u8]; 17] = [
     b"collapse",
     b"diversify",
 ];
-/// Of these a request keeps the place of the value, not the value.
+/// Members of which a request stores the span of the value instead of the value.
 const PLACED: [&[u8]; 3] = [b"embed_model", b"entity_map", b"corpus"];
 
-/// Checks settings that are a JSON text of their own. True if a request keeps places in them.
+/// Checks settings that are a JSON text by themselves. True if a request stores spans in them.
 ///
 /// # Errors
-/// They are invalid, or have a member that a profile does not have.
+/// They are invalid, or have a member that is not allowed in a profile.
 pub(crate) fn check(settings: &[u8]) -> Result<bool, Unfit> {
     let mut scanner = Scanner::new(settings)?;
     scanner.skip_space();
@@ -63,8 +63,8 @@ pub(crate) fn check(settings: &[u8]) -> Result<bool, Unfit> {
     Ok(is_placed)
 }
 
-/// The members that settings do not give to a request: those that it has. Weights have two forms, of which
-/// one is enough.
+/// The members that settings do not set: those that the request has. Weights have two forms; one of them
+/// counts for both.
 fn taken(met: u32) -> u32 {
     if met & WEIGHTED_TWICE == 0 {
         met
@@ -73,7 +73,8 @@ fn taken(met: u32) -> u32 {
     }
 }
 
-/// Gives a request the members that it does not have. The scanner stands at the settings, which were checked.
+/// Adds to a request the members that it does not have. The scanner stands at the settings, which were
+/// checked.
 ///
 /// # Errors
 /// They are invalid.
@@ -91,8 +92,8 @@ pub(crate) fn give(scanner: &mut Scanner, said: &mut Said, lists: &mut Lists) ->
     Ok(())
 }
 
-/// The body with these settings written out in it, which says to whoever reads it what the request came to.
-/// `said`: what it said before they were given. Both were read before.
+/// The body with these settings written out in it, to explain the request. `said`: the request without the
+/// settings. Both were parsed before.
 pub(crate) fn written_out(body: &[u8], settings: &[u8], said: &Said) -> Vec<u8> {
     let taken = taken(said.met);
     let start = body

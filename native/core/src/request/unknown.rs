@@ -1,15 +1,15 @@
-//! Members that nobody knows: they are ignored, and named in the answer's warnings.
+//! Members that are not declared: they are ignored, and named in the answer's warnings.
 
 use std::cell::RefCell;
 
 use crate::json::{Scanner, Span, Unfit, unescape};
 
-/// Unknown members that are named.
+/// Most unknown members that are named.
 const NAMED: usize = 10;
-/// Most bytes of a name that is compared, or shown whole.
+/// Most bytes of a name to compare, or to show in full.
 const NAME_BYTES: usize = 64;
 
-/// Objects whose members are known, in the order in which their unknown ones are named.
+/// Objects with declared members, in the order in which their unknown members are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The body.
@@ -54,25 +54,25 @@ impl Place {
 pub struct Stranger {
     /// Its owner.
     pub place: Place,
-    /// Which of the legs that is.
+    /// Which of the legs has it.
     owner: usize,
-    /// Its name; the beginning of a long one, and `…`.
+    /// Its name; a long one is cut and ends with `…`.
     pub name: String,
-    /// The nearest of the names that its owner may have, where one is near.
+    /// The nearest declared name, if one is near.
     pub meant: Option<&'static str>,
 }
 
-/// The unknown members of a request, as they are met.
+/// The unknown members of a request, in the order in which they occur.
 #[derive(Debug, Default)]
 pub struct Unknown {
     met: Vec<Stranger>,
     owner: usize,
 }
 
-/// Noted from within the reading of objects in objects.
+/// Shared by the functions that read nested objects.
 pub(crate) type Notes = RefCell<Unknown>;
 
-/// Reads an object as [`Scanner::members`] does, and notes its unknown members.
+/// Reads an object as [`Scanner::members`] does, and records its unknown members.
 #[inline]
 pub(crate) fn known_members<const COUNT: usize>(
     scanner: &mut Scanner,
@@ -97,12 +97,12 @@ impl Unknown {
         self.met.is_empty()
     }
 
-    /// Forgets those of a place whose value is read again.
+    /// Removes those of an object whose value is read again.
     pub(crate) fn forget(&mut self, place: Place) {
         self.met.retain(|stranger| stranger.place != place);
     }
 
-    /// Goes on to the leg of that number, which may be read again; 0: to what has no number.
+    /// Moves to the leg with a number, which may be read again; 0: to objects without a number.
     pub(crate) fn go_to_leg(&mut self, number: usize) {
         self.owner = number;
         self.met
@@ -122,7 +122,7 @@ impl Unknown {
         if !span.escaped && of_place.clone().any(is_met) {
             return;
         }
-        // No character has more bytes in the body than an escaped pair.
+        // A character has at most the bytes of an escaped pair in the body.
         let cut = bytes.get(..12 * NAME_BYTES).unwrap_or(bytes);
         let whole = cut.len() == bytes.len();
         let mut text = Vec::new();
@@ -146,7 +146,7 @@ impl Unknown {
         });
     }
 
-    /// Those that are named, each name once.
+    /// The members that are named, each name once.
     pub(crate) fn named(&mut self) -> impl Iterator<Item = &Stranger> {
         self.met.sort_by_key(|stranger| (stranger.place, stranger.owner));
         let first = |at: usize| self.met[..at].iter().all(|other| other.name != self.met[at].name);
@@ -157,13 +157,14 @@ impl Unknown {
     }
 }
 
-/// A name without its case, `_` and `-`.
+/// A name in lower case, without `_` and `-`.
 fn plain(name: &[u8]) -> Vec<u8> {
     let kept = name.iter().filter(|byte| !b"_-".contains(byte));
     kept.map(u8::to_ascii_lowercase).collect()
 }
 
-/// The known name of the fewest changes, the first of equal ones; none where half of it would change.
+/// The declared name with the fewest edits, the first of equal ones; none where it takes edits for half of
+/// the name.
 fn nearest(name: &[u8], known: &[&'static [u8]]) -> Option<&'static str> {
     let name = plain(name);
     let near = |known: &&'static [u8]| {
@@ -175,7 +176,7 @@ fn nearest(name: &[u8], known: &[&'static [u8]]) -> Option<&'static str> {
     found.and_then(|(_, known)| std::str::from_utf8(known).ok())
 }
 
-/// Levenshtein's distance: bytes to put in, take out or change.
+/// Levenshtein distance: bytes to insert, delete or replace.
 fn changes(one: &[u8], other: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, left) in one.iter().enumerate() {

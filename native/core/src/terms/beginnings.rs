@@ -1,27 +1,27 @@
-//! Beginnings of the words that a query's stems can come of. Most words of a text have none of them, and are
-//! left out before anything is asked about their stems. They cannot be predicted, so that nothing branches on
-//! them.
+//! Beginnings of the words that may have a query's terms as stems. Most words of a text have none of these
+//! beginnings, and are excluded before their stems are looked up. Which ones cannot be predicted, so the
+//! check has no branches.
 
 use super::{FEW, LOWER, MIX, word};
 
-/// Bits of a slot's number.
+/// Bits of a slot's index.
 const BITS: u32 = 7;
 
-/// The first bytes that all words share whose stems are in one slot: the bytes of the mask, up to eight.
+/// The first bytes, up to eight, that all words share whose stems are in one slot: those of the mask.
 #[derive(Debug, Clone, Copy)]
 struct Beginning {
     mask: u64,
     bytes: u64,
 }
 
-/// The beginning of no word.
+/// A beginning that no word has.
 const NONE: Beginning = Beginning { mask: 0, bytes: 1 };
 
-/// Beginnings by a hash of the bytes that every stem's words share.
+/// Beginnings, by a hash of the bytes that each stem shares with its words.
 #[derive(Debug)]
 pub(crate) struct Beginnings {
     slots: [Beginning; 1 << BITS],
-    /// The bytes that are hashed.
+    /// Mask of the bytes that are hashed.
     hashed: u64,
     usable: bool,
 }
@@ -36,7 +36,7 @@ impl Default for Beginnings {
     }
 }
 
-/// The low bytes of a word, up to eight.
+/// Mask of the `count` lowest bytes of a word, up to eight.
 fn low_bytes(count: usize) -> u64 {
     match count {
         0 => 0,
@@ -46,20 +46,20 @@ fn low_bytes(count: usize) -> u64 {
 }
 
 impl Beginnings {
-    /// Leaves the table unusable.
+    /// Makes the table unusable.
     pub(super) fn clear(&mut self) {
         self.usable = false;
     }
 
-    /// Builds the table of the forms, each with the number of bytes that it shares with its words, both
-    /// filled up with zeros; leaves it unusable where the forms are too many.
+    /// Builds the table of the forms, each with the number of bytes that it shares with its words. Leaves it
+    /// unusable where there are too many forms.
     pub(super) fn build<'a>(&mut self, forms: impl Iterator<Item = (&'a [u8], usize)> + Clone) {
         self.usable = forms.clone().count() <= FEW;
         if !self.usable {
             return;
         }
         self.slots = [NONE; 1 << BITS];
-        // A form with other characters is no ASCII word's.
+        // A form with other characters is not the stem of an ASCII word.
         let forms = forms.filter(|(form, _)| form.is_ascii());
         let least = forms.clone().map(|(_, shared)| shared).min();
         self.hashed = low_bytes(least.unwrap_or(0));
@@ -82,22 +82,21 @@ impl Beginnings {
         ((key & self.hashed).wrapping_mul(MIX) >> (64 - BITS)) as usize
     }
 
-    /// True if the table can be asked.
+    /// True if the table is usable.
     #[inline]
     pub(crate) fn usable(&self) -> bool {
         self.usable
     }
 
-    /// True if a token begins as a form's words do. `key`: its first eight bytes, in lower case.
+    /// True if a token may have a form of the table. `key`: its first eight bytes, in lower case.
     #[inline(always)]
     pub(super) fn begins(&self, key: u64) -> bool {
         let slot = &self.slots[self.place(key)];
         key & slot.mask == slot.bytes
     }
 
-    /// Writes the numbers of the tokens that begin as a form's words do to `found`; returns how many these
-    /// are. `starts` and `ends`: the places in `text` of tokens of ASCII letters and digits, in whatever
-    /// case.
+    /// Writes to `found` the numbers of the tokens that may have a form of the table; returns how many there
+    /// are. `starts` and `ends`: positions in `text` of tokens of ASCII letters and digits, in any case.
     pub(super) fn sift(&self, text: &[u8], (starts, ends): (&[u32], &[u32]), found: &mut [u32]) -> usize {
         let mut count = 0;
         for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {

@@ -1,10 +1,11 @@
-//! The bigrams of a query, counted in texts without spaces between words.
+//! The bigrams of a query, counted in texts that have no spaces between words.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::{EMPTY, Hits, MIX, fold_multiply};
 
-/// Character bigrams of the query in order of first occurrence, each as the two code points in one number.
+/// Character bigrams of the query in the order of their first occurrence, each as one number of two code
+/// points.
 #[derive(Debug)]
 pub struct Bigrams {
     slots: Vec<(u64, u32)>,
@@ -14,7 +15,7 @@ pub struct Bigrams {
     seen: Box<[u64; SEEN_WORDS]>,
 }
 
-/// Words of the bit set that most lookups end at.
+/// Words of the bit set that ends most lookups.
 const SEEN_WORDS: usize = 256;
 /// Second half of the key of a run of one character.
 const ALONE: u32 = 0x11_0000;
@@ -31,20 +32,20 @@ impl Default for Bigrams {
     }
 }
 
-/// A bigram's characters by its key.
+/// A bigram's characters, from its key.
 pub(crate) fn text_of(key: u64) -> String {
     let halves = [(key >> 32) as u32, key as u32];
-    // The second half of a run of one character is none.
+    // The second half of the key of a run of one character is not a character.
     halves.into_iter().filter_map(char::from_u32).collect()
 }
 
 impl Bigrams {
-    /// Bytes of room held.
+    /// Bytes of memory held.
     pub fn room(&self) -> usize {
         self.slots.capacity() * size_of::<(u64, u32)>()
     }
 
-    /// Forgets all bigrams.
+    /// Removes all bigrams.
     pub fn clear(&mut self) {
         if self.seed == 0 {
             self.seed = RandomState::new().hash_one(0) | 1;
@@ -56,7 +57,7 @@ impl Bigrams {
         self.seen.fill(0);
     }
 
-    /// Place of a bigram, or of a run of one character.
+    /// Index of a bigram, or of a run of one character.
     pub(crate) fn find(&self, text: &[u8]) -> Option<u32> {
         let mut characters = std::str::from_utf8(text).ok()?.chars().map(u32::from);
         let key = match (characters.next()?, characters.next(), characters.next()) {
@@ -67,18 +68,18 @@ impl Bigrams {
         self.find_key(key)
     }
 
-    /// Place of a bigram by its key.
+    /// Index of a bigram, by its key.
     pub(crate) fn find_key(&self, key: u64) -> Option<u32> {
         let term = self.slots[self.slot(key, self.hash(key))].1;
         (term != EMPTY).then_some(term)
     }
 
-    /// A bigram in characters.
+    /// A bigram as text.
     pub(crate) fn text(&self, term: u32) -> String {
         text_of(self.keys[term as usize])
     }
 
-    /// How often each distinct bigram occurs in the query.
+    /// Occurrences of each distinct bigram in the query.
     pub fn frequencies(&self) -> &[u32] {
         &self.frequencies
     }
@@ -123,7 +124,7 @@ impl Bigrams {
         }
     }
 
-    /// Counts a bigram of a text if the query has it.
+    /// Counts a bigram of a text if it is in the query.
     #[inline]
     pub(crate) fn count(&self, key: u64, hits: &mut Hits) {
         let (word, bit) = Bigrams::place(key);
@@ -140,14 +141,14 @@ impl Bigrams {
         }
     }
 
-    /// Place of a key in the bit set: its word and its bit there.
+    /// Position of a key in the bit set: a word and a bit.
     #[inline]
     fn place(key: u64) -> (usize, u64) {
         let mixed = key.wrapping_mul(MIX) >> 50;
         (mixed as usize / 64, 1 << (mixed % 64))
     }
 
-    /// Key of two neighbours in a run.
+    /// Key of two adjacent characters of a run.
     #[inline]
     pub(crate) fn pair(first: u32, second: u32) -> u64 {
         u64::from(first) << 32 | u64::from(second)

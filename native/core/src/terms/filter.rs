@@ -1,7 +1,7 @@
-//! A first look at a token: most cannot be a term of the query.
+//! A quick check of a token: most cannot be a term of the query.
 
-/// For each of a token's first three bytes: bits of the terms that can have this low, this high half-byte
-/// there. The terms share eight bits, so that a set bit is a hint; a missing one is certain.
+/// For each of a token's first three bytes: bits of the terms that may have this low and this high half-byte
+/// there. The terms share eight bits, so a set bit is only a hint, and a missing one is certain.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Filter {
     pub(crate) low: [[u8; 16]; 3],
@@ -9,13 +9,13 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Lets every token through.
+    /// Admits every token.
     pub(super) const ALL: Filter = Filter {
         low: [[u8::MAX; 16]; 3],
         high: [[u8::MAX; 16]; 3],
     };
 
-    /// Lets the tokens through that [`crate::analyzer::Forms::keeps_beginnings`] allows a form to have.
+    /// Admits the tokens that may have a form, by the rule of [`crate::analyzer::Forms::keeps_beginnings`].
     pub(super) fn add_beginning(&mut self, form: &[u8], term: usize) {
         let bit = 1 << (term % 8);
         for place in 0..3 {
@@ -38,7 +38,7 @@ impl Filter {
     }
 
     pub(super) fn add(&mut self, folded: &[u8], term: usize) {
-        // A term with other characters cannot stand in an ASCII text.
+        // A term with other characters cannot occur in an ASCII text.
         if !folded.is_ascii() {
             return;
         }
@@ -53,7 +53,7 @@ impl Filter {
                     admit(byte);
                     admit(byte.to_ascii_uppercase());
                 }
-                // The byte after a term is no letter and no digit; bytes further on can be anything.
+                // The byte after a term is not a letter or a digit; bytes after it are arbitrary.
                 None if place == folded.len() => {
                     (0..=255u8)
                         .filter(|byte| !byte.is_ascii_alphanumeric())

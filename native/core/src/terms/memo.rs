@@ -1,16 +1,16 @@
-//! Forms of tokens, remembered from one request to the next.
+//! Forms of tokens, cached from one request to the next.
 
 use super::{Key, MIX};
 
-/// Forms of the tokens that were met last, in this request and in those before: most words come again, and a
-/// stem costs many times a look. A token whose place another one took is stemmed again.
+/// Forms of the last tokens, of this request and of earlier ones: most words occur again, and stemming costs
+/// many times a lookup. A token whose slot was taken by another one is stemmed again.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
-    /// None until an analyzer needs them.
+    /// Empty until an analyzer needs them.
     pub(super) slots: Vec<Remembered>,
-    /// Number of the request: the terms that others left do not count.
+    /// Number of the request: terms of other requests do not count.
     pub(super) round: u32,
-    /// The tokens of this request that were met last, in so little room that it is always near.
+    /// The last tokens of this request, in little enough memory to stay in the CPU's cache.
     recent: Recents,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Memo {
 #[derive(Debug)]
 struct Recents([Recent; 1 << RECENT_BITS]);
 
-/// Bits of a place among the recent tokens.
+/// Bits of a slot's index among the recent tokens.
 const RECENT_BITS: u32 = 8;
 
 impl Default for Recents {
@@ -38,14 +38,14 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// True if it is the token, in the request of this number.
+    /// True if it is this token, in the request with this number.
     #[inline(always)]
     pub(super) fn is(&self, token: Key, round: u32) -> bool {
         let tag = u64::from(round) << 8 | token.length as u64;
         (self.first ^ token.first) | (self.last ^ token.last) | (self.tag ^ tag) == 0
     }
 
-    /// Becomes that.
+    /// Replaces the token and its term.
     pub(super) fn set(&mut self, token: Key, round: u32, term: u32) {
         *self = Recent {
             first: token.first,
@@ -56,16 +56,16 @@ impl Recent {
     }
 }
 
-/// A token and its form, each of at most 16 bytes, so that the two words of its key are its bytes.
+/// A token and its form, each of at most 16 bytes, so that the two words of a key are all its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(super) struct Remembered {
     pub(super) first: u64,
     pub(super) last: u64,
-    /// The token's length, the [`Forms::number`] of the rules, and the request in which the form was last
-    /// looked up among the terms: 8, 24 and 32 bits. 0: the slot is empty.
+    /// The token's length, the [`Forms::number`] of the rules, and the request that last looked the form up
+    /// among its terms: 8, 24 and 32 bits. 0: the slot is empty.
     pub(super) tag: u64,
-    /// The term that it was then.
+    /// The term in that request.
     pub(super) term: u32,
     pub(super) form_length: u8,
     pub(super) form_first: u64,
@@ -78,7 +78,7 @@ impl Remembered {
         u64::from(round) << 32 | u64::from(forms) << 8 | token.length as u64
     }
 
-    /// True if the slot has the token's form, and the term that it is in this request.
+    /// True if the slot has the token's form, and the form's term in this request.
     #[inline]
     pub(super) fn is_known(&self, token: Key, tag: u64) -> bool {
         (self.first ^ token.first) | (self.last ^ token.last) | (self.tag ^ tag) == 0
@@ -102,7 +102,7 @@ impl Remembered {
 }
 
 impl Memo {
-    /// Tokens that are remembered at a time: 512 KiB.
+    /// Tokens that are cached at a time: 512 KiB.
     const SIZE: usize = 1 << 13;
 
     /// Forgets which terms the forms are.
@@ -115,14 +115,14 @@ impl Memo {
         }
     }
 
-    /// The place of a token among the recent ones.
+    /// The slot of a token among the recent ones.
     #[inline(always)]
     pub(super) fn recent(&mut self, token: Key) -> &mut Recent {
         let mixed = (token.first ^ token.last.rotate_left(29)).wrapping_mul(MIX);
         &mut self.recent.0[(mixed >> (64 - RECENT_BITS)) as usize]
     }
 
-    /// The place of a token's key.
+    /// The slot of a token, by its hash.
     #[inline]
     pub(super) fn slot(&mut self, hash: u64) -> &mut Remembered {
         if self.slots.len() < Memo::SIZE {

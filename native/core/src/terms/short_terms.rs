@@ -2,8 +2,8 @@
 
 use super::{FEW, Hits, Key, LOWER, Located, MIX, word};
 
-/// The terms of up to eight ASCII bytes once more, each in a slot of its own: one look decides. Which tokens
-/// are terms cannot be predicted, and a mispredicted branch costs more than all the rest, so that nothing
+/// The terms of up to eight ASCII bytes, each in a slot of its own, so that one lookup decides. Which tokens
+/// are terms cannot be predicted, and a mispredicted branch costs more than all other work, so there are no
 /// branches.
 #[derive(Debug, Default)]
 pub(crate) struct ShortTerms {
@@ -15,12 +15,12 @@ pub(crate) struct ShortTerms {
     terms: Vec<u32>,
     multiplier: u64,
     shift: u32,
-    /// Bit set over the hashes of the first eight bytes of the longer terms: where a bit is missing, none
-    /// begins so.
+    /// Bit set over the hashes of the first eight bytes of the longer terms: where a bit is missing, no
+    /// longer term begins with these bytes.
     longer: u64,
 }
 
-/// A token as the table sees it.
+/// A token, with the result of its lookup in the table.
 #[derive(Clone, Copy)]
 pub(super) struct Token {
     /// Its first eight bytes, in lower case.
@@ -31,18 +31,18 @@ pub(super) struct Token {
     pub(super) is_term: bool,
 }
 
-/// A table without collisions is found within a few tries; this many mean that something is odd.
+/// A table without collisions is found within a few tries; after this many, something is wrong.
 const TRIES: usize = 1000;
 
 impl ShortTerms {
-    /// Leaves the table unusable.
+    /// Makes the table unusable.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
         self.members.clear();
     }
 
-    /// Builds the table of those terms that are `members` and short, or leaves it unusable where the terms
-    /// are too many.
+    /// Builds the table of the short terms among `members`. Leaves it unusable where there are too many
+    /// terms.
     pub(super) fn build(&mut self, keys: &[Key], members: u64, seed: u64) {
         self.clear();
         if keys.len() > FEW {
@@ -54,7 +54,7 @@ impl ShortTerms {
             .enumerate()
             .filter(|&(term, key)| members >> term & 1 == 1 && key.length <= 8 && ascii(key));
         let count = short.clone().count();
-        // With n terms in n * n / 4 slots, one multiplier in eight or so puts no two into one.
+        // With n terms in n * n / 4 slots, about one multiplier in eight has no collision.
         let size = (count * count / 4).next_power_of_two().max(64);
         self.shift = 64 - size.trailing_zeros();
         self.multiplier = seed | 1;
@@ -86,20 +86,20 @@ impl ShortTerms {
         (key.wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
-    /// True if the table can be asked.
+    /// True if the table is usable.
     #[inline]
     pub(crate) fn usable(&self) -> bool {
         !self.slots.is_empty()
     }
 
-    /// Makes room in `hits` for counting in slots.
+    /// Makes room in `hits` for the counts of slots.
     pub(crate) fn prepare(&self, hits: &mut Hits) {
         hits.by_slot.resize(self.slots.len(), 0);
     }
 
-    /// Counts in their slots those of the tokens of ASCII letters and digits, in whatever case, that are
-    /// short terms. `starts` and `ends` are the tokens' places in `text`. Writes the numbers of those that
-    /// could be longer terms to `longer`, and returns how many these are.
+    /// Counts, by slot, the tokens of ASCII letters and digits, in any case, that are short terms. `places`:
+    /// the starts and ends of the tokens in `text`. Writes the numbers of those that may be longer terms to
+    /// `longer`, and returns how many there are.
     pub(crate) fn count(
         &self,
         text: &[u8],
@@ -112,7 +112,7 @@ impl ShortTerms {
         })
     }
 
-    /// The same, with the numbers of the tokens that `is_unsure` says so of in `unsure`.
+    /// As [`ShortTerms::count`], with the numbers of the tokens for which `is_unsure` is true in `unsure`.
     #[inline(always)]
     pub(super) fn count_or(
         &self,
@@ -133,8 +133,9 @@ impl ShortTerms {
         found
     }
 
-    /// The same, with the places of all these tokens in `room`, in their order, and in `unsure` the numbers
-    /// there of those that `is_unsure` says so of. Returns how many each are.
+    /// The same, which also writes to `room`, in order, the positions of these terms and of the tokens for
+    /// which `is_unsure` is true; `unsure` gets the indexes in `room` of the latter. Returns the number of
+    /// positions and of these indexes.
     #[inline(always)]
     pub(super) fn locate_or(
         &self,
@@ -160,7 +161,8 @@ impl ShortTerms {
         (found, others)
     }
 
-    /// Slot of the token of ASCII letters and digits at a place, in whatever case, and what is known of it.
+    /// Slot of the token of ASCII letters and digits at a position, in any case, and the result of its
+    /// lookup.
     #[inline(always)]
     fn look_at(&self, text: &[u8], start: u32, end: u32) -> (usize, Token) {
         let length = end - start;
@@ -168,7 +170,7 @@ impl ShortTerms {
         self.look_at_key((word(text, start as usize) | LOWER) & kept, length <= 8)
     }
 
-    /// The same by the token's first eight bytes, in lower case.
+    /// The same, by the token's first eight bytes in lower case.
     #[inline(always)]
     pub(super) fn look_at_key(&self, key: u64, is_short: bool) -> (usize, Token) {
         let hash = key.wrapping_mul(self.multiplier);
@@ -183,13 +185,13 @@ impl ShortTerms {
         (slot, token)
     }
 
-    /// True if a token could be a term of more than eight bytes.
+    /// True if a token may be a term of more than eight bytes.
     #[inline(always)]
     pub(super) fn could_be_longer(&self, token: Token) -> bool {
         !token.is_short & (self.longer >> (token.hash >> 58) & 1 == 1)
     }
 
-    /// Moves what was counted in slots to the terms.
+    /// Adds the counts of slots to those of the terms.
     pub(crate) fn collect(&self, hits: &mut Hits) {
         for &(slot, term) in &self.members {
             let count = std::mem::take(&mut hits.by_slot[slot as usize]);

@@ -1,4 +1,4 @@
-//! Data of a fragment besides its vector, as the file of vectors has them, and filters by them.
+//! Data of a fragment besides its vector, in the form of the file of vectors, and filters by these data.
 
 use siphasher::sip::SipHasher24;
 
@@ -19,7 +19,7 @@ pub struct Facts {
     /// Hash of its content.
     pub content: u64,
     pub(super) checksum: u32,
-    /// Its kind, by a number that the caller gives.
+    /// Its kind, as a number that the caller chooses.
     pub kind: u8,
     pub(super) receipt_length: u8,
     pub(super) unused: [u8; 2],
@@ -27,7 +27,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Facts of a fragment; nothing where its receipt's id is too long.
+    /// Facts of a fragment; none where its receipt's id is too long.
     pub fn new(position: u64, receipt: &str, received_at_ms: u64, kind: u8) -> Option<Self> {
         let mut receipt_bytes = [0; RECEIPT_BYTES];
         receipt_bytes
@@ -54,12 +54,12 @@ impl Facts {
             .unwrap_or("")
     }
 
-    /// Checksum of the fragment, as it lies in the file.
+    /// Checksum of the fragment that is stored in the file.
     pub(crate) fn checksum(&self) -> u32 {
         self.checksum
     }
 
-    /// The checksum of a fragment: of its vector and of all facts but this one.
+    /// The checksum of a fragment: of its vector and of all facts except the checksum itself.
     pub(super) fn sum(&self, vector: &Vector) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&vector.map(|one| one as u8));
@@ -72,7 +72,7 @@ impl Facts {
     }
 }
 
-/// A text's hash, by which visitors and contents are compared; 0 stands for no text.
+/// A text's hash, which identifies visitors and contents; 0 for an empty text.
 pub fn hash_of(text: &str) -> u64 {
     if text.is_empty() {
         return 0;
@@ -80,7 +80,7 @@ pub fn hash_of(text: &str) -> u64 {
     SipHasher24::new().hash(text.as_bytes()).max(1)
 }
 
-/// Filter of fragments; an absent member does not restrict.
+/// Filter of fragments; absent members do not restrict it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
     /// By kind.
@@ -92,7 +92,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// True if it leaves nothing out.
+    /// True if every fragment matches.
     pub fn lets_all(&self) -> bool {
         self.kind.is_none() && self.visitor.is_none() && self.since_ms.is_none()
     }

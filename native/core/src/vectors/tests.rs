@@ -1,4 +1,4 @@
-//! The file of vectors: what is written, read back, cut off and refused.
+//! The file of vectors: writing, reading, truncation and refusal.
 
 use super::*;
 use crate::static_model::{Scratch, StaticModel, quantized, shipped};
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// A file of its own for each test, removed at the end.
+/// A folder for one test, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -45,7 +45,7 @@ fn text(number: usize) -> String {
     format!("{} {} {} {}", word(1), word(2), word(3), number % 97)
 }
 
-/// Fills a file; every third position of the log has no fragment in it.
+/// Fills a file; every third position of the log has no fragment in the file.
 fn fill(vectors: &Vectors, from: usize, to: usize) {
     for number in from..to {
         let position = (number + number / 2 + 1) as u64;
