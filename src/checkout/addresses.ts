@@ -9,7 +9,7 @@ import type { Network } from '../store/order.js';
 const bip32 = BIP32Factory(secp256k1);
 
 /** Address parameters of each network; signet's addresses are testnet's. */
-const params: Readonly<Record<Network, Params>> = {
+export const addressParameters: Readonly<Record<Network, Params>> = {
   mainnet: networks.bitcoin,
   testnet: networks.testnet,
   signet: networks.testnet,
@@ -71,7 +71,7 @@ export function readAccount(
     if (known !== undefined) return known;
     const found = payments.p2wpkh({
       pubkey: receiving.derive(index).publicKey,
-      network: params[network],
+      network: addressParameters[network],
     }).address;
     if (found === undefined) throw new Error(`Index ${index} has no address`);
     const [oldest] = derived.keys();

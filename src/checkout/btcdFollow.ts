@@ -2,9 +2,10 @@
  * Notifications of btcd (btcd, JSON-RPC API, Websocket Extension): blocks, and payments to filtered
  * addresses, in the mempool and in blocks. They are only hints: the truth is looked up.
  */
-import { address as addresses, networks, Transaction } from 'bitcoinjs-lib';
+import { address as addresses, Transaction } from 'bitcoinjs-lib';
 import { WebSocket } from 'ws';
 import type { Clock, Timer } from '../system/clock.js';
+import { addressParameters } from './addresses.js';
 import type { ChainHints, Following } from './chain.js';
 import type { Network } from '../store/order.js';
 
@@ -40,28 +41,21 @@ const together = 1_000;
 
 type Json = Readonly<Record<string, unknown>>;
 
-function parsed(data: unknown): Json | undefined {
+/** A message; nothing but an object has members. */
+function parsed(data: unknown): Json | null | undefined {
   try {
-    const value: unknown = JSON.parse(String(data));
-    return typeof value === 'object' && value !== null ? (value as Json) : undefined;
+    return JSON.parse(String(data)) as Json | null;
   } catch {
     return undefined;
   }
 }
-
-const params = {
-  mainnet: networks.bitcoin,
-  testnet: networks.testnet,
-  signet: networks.testnet,
-  regtest: networks.regtest,
-} as const;
 
 /** The addresses that a transaction pays to. */
 function paidTo(hex: unknown, network: Network): string[] {
   try {
     return Transaction.fromHex(String(hex)).outs.flatMap(({ script }) => {
       try {
-        return [addresses.fromOutputScript(script, params[network])];
+        return [addresses.fromOutputScript(script, addressParameters[network])];
       } catch {
         return []; // An output without an address.
       }
@@ -104,9 +98,7 @@ export class BtcdFollower implements Following {
 
   private connect(): void {
     const { url, user, password, certificate } = this.parts.place;
-    const address = new URL('/ws', url);
-    address.protocol = 'wss:';
-    const socket = new WebSocket(address, {
+    const socket = new WebSocket(new URL('/ws', url), {
       auth: `${user}:${password}`,
       ...(certificate === null ? {} : { ca: certificate }),
     });
@@ -121,11 +113,12 @@ export class BtcdFollower implements Following {
     socket.on('pong', () => (this.silentForMs = 0));
     // The look-ups ask the same node and report the error.
     socket.on('error', () => undefined);
-    socket.on('close', () => this.lost(socket));
+    socket.on('close', () => this.lost());
   }
 
-  private lost(socket: WebSocket): void {
-    if (socket !== this.socket || this.stopped) return;
+  /** Called once for each connection: the next is made only after this. */
+  private lost(): void {
+    if (this.stopped) return;
     this.connected = false;
     this.parts.hints.onLost();
     this.retry = this.parts.clock.after(againMs, () => this.connect());
@@ -160,7 +153,6 @@ export class BtcdFollower implements Following {
       }
       case 'filteredblockdisconnected':
         hints.onBlock();
-        break;
     }
   }
 }

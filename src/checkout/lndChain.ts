@@ -6,7 +6,7 @@
 import type { Output } from '../store/order.js';
 import type { Clock } from '../system/clock.js';
 import { readAccount, type Account } from './addresses.js';
-import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
+import type { Chain, ChainAnswer, ChainHints, Failed, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
 import type { Lnd, WalletAccount, WalletTransaction } from './lnd.js';
 import { outpointOf, type FoundOutput } from './orders.js';
@@ -29,10 +29,10 @@ type Outputs<Each> = Map<string, Each>;
 
 type ByAddress = ReadonlyMap<string, Outputs<FoundOutput>>;
 
-/** A reading of the account; `beganMs` undefined: it is queued. */
+/** A reading of the account; `beganMs` infinite: it is queued. */
 interface Asked {
-  beganMs: number | undefined;
-  readonly answer: Promise<ChainAnswer<ByAddress>>;
+  beganMs: number;
+  readonly answer: Promise<ByAddress | Failed>;
 }
 
 function put<Each extends Pick<Output, 'txid' | 'vout'>>(
@@ -51,8 +51,8 @@ export class LndChain implements Chain {
   private known: Asked | undefined;
   /** Readings run one after the other: each continues from {@link settled}. */
   private last: Promise<unknown> = Promise.resolve();
-  /** Number of addresses LND has handed out, as last read; -1: not read yet. */
-  private handedOut = -1;
+  /** Number of addresses LND has handed out, as last read; undefined: not read yet. */
+  private handedOut: number | undefined;
 
   /** The account's name at LND, once it is known. */
   private name: string | undefined;
@@ -72,35 +72,42 @@ export class LndChain implements Chain {
     if (info.kind === 'failed') return info;
     if (!info.value.syncedToChain) return { kind: 'failed', reason: 'LND is not synced to the chain' };
     const name = await this.named();
-    if (name.kind === 'failed') return name;
-    const asked = await this.lnd.account(name.value);
+    if (typeof name !== 'string') return name;
+    const asked = await this.lnd.account(name);
     if (asked.kind === 'failed') return asked;
     if (!this.isOurs(asked.value)) {
-      return { kind: 'failed', reason: `LND's account ${name.value} has another key than BTC_XPUB` };
+      return { kind: 'failed', reason: `LND's account ${name} has another key than BTC_XPUB` };
     }
     return { kind: 'answer', value: info.value.network };
   }
 
-  /** Has LND hand out its addresses up to this index. Other processes may do so at the same time. */
+  /**
+   * Has LND hand out its addresses up to this index. Other processes may do so at the same time, and a wallet
+   * may be replaced by an older one: what LND hands out is counted by LND.
+   */
   async prepare(index: number): Promise<ChainAnswer<undefined>> {
-    const named = await this.named();
-    if (named.kind === 'failed') return named;
-    const name = named.value;
-    for (let asked = 0; this.handedOut <= index; asked += 1) {
-      if (this.handedOut < 0 || asked > 0) {
-        const found = await this.lnd.account(name);
-        if (found.kind === 'failed') return found;
-        this.handedOut = found.value.handedOut;
+    const name = await this.named();
+    if (typeof name !== 'string') return name;
+    let found = this.handedOut ?? (await this.countHandedOut(name));
+    while (typeof found === 'number' && found <= index) {
+      const missing = index - found + 1;
+      if (missing > mostAsked) {
+        return { kind: 'failed', reason: `LND's account ${name} is ${index - found} behind` };
       }
-      if (index - this.handedOut >= mostAsked) {
-        return { kind: 'failed', reason: `LND's account ${name} is ${index - this.handedOut} behind` };
-      }
-      for (let next = this.handedOut; next <= index; next += 1) {
+      for (let each = 0; each < missing; each += 1) {
         const made = await this.lnd.nextAddress(name);
         if (made.kind === 'failed') return made;
       }
+      found = await this.countHandedOut(name);
     }
-    return { kind: 'answer', value: undefined };
+    return typeof found === 'number' ? { kind: 'answer', value: undefined } : found;
+  }
+
+  private async countHandedOut(name: string): Promise<number | Failed> {
+    const found = await this.lnd.account(name);
+    if (found.kind === 'failed') return found;
+    this.handedOut = found.value.handedOut;
+    return this.handedOut;
   }
 
   async tip(): Promise<ChainAnswer<number>> {
@@ -110,36 +117,40 @@ export class LndChain implements Chain {
 
   /** Reads the account after the call began; LND knows nothing from before the import. */
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
-    if (this.known?.beganMs !== undefined) this.known = undefined;
-    this.known ??= this.ask();
-    const answer = await this.known.answer;
-    if (answer.kind === 'failed') return answer;
-    return { kind: 'answer', value: new Set(addresses.filter((address) => answer.value.has(address))) };
+    const answer = await this.recent(0);
+    if ('kind' in answer) return answer;
+    return { kind: 'answer', value: new Set(addresses.filter((address) => answer.has(address))) };
   }
 
   async firstUnshown(): Promise<ChainAnswer<number>> {
     const name = await this.named();
-    if (name.kind === 'failed') return name;
-    const found = await this.lnd.account(name.value);
-    return found.kind === 'failed' ? found : { kind: 'answer', value: found.value.handedOut };
+    if (typeof name !== 'string') return name;
+    const found = await this.countHandedOut(name);
+    return typeof found === 'number' ? { kind: 'answer', value: found } : found;
   }
 
   async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
-    const began = this.known?.beganMs;
-    const old = began !== undefined && this.clock.monotonicMs() - began >= knownMs;
-    if (this.known === undefined || old) this.known = this.ask();
-    const answer = await this.known.answer;
-    if (answer.kind === 'failed') return answer;
-    return { kind: 'answer', value: [...(answer.value.get(address)?.values() ?? [])] };
+    const answer = await this.recent(knownMs);
+    if ('kind' in answer) return answer;
+    return { kind: 'answer', value: [...(answer.get(address)?.values() ?? [])] };
+  }
+
+  /** A reading that began less than `mostMs` ago, or has not begun. */
+  private recent(mostMs: number): Promise<ByAddress | Failed> {
+    const { known } = this;
+    const isOld = known === undefined || this.clock.monotonicMs() - known.beganMs >= mostMs;
+    const asked = isOld ? this.ask() : known;
+    this.known = asked;
+    return asked.answer;
   }
 
   readonly follow = (hints: ChainHints): Following => {
     const forget = (): void => {
       // A reading that has not begun yet will include it.
-      if (this.known?.beganMs !== undefined) this.known = undefined;
+      if (this.known !== undefined && this.known.beganMs < Infinity) this.known = undefined;
     };
     const nameNow = (): string | undefined => {
-      if (this.name === undefined) void this.named();
+      void this.named();
       return this.name;
     };
     return new LndFollower(this.lnd, nameNow, this.clock, {
@@ -165,8 +176,8 @@ export class LndChain implements Chain {
   }
 
   /** The account's name, found by its key if the operator set none. */
-  private async named(): Promise<ChainAnswer<string>> {
-    if (this.name !== undefined) return { kind: 'answer', value: this.name };
+  private async named(): Promise<string | Failed> {
+    if (this.name !== undefined) return this.name;
     const all = await this.lnd.accounts();
     if (all.kind === 'failed') return all;
     const names = [...new Set(all.value.filter((each) => this.isOurs(each)).map(({ name }) => name))];
@@ -177,27 +188,27 @@ export class LndChain implements Chain {
       return { kind: 'failed', reason: `${reason}: name one, as in lnd:${name}` };
     }
     this.name = name;
-    return { kind: 'answer', value: name };
+    return name;
   }
 
   /** Queues a reading after the one before. */
   private ask(): Asked {
-    const begin = (): Promise<ChainAnswer<ByAddress>> => {
+    const begin = (): Promise<ByAddress | Failed> => {
       asked.beganMs = this.clock.monotonicMs();
       return this.read();
     };
-    const asked: Asked = { beganMs: undefined, answer: this.last.then(begin, begin) };
+    const asked: Asked = { beganMs: Infinity, answer: this.last.then(begin, begin) };
     this.last = asked.answer;
     return asked;
   }
 
   /** Reads all payments to the account. */
-  private async read(): Promise<ChainAnswer<ByAddress>> {
+  private async read(): Promise<ByAddress | Failed> {
     const name = await this.named();
-    if (name.kind === 'failed') return name;
+    if (typeof name !== 'string') return name;
     const info = await this.lnd.info();
     if (info.kind === 'failed') return info;
-    const recent = await this.lnd.transactions(name.value, this.settled.to + 1);
+    const recent = await this.lnd.transactions(name, this.settled.to + 1);
     if (recent.kind === 'failed') return recent;
     const tip = info.value.blockHeight;
     const found = new Map<string, Outputs<FoundOutput>>();
@@ -208,7 +219,7 @@ export class LndChain implements Chain {
         put(found, address, { ...output, confirmations: tip - output.height + 1 });
       }
     }
-    return { kind: 'answer', value: found };
+    return found;
   }
 
   private sort(transaction: WalletTransaction, tip: number, found: Map<string, Outputs<FoundOutput>>): void {

@@ -192,18 +192,18 @@ describe('an account of LND', () => {
         found.map(({ txid, confirmations, height }) => [txid, [confirmations, height]]),
       );
     };
-    wallet.transactions = [paying('deep', 856, '1'), paying('near', 857, '1')];
-    assert.deepEqual(await depths(), { deep: [145, 856], near: [144, 857] });
+    wallet.transactions = [paying('first', 1, '1'), paying('deep', 856, '1'), paying('near', 857, '1')];
+    assert.deepEqual(await depths(), { first: [1_000, 1], deep: [145, 856], near: [144, 857] });
     wallet.tip = 1_003;
     wallet.transactions = [paying('deep', 856, '1'), paying('near', 857, '1', { num_confirmations: 147 })];
-    assert.deepEqual(await depths(), { deep: [148, 856], near: [147, 857] });
+    assert.deepEqual(await depths(), { first: [1_003, 1], deep: [148, 856], near: [147, 857] });
     const asked = wallet.asked.filter((each) => each.startsWith('GET /v1/transactions'));
     const query = (from: number): string =>
       `GET /v1/transactions?account=shop&start_height=${from}&end_height=-1`;
     assert.deepEqual(asked, [query(1), query(857)]);
     // What is deep is there even where LND is asked for later blocks alone.
     wallet.transactions = [];
-    assert.deepEqual(await depths(), { deep: [148, 856], near: [147, 857] });
+    assert.deepEqual(await depths(), { first: [1_003, 1], deep: [148, 856], near: [147, 857] });
   });
 
   test('that is said to hold what is no transaction has said nothing', async () => {
@@ -265,22 +265,62 @@ describe('an account of LND', () => {
   });
 
   test('hands out each address before it is shown, and no more than are needed', async () => {
-    assert.deepEqual(await chain.prepare(2), { kind: 'answer', value: undefined });
+    const [count, next] = [
+      'GET /v2/wallet/accounts?name=shop',
+      'POST /v2/wallet/address/next {"account":"shop","change":false}',
+    ];
+    const asks = async (index: number): Promise<string[]> => {
+      assert.deepEqual(await chain.prepare(index), { kind: 'answer', value: undefined });
+      return wallet.asked.splice(0);
+    };
+    assert.deepEqual(await asks(2), [count, next, next, next, count]);
     assert.equal(wallet.handedOut, 3);
-    const next = 'POST /v2/wallet/address/next {"account":"shop","change":false}';
-    assert.equal(wallet.asked.filter((each) => each === next).length, 3);
-    await chain.prepare(2);
-    await chain.prepare(0);
-    assert.equal(wallet.handedOut, 3, 'those are handed out');
-    await chain.prepare(3);
+    assert.deepEqual([await asks(2), await asks(0)], [[], []], 'those are handed out');
+    assert.deepEqual(await asks(3), [next, count]);
     assert.equal(wallet.handedOut, 4);
     assert.deepEqual(await chain.firstUnshown(), { kind: 'answer', value: 4 });
+    // Another process handed out more: nothing is left to do.
+    wallet.handedOut = 8;
+    wallet.shown();
+    const other = new LndChain(lnd, 'shop', account, clock);
+    wallet.asked.splice(0);
+    assert.deepEqual(await other.prepare(7), { kind: 'answer', value: undefined });
+    assert.deepEqual(wallet.asked.splice(0), [count]);
+    // An older wallet in its place hands out what is missing there, too.
+    wallet.handedOut = 2;
+    assert.deepEqual(await asks(4), [next, count, next, next, count]);
+    assert.equal(wallet.handedOut, 5);
+  });
+
+  test('whose wallet is locked, or has not handed out thousands before, is no account of ours', async () => {
+    wallet.handedOut = 4;
+    wallet.shown();
     wallet.hands = false;
-    const locked = await chain.prepare(4);
-    assert.deepEqual(locked.kind === 'failed' && locked.reason, 'LND says: the wallet is locked');
-    const far = await chain.prepare(10_004);
-    assert.deepEqual(far, { kind: 'failed', reason: "LND's account shop is 10000 behind" });
-    const near = await chain.prepare(10_003);
-    assert.deepEqual(near.kind === 'failed' && near.reason, 'LND says: the wallet is locked');
+    const reasonOf = async (index: number): Promise<string> => {
+      const answer = await chain.prepare(index);
+      return answer.kind === 'failed' ? answer.reason : answer.kind;
+    };
+    assert.equal(await reasonOf(4), 'LND says: the wallet is locked');
+    assert.equal(await reasonOf(10_004), "LND's account shop is 10000 behind");
+    assert.equal(await reasonOf(10_003), 'LND says: the wallet is locked');
+  });
+
+  test('that LND does not have is named as the reason, whatever is asked', async () => {
+    wallet.accounts = [{ name: 'other', extended_public_key: otherKey }];
+    const unnamed = new LndChain(lnd, null, account, clock);
+    for (const answer of [
+      await unnamed.network(),
+      await unnamed.prepare(0),
+      await unnamed.firstUnshown(),
+      await unnamed.lookup('ours'),
+      await unnamed.used(['ours']),
+    ]) {
+      assert.deepEqual(answer, {
+        kind: 'failed',
+        reason: 'LND has no account with the key of BTC_XPUB',
+      });
+    }
+    const missing = await new LndChain(lnd, 'none', account, clock).firstUnshown();
+    assert.match(missing.kind === 'failed' ? missing.reason : '', /it has no account none/);
   });
 });

@@ -12,6 +12,11 @@ export class HandClock implements Clock {
   readonly monotonicMs = (): number => this.nowMs;
   readonly machineMicros = (): number => this.nowMs * 1_000;
 
+  /** Number of timers that run. */
+  get timers(): number {
+    return this.due.length;
+  }
+
   readonly after = (delayMs: number, action: () => void) => {
     const one = { atMs: this.nowMs + delayMs, action };
     this.due.push(one);
