@@ -2,9 +2,9 @@
  * Watches the addresses of open orders, in one process at a time. An address that the node reports is looked
  * up at once, and all of them now and then: a missed hint costs minutes and no money.
  */
-import type { BtcOrder, OrderRecord } from '../store/order.js';
+import type { BtcOrder } from '../store/order.js';
 import { nextAddressIndex } from '../store/addressIndexes.js';
-import { findOrder, findOrderAt, isOn, openOrders } from '../store/orders.js';
+import { findOrderAt, openOrders } from '../store/orders.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -30,8 +30,8 @@ export interface WatcherParts {
 const newOrdersMs = 500;
 
 /**
- * Interval of look-ups after a removed block had an order's payment (ms), and their number: the node adds the
- * payments of that block to its mempool again a moment later, and btcd does not notify of that.
+ * Interval at which orders are looked up whose payment a block took away (ms), and how often: a node takes
+ * the payments of a removed block back into its pool a moment later, and btcd notifies nobody of that.
  */
 const lostMs = 2_000;
 const lostLookUps = 30;
@@ -42,22 +42,20 @@ const endedMs = 60_000;
 /** Interval of rounds over all orders that are due (ms). */
 const allMs = 600_000;
 
-/** True if an order is open and has no payment. */
-function isLost(order: OrderRecord): order is BtcOrder {
-  return isOn(order, 'btc') && order.open && order.outputs.length === 0;
-}
-
 /** Watches until it is stopped. */
 export class Watcher {
   private readonly following: Following;
   private readonly timers: readonly Timer[];
   private nextIndex: number | undefined;
   /** Hints do not wait for rounds over all orders, which may take a while. */
-  private readonly work = { hints: Promise.resolve(), rounds: Promise.resolve() };
+  private readonly work: Record<'hints' | 'rounds', Promise<unknown>> = {
+    hints: Promise.resolve(),
+    rounds: Promise.resolve(),
+  };
   private looking: Promise<void> | undefined;
-  /** Orders that a block left without their payments, and how many look-ups each has left. */
+  /** Addresses whose payments a block may have taken away, and the look-ups that each has left. */
   private readonly lost = new Map<string, number>();
-  /** Time of the last round over all orders that were due. */
+  /** Time of the last round that took all orders which were due. */
   private dueAtMs = -Infinity;
   private stopped = false;
 
@@ -74,9 +72,7 @@ export class Watcher {
       (status === 'pending' || status === 'underpaid') && expiresAtMs <= now();
     this.timers = [
       clock.every(newOrdersMs, () => this.addNew()),
-      clock.every(lostMs, () => {
-        if (this.lost.size > 0) this.then('rounds', () => this.lookForLost());
-      }),
+      clock.every(lostMs, () => this.then('rounds', () => this.lookForLost())),
       clock.every(endedMs, () => this.then('rounds', () => this.round(isOver))),
       clock.every(allMs, () => this.then('rounds', () => this.roundOfDue())),
     ];
@@ -86,13 +82,12 @@ export class Watcher {
     this.stopped = true;
     for (const timer of this.timers) timer.stop();
     this.following.stop();
-    await this.looking;
-    await Promise.all([this.work.hints, this.work.rounds]);
+    await Promise.all([this.looking, this.work.hints, this.work.rounds]);
   }
 
   /** Queues a step: the steps of a kind run one after the other. */
-  private then(kind: 'hints' | 'rounds', step: () => Promise<void>): void {
-    const goOn = (): Promise<void> | undefined => (this.stopped ? undefined : step());
+  private then(kind: 'hints' | 'rounds', step: () => Promise<unknown>): void {
+    const goOn = (): Promise<unknown> | undefined => (this.stopped ? undefined : step());
     // If the store fails during a step, the next round makes up for it.
     this.work[kind] = whenUnavailable(this.work[kind].then(goOn), () => undefined);
   }
@@ -109,8 +104,8 @@ export class Watcher {
     await whenUnavailable(list(), () => undefined);
     this.following.watch(addresses);
     this.nextIndex = index.next;
-    this.dueAtMs = this.parts.clock.wallMs();
-    await this.round(() => true);
+    const nowMs = this.parts.clock.wallMs();
+    if (await this.round(() => true)) this.dueAtMs = nowMs;
     log.debug({ rail: 'btc', looked: addresses.length }, 'open orders were looked up');
   }
 
@@ -145,38 +140,38 @@ export class Watcher {
     }
   }
 
-  /** Looks up the orders that are due since the last such round. */
+  /** Looks up the orders that are due since the last such round; what a round did not reach stays due. */
   private async roundOfDue(): Promise<void> {
     const [lastMs, nowMs] = [this.dueAtMs, this.parts.clock.wallMs()];
-    this.dueAtMs = nowMs;
-    await this.round((order) => isDue(order, lastMs, nowMs));
+    if (await this.round((order) => isDue(order, lastMs, nowMs))) this.dueAtMs = nowMs;
   }
 
-  /** Looks up the orders with payments, whose depths a block changed. */
+  /** Looks up the orders with payments, whose depths a block changed, or which it took away. */
   private async roundOfPaid(): Promise<void> {
-    const paid: string[] = [];
-    await this.round(({ id, outputs }) => outputs.length > 0 && paid.push(id) > 0);
-    for (const id of paid) {
-      const order = await findOrder(this.parts.store, id);
-      if (order !== undefined && isLost(order)) this.lost.set(id, lostLookUps);
-    }
+    await this.round(({ place, outputs }) => {
+      if (outputs.length === 0) return false;
+      this.lost.set(place, lostLookUps);
+      return true;
+    });
   }
 
   private async lookForLost(): Promise<void> {
     const { store, lookUp } = this.parts;
-    for (const [id, left] of this.lost) {
+    for (const [place, left] of this.lost) {
+      const order = await findOrderAt(store, 'btc', place);
       if (this.stopped) return;
-      const order = await findOrder(store, id);
-      if (order !== undefined && isLost(order) && left > 0) {
-        this.lost.set(id, left - 1);
+      if (left > 0 && order?.open === true && order.outputs.length === 0) {
+        this.lost.set(place, left - 1);
         await lookUp(order);
-      } else this.lost.delete(id);
+      } else this.lost.delete(place);
     }
   }
 
-  private async round(which: (order: BtcOrder) => boolean): Promise<void> {
+  /** Looks up orders; false if it ended before the last of them. */
+  private async round(which: (order: BtcOrder) => boolean): Promise<boolean> {
     for await (const order of openOrders(this.parts.store, 'btc')) {
-      if (this.stopped || (which(order) && !(await this.parts.lookUp(order)))) return;
+      if (this.stopped || (which(order) && !(await this.parts.lookUp(order)))) return false;
     }
+    return true;
   }
 }

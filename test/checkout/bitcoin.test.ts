@@ -169,7 +169,7 @@ describe('look-ups of on-chain orders', () => {
 });
 
 describe('the watcher of on-chain orders', () => {
-  test('a payment whose block was removed is found again without a notice of the node', async (context) => {
+  test('a payment whose block was removed is found again without a notification', async (context) => {
     const world = await World.open(context);
     const order = await world.order();
     const clock = new HandClock(Date.now());
