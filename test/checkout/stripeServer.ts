@@ -2,7 +2,7 @@
  * A thin Stripe for the tests: of its API (Stripe API reference, Checkout Sessions) what the checkout asks,
  * with its errors and its idempotency keys. Events are delivered by the tests themselves.
  */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -35,12 +35,16 @@ export class StripeServer {
     ['card', true],
     ['paypal', false],
   ]);
+  /** Whether the account has a default configuration. */
+  hasDefault = true;
   /** True if the key may read configurations; a restricted one may not. */
   configurations = true;
   readonly sessions: MadeSession[] = [];
   /** What sessions made elsewhere sold: ids of prices, each with a quantity. */
   readonly sold = new Map<string, readonly (readonly [string | null, number | null])[]>();
   readonly asked: string[] = [];
+  /** Header fields of what it was asked. */
+  readonly fields: IncomingHttpHeaders[] = [];
   private readonly server: Server;
   private readonly byIdempotencyKey = new Map<string, unknown>();
 
@@ -73,6 +77,7 @@ export class StripeServer {
     let body = '';
     for await (const chunk of request) body += String(chunk);
     this.asked.push(`${method} ${url}`);
+    this.fields.push(headers);
     if (!this.up || headers.authorization !== `Bearer ${this.secretKey}`) {
       return { status: 401, json: { error: { type: 'invalid_request_error', message: 'Invalid API Key' } } };
     }
@@ -118,7 +123,13 @@ export class StripeServer {
         { ...any, id: 'pmc_3', name: 'Old', is_default: true, active: false, eps: of(true) },
         { ...any, id: 'pmc_4', name: 'Platform', is_default: true, parent: 'pmc_9', ideal: of(true) },
         {
-          ...{ ...any, id: 'pmc_1', name: 'Default', is_default: true, ...Object.fromEntries(methods) },
+          ...{
+            ...any,
+            id: 'pmc_1',
+            name: 'Default',
+            is_default: this.hasDefault,
+            ...Object.fromEntries(methods),
+          },
           klarna: { ...of(false), available: true },
           link: { ...of(true), available: false },
         },

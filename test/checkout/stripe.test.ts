@@ -1,0 +1,138 @@
+/** What Stripe is asked, where, and what a trace says of it. */
+import assert from 'node:assert/strict';
+import { subscribe } from 'node:diagnostics_channel';
+import type { ClientRequest } from 'node:http';
+import { beforeEach, describe, test } from 'node:test';
+import { addressOf, StripeClient, type StripePlace } from '../../src/checkout/stripe.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { Sampler } from '../../src/telemetry/sampler.js';
+import { Tracer, type SpanRecord } from '../../src/telemetry/tracer.js';
+import { HandClock } from '../system/handClock.js';
+import { StripeServer } from './stripeServer.js';
+
+const server = await StripeServer.start();
+const place: StripePlace = { secretKey: server.secretKey, apiBase: server.apiBase };
+
+beforeEach(() => {
+  server.up = true;
+  server.failures = 0;
+  server.asked.splice(0);
+  server.fields.splice(0);
+});
+
+const wish = {
+  ...{ orderId: 'an-order', tier: 'growth', cents: 16_500, expiresAtMs: 1_790_001_860_999 },
+  publicUrl: 'https://keys.example',
+};
+
+test('an origin is a protocol, a host and a port, which is the usual one where it names none', () => {
+  for (const [origin, protocol, host, port] of [
+    ['https://stripe.example', 'https', 'stripe.example', 443],
+    ['https://stripe.example:84', 'https', 'stripe.example', 84],
+    ['http://10.0.0.1:81', 'http', '10.0.0.1', 81],
+    ['http://localhost', 'http', 'localhost', 80],
+    ['http://[fd00::1]:81', 'http', 'fd00::1', 81],
+  ] as const) {
+    assert.deepEqual(addressOf(new URL(origin)), { protocol, host, port });
+  }
+});
+
+test('a key of live payments is known by its form', () => {
+  for (const [secretKey, live] of [
+    ['sk_live_x', true],
+    ['rk_live_x', true],
+    ['sk_test_x', false],
+    ['rk_test_x', false],
+    ['x_sk_live_x', false],
+    ['pk_live_x', false],
+  ] as const) {
+    assert.equal(new StripeClient({ secretKey, apiBase: null }).live, live, secretKey);
+  }
+});
+
+describe('an account', () => {
+  test('is asked for little, with its key and without anything about the machine', async () => {
+    const client = new StripeClient(place);
+    server.sold.set('cs_test_a', [
+      ['price_a', 2],
+      [null, null],
+    ]);
+    assert.deepEqual(await client.check(), { ready: true });
+    assert.deepEqual(await client.methods(), ['card']);
+    assert.deepEqual(await client.pricesOf('cs_test_a'), {
+      kind: 'answer',
+      value: ['price_a', 'price_a', ''],
+    });
+    const made = await client.createSession(wish);
+    assert.equal(made.kind, 'answer');
+    assert.deepEqual(server.asked, [
+      'GET /v1/checkout/sessions?limit=1',
+      'GET /v1/payment_method_configurations?limit=50',
+      'GET /v1/checkout/sessions/cs_test_a/line_items?limit=10',
+      'POST /v1/checkout/sessions',
+    ]);
+    for (const fields of server.fields) {
+      assert.equal(fields.authorization, `Bearer ${server.secretKey}`);
+      assert.equal(fields['x-stripe-client-telemetry'], undefined);
+    }
+    assert.equal(server.sessions.at(-1)?.form['expires_at'], '1790001860', 'within the order’s time');
+  });
+
+  test('that does not take the key is not ready, has no methods, and says why', async () => {
+    const client = new StripeClient({ ...place, secretKey: 'sk_test_another' });
+    const reason = 'The card processor does not take the server’s key, or does not answer.';
+    assert.deepEqual(await client.check(), { ready: false, reason });
+    assert.deepEqual(await client.methods(), []);
+    for (const answer of [await client.createSession(wish), await client.pricesOf('cs_test_a')]) {
+      assert.deepEqual(answer, { kind: 'failed', reason: 'Invalid API Key' });
+    }
+  });
+});
+
+test('an account without a default configuration has no methods', async () => {
+  server.hasDefault = false;
+  const methods = await new StripeClient(place).methods();
+  server.hasDefault = true;
+  assert.deepEqual(methods, []);
+});
+
+test('an answer is waited for as long as a buyer waits, and no longer', async () => {
+  const waited: unknown[] = [];
+  // Node's documentation, "HTTP": what it publishes when an answer begins.
+  subscribe('http.client.response.finish', (message) => {
+    const { request } = message as { readonly request: ClientRequest };
+    if (request.getHeader('authorization') === `Bearer ${server.secretKey}`)
+      waited.push(request.socket?.timeout);
+  });
+  assert.deepEqual(await new StripeClient(place).check(), { ready: true });
+  assert.deepEqual(waited, [8_000]);
+});
+
+test('a call is a span of its request, which says nothing of the buyer, and whether it failed', async () => {
+  const spans: SpanRecord[] = [];
+  const tracer = new Tracer({
+    ...{ sampler: new Sampler('always_on', 1, systemRandomness), clock: new HandClock() },
+    ...{ record: (span) => spans.push(span), counts: { dropped: 0 } },
+  });
+  const client = new StripeClient(place);
+  const root = tracer.root('a request', 'server');
+  assert.ok(root !== undefined);
+  assert.deepEqual(await root.run(() => client.check()), { ready: true });
+  server.up = false;
+  assert.equal((await root.run(() => client.check())).ready, false);
+  root.end({});
+  // Work that no request caused is no span.
+  await client.check();
+  const shown = spans.map(({ name, kind, attributes, hasFailed }) => [name, kind, attributes, hasFailed]);
+  const about = { 'server.address': 'api.stripe.com' };
+  assert.deepEqual(shown, [
+    ['Stripe', 'client', about, false],
+    ['Stripe', 'client', { ...about, 'error.type': 'Error' }, true],
+    ['a request', 'server', {}, false],
+  ]);
+  assert.deepEqual(
+    spans.map(({ parentSpanId }) => parentSpanId),
+    [root.spanId, root.spanId, undefined],
+  );
+  for (const { traceparent } of server.fields) assert.equal(traceparent, undefined);
+});
