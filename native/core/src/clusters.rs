@@ -62,7 +62,8 @@ const SAME: u32 = 1;
 /// A continuation of such a node.
 const CHAIN: u32 = 2;
 
-/// A node as it lies in the file. `middle`, `square` and `kind` are written before anything refers to it.
+/// The numbers of a node that a search reads on its way down the levels. `kind` and `square` are written before
+/// anything leads to the node.
 #[repr(C)]
 #[derive(Default)]
 struct Head {
@@ -71,7 +72,9 @@ struct Head {
     square: u32,
     /// Places of its own.
     length: AtomicU32,
-    /// Number of fragments from which on it counts as divided; 0: never.
+    /// The last of them, at least.
+    latest: AtomicU32,
+    /// The count of fragments from which on it is divided; 0: it is not.
     divided: AtomicU32,
     halves: [AtomicU32; 2],
     /// Next node of its chain; 0: none. `last` is the node at the end, where the writer appends.
@@ -116,9 +119,9 @@ impl<'a> Node<'a> {
         self.head.kind
     }
 
-    /// Its halves, if it is divided in the state of the first `count` fragments.
-    fn halves(&self, count: u32) -> Option<[u32; 2]> {
-        let divided = self.divided.load(Acquire);
+    /// Its halves, where it is divided in a state of so many fragments.
+    fn halves(self, count: u32) -> Option<[u32; 2]> {
+        let divided = self.head.divided.load(Acquire);
         let there = divided != 0 && divided <= count;
         there.then(|| self.head.halves.each_ref().map(|half| half.load(Relaxed)))
     }
@@ -127,31 +130,29 @@ impl<'a> Node<'a> {
         (self.head.length.load(Acquire) as usize).min(PLACES)
     }
 
-    /// Its own indexes, in order.
-    fn places(&self) -> impl DoubleEndedIterator<Item = u32> {
-        let length = (self.length.load(Acquire) as usize).min(PLACES);
-        self.places[..length].iter().map(|place| place.load(Relaxed))
+    /// Places of its own, in order.
+    fn places(self) -> impl DoubleEndedIterator<Item = u32> + 'a {
+        let places = &self.members.places[..self.length()];
+        places.iter().map(|place| place.load(Relaxed))
     }
 
-    /// One of its own indexes.
-    fn place(&self, at: usize) -> u32 {
-        self.places[at].load(Relaxed)
+    /// A place of its own.
+    fn place(self, at: usize) -> u32 {
+        self.members.places[at].load(Relaxed)
     }
 
-    /// How many of its own indexes are below `count`.
-    fn before(&self, count: u32) -> usize {
-        let length = (self.length.load(Acquire) as usize).min(PLACES);
-        let places = &self.places[..length];
-        // All of them, unless an earlier state is asked for. The last one is checked first, as a node has
-        // many pages.
-        if places.last().is_none_or(|last| last.load(Relaxed) < count) {
+    /// How many of its own places lie before `count`.
+    fn before(self, count: u32) -> usize {
+        let length = self.length();
+        // All of them, unless an earlier state is asked for.
+        if self.head.latest.load(Relaxed) < count {
             return length;
         }
         self.members.places[..length].partition_point(|place| place.load(Relaxed) < count)
     }
 
-    /// Adds an index, unless it is there: a writer that was killed may have added it. There must be room.
-    fn push(&self, place: u32, vector: &Vector) {
+    /// Adds a place, unless it is there: a writer that was killed may have added it. There must be room.
+    fn push(self, place: u32, vector: &Vector) {
         if self.places().next_back().is_none_or(|last| last < place) {
             let Head { length, latest, .. } = self.head;
             let at = length.load(Relaxed) as usize;
@@ -165,11 +166,11 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Sketches of its first `count` fragments, in their order. `count` must come from [`Node::before`].
-    fn sketches(&self, count: usize) -> &[Sketch] {
-        let written = &self.sketches[..count];
-        // SAFETY: an atomic number has the same layout as the number. A sketch is written before the length
-        // that includes it, which the caller has read by then, and never changes again.
+    /// The groups of sketches of its first places that are full. `count` must come from [`Node::before`].
+    fn groups(self, count: usize) -> &'a [Group] {
+        let written = &self.members.sketches[..count / GROUP];
+        // SAFETY: an atomic number lies in memory as its number does. A sketch is written before the length
+        // counts it, which the caller has read by then, and never changes again.
         unsafe { std::slice::from_raw_parts(written.as_ptr().cast(), written.len()) }
     }
 
@@ -231,12 +232,20 @@ impl Made {
 struct Nodes(Mapped);
 
 impl Nodes {
-    /// A node; none for an id that a damaged file may contain.
-    fn at(&self, id: u32) -> Option<&Node> {
-        let block = self.0.get(id as usize / BLOCK_NODES)?;
-        // SAFETY: the node lies within the block, aligned as the block is; a node that something refers to is
-        // complete, and only its atomics change. Every bit pattern is a node.
-        Some(unsafe { &*block.as_ptr().cast::<Node>().add(id as usize % BLOCK_NODES) })
+    /// A node; nothing where there is none, as a damaged file may say.
+    fn at(&self, id: u32) -> Option<Node<'_>> {
+        let block = self.0.get(id as usize / BLOCK_NODES)?.as_ptr().cast::<Block>();
+        let at = id as usize % BLOCK_NODES;
+        // SAFETY: the places lie in the block, aligned as the block is; a node that something leads to is
+        // complete, and of it only atomics change. Every bit pattern is a node. No reference reaches beyond
+        // it, as other nodes may be written meanwhile.
+        Some(unsafe {
+            Node {
+                head: &(*block).heads[at],
+                middle: &(*block).middles[at],
+                members: &(*block).members[at],
+            }
+        })
     }
 }
 
@@ -276,8 +285,8 @@ impl Mapping {
         Ok(Nodes(self.file.blocks.at_least(count.div_ceil(BLOCK_NODES))?))
     }
 
-    /// Writes nodes that nothing refers to yet; returns the id of the first. The caller is the only writer.
-    fn add(&self, nodes: Vec<Node>) -> io::Result<u32> {
+    /// Writes nodes that nothing leads to yet; returns the first one's id. The caller is the only writer.
+    fn add(&self, nodes: Vec<Made>) -> io::Result<u32> {
         let first = (self.number(NODES_AT).load(Relaxed) as usize).max(1);
         let end = first + nodes.len();
         let id = u32::try_from(end).map_err(|_| io::Error::other("the index is full"))?;
@@ -287,8 +296,9 @@ impl Mapping {
         let blocks = self.file.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
         let count = nodes.len() as u32;
         for (at, node) in (first..).zip(nodes) {
-            let block = blocks[at / BLOCK_NODES].as_mut_ptr();
-            // SAFETY: the node lies within the block, aligned; nothing refers to it yet, and this is the only
+            let block = blocks[at / BLOCK_NODES].as_mut_ptr().cast::<Block>();
+            let at = at % BLOCK_NODES;
+            // SAFETY: the places lie within the block, aligned; nothing leads there yet, and this is the only
             // writer.
             unsafe {
                 (&raw mut (*block).heads[at]).write(node.head);
@@ -425,12 +435,15 @@ fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result
     Err(damaged())
 }
 
-/// True if a vector belongs to the left half. A node of one vector takes only that vector.
-fn goes_left(vector: &Vector, left: &Node, right: &Node) -> bool {
-    if left.kind == SAME {
-        return *vector == left.middle;
-    }
-    similarity(vector, &left.middle) >= similarity(vector, &right.middle)
+/// True if a vector goes to the first of two halves; nothing where there are none. A node of one vector takes
+/// that vector alone.
+fn goes_left(nodes: &Nodes, vector: &Vector, [left, right]: [u32; 2]) -> Option<bool> {
+    let (left, right) = (nodes.at(left)?, nodes.at(right)?);
+    Some(if left.kind() == SAME {
+        vector == left.middle
+    } else {
+        similarity(vector, left.middle) >= similarity(vector, right.middle)
+    })
 }
 
 /// Adds an index to the chain of a node of one vector.

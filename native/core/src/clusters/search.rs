@@ -55,9 +55,9 @@ impl Effort {
 /// The similarity of a node's centroid, and the node.
 type Ranked = (f64, u32);
 
-/// The most similar first; of equal ones the older node.
-fn rank(nodes: &mut [Ranked]) {
-    nodes.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+/// The nearest first; of equals the one that was made first.
+fn order(a: &Ranked, b: &Ranked) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
 /// A cluster in a state of the log, and its number of fragments there.
@@ -143,10 +143,8 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the first fragments of a node of one vector, at most as many as there are results.
-    fn take_same(&self, node: &Node, best: &mut Best) {
-        let mut near = [0.0; BLOCK];
-        similarities(self.query, &[&node.middle], &[node.square], &mut near);
+    /// Takes the first fragments of a node of one vector, as many as are asked for.
+    fn take_same(&self, (near, node): (f64, Node<'_>), best: &mut Best) {
         let count = self.count();
         let places = chain(&self.nodes, node)
             .flat_map(|node| node.places())
@@ -184,20 +182,29 @@ impl Search<'_> {
     }
 }
 
-/// The fragments whose sketches were examined.
-struct Seen<'a> {
-    /// Their clusters, each with the number of its fragments.
-    clusters: Vec<(&'a Node, usize)>,
-    /// The distances of their sketches, in the order of the clusters.
-    distances: Vec<u16>,
+/// A sketch's distance and its fragment's place, in this order: of equal distances the earlier is nearer.
+fn key(distance: u16, place: u32) -> u64 {
+    u64::from(distance) << 32 | u64::from(place)
+}
+
+/// The fragments whose sketches were looked at: the nearest of them.
+struct Seen {
+    asked: Asked,
+    /// Fragments that are wanted.
+    most: usize,
+    /// Sketches that were looked at.
+    sketches: usize,
+    /// Keys of those that may be among the nearest.
+    kept: Vec<u64>,
+    /// No key from here on is among the nearest.
+    end: u64,
 }
 
 /// Distances that are checked together.
 const CHUNK: usize = 64;
 
-impl<'a> Seen<'a> {
-    /// Allocates for about this many sketches.
-    fn new(sketches: usize) -> Self {
+impl Seen {
+    fn new(most: usize, asked: Asked) -> Self {
         Self {
             asked,
             most,
@@ -207,51 +214,20 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Examines the sketches of a cluster's fragments among the first `count`.
-    fn look(&mut self, node: &'a Node, count: u32, asked: &Asked) {
+    /// Looks at the sketches of a cluster's fragments among the first `count`.
+    fn look(&mut self, node: Node<'_>, count: u32) {
         let before = node.before(count);
-        distances(asked, node.sketches(before), &mut self.distances);
-        self.clusters.push((node, before));
-    }
-
-    /// The distance below which all fragments are among the `most` nearest, and how many at that distance
-    /// are; the number of distances where all are.
-    fn reach(&self, most: usize) -> (u16, usize) {
-        // Four counters: consecutive increments of a single one would wait for each other.
-        let mut counts = vec![[0_u32; 4]; DISTANCES];
-        for (at, &distance) in self.distances.iter().enumerate() {
-            counts[usize::from(distance)][at % 4] += 1;
+        let mut found = [0; PLACES];
+        let full = node.groups(before);
+        distances(&self.asked, full, &mut found);
+        if full.len() * GROUP < before {
+            let rest = &mut found[full.len() * GROUP..][..GROUP];
+            distances(&self.asked, &[node.group(full.len())], rest);
         }
-        let mut room = most;
-        for (distance, counts) in (0..).zip(&counts) {
-            let count = counts.iter().sum::<u32>() as usize;
-            if count > room {
-                return (distance, room);
-            }
-            room -= count;
-        }
-        (DISTANCES as u16, 0)
-    }
-
-    /// Indexes of the `most` fragments with the least distances, of equal ones the earlier; in ascending
-    /// order.
-    fn nearest(&self, most: usize) -> Vec<u32> {
-        let (reach, room) = self.reach(most);
-        let (mut found, mut equals) = (Vec::with_capacity(most), Vec::new());
-        let mut begin = 0;
-        for &(node, count) in &self.clusters {
-            let distances = &self.distances[begin..begin + count];
-            begin += count;
-            for (chunk, distances) in distances.chunks(CHUNK).enumerate() {
-                if !distances.iter().fold(false, |any, &one| any | (one <= reach)) {
-                    continue;
-                }
-                let near = distances.iter().enumerate().filter(|(_, one)| **one <= reach);
-                for (at, &distance) in near {
-                    let place = node.place(chunk * CHUNK + at);
-                    let list = if distance < reach { &mut found } else { &mut equals };
-                    list.push(place);
-                }
+        self.sketches += before;
+        for (chunk, distances) in found[..before].chunks(CHUNK).enumerate() {
+            if any_within(distances, (self.end >> 32) as u16) {
+                self.keep(distances, |at| node.place(chunk * CHUNK + at));
             }
         }
     }
@@ -285,8 +261,8 @@ impl<'a> Seen<'a> {
 }
 
 /// A node of one vector and its chain.
-fn chain<'a>(nodes: &'a Nodes, node: &'a Node) -> impl Iterator<Item = &'a Node> {
-    // Each node of a chain has a greater id than the one before; where not, the file is damaged.
+fn chain<'a>(nodes: &'a Nodes, node: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+    // A chain leads to later nodes: one that does not is damaged.
     std::iter::successors(Some((0, node)), |&(id, node)| {
         let next = node.head.next.load(std::sync::atomic::Ordering::Acquire);
         (next > id)

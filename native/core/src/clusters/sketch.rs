@@ -93,9 +93,8 @@ fn distances_by(path: Path, asked: &Asked, groups: &[Group], out: &mut [u16]) {
     match path.level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512Vbmi2 => {
-            // SAFETY: this path is taken only where the CPU has the features that the function is compiled
-            // for.
-            unsafe { distances_avx512(asked, sketches, out) }
+            // SAFETY: the path proves that the CPU has what the function is compiled for.
+            unsafe { distances_avx512(asked, groups, out) }
         }
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 | Level::Avx512 => {
