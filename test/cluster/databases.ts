@@ -138,6 +138,25 @@ export class Databases {
     );
   }
 
+  /** Standbys that read the leader's log now; undefined: there is no leader. */
+  async streaming(): Promise<number | undefined> {
+    const leader = await this.leader();
+    const body = leader && (await answerOf(`http://${leader.address}:8008/patroni`));
+    if (body === undefined) return undefined;
+    return (JSON.parse(body) as { readonly replication?: readonly unknown[] }).replication?.length ?? 0;
+  }
+
+  /** Has Patroni copy a standby from the leader, as `patronictl reinit` does; its name. */
+  async copyStandby(): Promise<string> {
+    const members = await this.members();
+    const [standby] = members.filter(({ role }) => role !== 'leader');
+    const machine = this.machines.find(({ name }) => name === standby?.name);
+    if (machine === undefined) return 'none';
+    const asked = { method: 'POST', body: '{"force": true}', signal: AbortSignal.timeout(answerMs) };
+    await fetch(`http://${machine.address}:8008/reinitialize`, asked).catch(() => undefined);
+    return machine.name;
+  }
+
   private keep(machine: Machine, what: string, started: Started): void {
     this.started.set(`${machine.name} ${what}`, started);
   }

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { leadsAfter } from '../../src/store/leads.js';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
 import { storeAt } from '../store/open.js';
+import type { Databases } from './databases.js';
 import { Cluster, foundIn } from './cluster.js';
 import { History, problemsOf } from './history.js';
 import { Load } from './load.js';
@@ -84,6 +85,35 @@ class Follower {
   }
 }
 
+/** Interval at which {@link Operator} looks (ms), and how long no standby may read the leader's log. */
+const operatorMs = 5_000;
+const mostAloneMs = 60_000;
+
+/**
+ * What an operator does beside a schedule. After some faults no standby of PostgreSQL 15 goes on: it finds the rest of
+ * a record in a file of the log that it used before, and asks the leader for nothing. In strict synchronous mode
+ * nothing is acknowledged then, until a standby is copied from the leader.
+ */
+class Operator {
+  private readonly looks: NodeJS.Timeout;
+  private aloneMs = 0;
+
+  constructor(private readonly databases: Databases) {
+    this.looks = setInterval(() => void this.look(), operatorMs);
+  }
+
+  stop(): void {
+    clearInterval(this.looks);
+  }
+
+  private async look(): Promise<void> {
+    this.aloneMs = (await this.databases.streaming()) === 0 ? this.aloneMs + operatorMs : 0;
+    if (this.aloneMs < mostAloneMs) return;
+    this.aloneMs = 0;
+    console.log(`      no standby followed for a minute: ${await this.databases.copyStandby()} is copied`);
+  }
+}
+
 /** Longest time without an acknowledged write from a time on (ms). */
 function longestSilence(times: readonly number[], fromMs: number, toMs: number): number {
   const marks = [...times.filter((time) => time > fromMs && time < toMs), toMs];
@@ -112,6 +142,7 @@ class Trial {
     const parts = { nodes: nodes.machines, balancer: nodes.balancer, history, lightning };
     const load = new Load({ ...parts, prefix: `s${seed}` });
     const follower = new Follower(store, history);
+    const operator = new Operator(cluster.databases);
     try {
       for (const step of scheduleOf(seed, steps, only)) await this.take(step);
     } catch (error) {
@@ -122,6 +153,7 @@ class Trial {
     await follower.stop();
     const problems = problemsOf(history, await foundIn(store, history));
     await store.close();
+    operator.stop();
     return problems;
   }
 
