@@ -308,14 +308,19 @@ function testArm64(names) {
   const installed = spawnSync('rustup', ['target', 'list', '--installed'], { encoding: 'utf8' });
   if (installed.status === 0 && !installed.stdout.includes(target)) run('rustup', ['target', 'add', target]);
   const name = target.toUpperCase().replaceAll('-', '_');
+  const runner = `${emulator} -L ${libraries}`;
   const env = {
     ...process.env,
     [`CARGO_TARGET_${name}_LINKER`]: linker,
-    [`CARGO_TARGET_${name}_RUNNER`]: `${emulator} -L ${libraries}`,
+    [`CARGO_TARGET_${name}_RUNNER`]: runner,
+    // For a test that starts itself again.
+    FUSEGATE_TEST_RUNNER: runner,
     // The emulation is slow: optimized programs make up for most of it.
     CARGO_PROFILE_TEST_OPT_LEVEL: '1',
+    CARGO_PROFILE_TEST_DEBUG: 'none',
+    RUSTFLAGS: '-D warnings',
   };
-  const cargo = ['test', '--locked', '--package', 'fusegate-core', '--target', target];
+  const cargo = ['test', '--locked', '--no-fail-fast', '--package', 'fusegate-core', '--target', target];
   run('cargo', [...cargo, '--', ...names], { env });
 }
 

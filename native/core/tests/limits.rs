@@ -1,6 +1,7 @@
 //! Limits over processes: this program starts itself again, and the children share one mapped file.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -10,6 +11,7 @@ use fusegate_core::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Verdict, Weight}
 
 const FILE: &str = "FUSEGATE_TEST_LIMITS_FILE";
 const TASK: &str = "FUSEGATE_TEST_LIMITS_TASK";
+const RUNNER: &str = "FUSEGATE_TEST_RUNNER";
 const PROCESSES: usize = 4;
 const START: Now = Now {
     nanos: 1_000_000_000_000,
@@ -38,7 +40,15 @@ impl Drop for Scratch {
 }
 
 fn start(task: &str, path: &Path) -> Child {
-    Command::new(env::current_exe().expect("this program"))
+    let program = env::current_exe().expect("this program");
+    // An emulated program cannot be started without its emulator.
+    let runner = env::var(RUNNER).unwrap_or_default();
+    let mut words = runner
+        .split_whitespace()
+        .map(OsStr::new)
+        .chain([program.as_os_str()]);
+    Command::new(words.next().expect("a program"))
+        .args(words)
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
         .envs([(FILE, path.as_os_str()), (TASK, task.as_ref())])
         .stdout(Stdio::piped())
