@@ -47,6 +47,7 @@ import { receiptForAll } from '../pages/receipt.js';
 import { unsubscribeForAll, unsubscribePage } from '../pages/unsubscribe.js';
 import { usagePages } from '../pages/usage.js';
 import { keylessEmbedDocs } from '../search/embedMode.js';
+import type { WorkerServer } from '../processes/worker.js';
 import { storedData } from '../store/retention.js';
 import { isShared } from '../store/settings.js';
 import type { Store } from '../store/store.js';
@@ -65,6 +66,7 @@ import { limitsFile, previewsFile, vectorsFile, withFile } from './folder.js';
 import { getPage } from './outbound.js';
 import { doorGuides, doorPage, gatewayPage, referencePages } from './pages.js';
 import { openStoreAndSecrets } from './stores.js';
+import { warmUp } from './warmUp.js';
 
 /** Requests a minute per address, for each route with such a limit. */
 function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
@@ -366,6 +368,11 @@ function endingAfter(drain: Server['drain'], end: () => Promise<void>): Server['
   };
 }
 
+/** The metrics of parts, one after the other. */
+function metricsOf(parts: readonly Pick<Server, 'metrics'>[]): ReturnType<Server['metrics']> {
+  return parts.flatMap((part) => part.metrics());
+}
+
 /**
  * @throws Error with a sentence that says why a worker cannot serve
  */
@@ -374,7 +381,7 @@ export async function buildServer(
   tiers: Tiers,
   embedder: Embedder,
   log: Log,
-): Promise<Server> {
+): Promise<WorkerServer> {
   const parts = { clock: systemClock, randomness: systemRandomness, log };
   const hasStages = configuration.serverTiming === 'stages';
   const tracing = await openTracing(configuration, { ...parts, version: SERVICE_VERSION, hasStages });
@@ -401,8 +408,9 @@ export async function buildServer(
   const pipeline = { ...native, access, ...room, ...keylessStoring(configuration), page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
   const served = configuration.doorPort === null ? (['gateway', 'door'] as const) : (['gateway'] as const);
+  const routes = servedRoutes(all, pipeline, served, configuration.serve);
   const server = createServer({
-    routes: servedRoutes(all, pipeline, served, configuration.serve),
+    routes,
     doorRoutes: doorRoutes(configuration, all, pipeline),
     ...parts,
     trustedProxies: configuration.trustedProxies,
@@ -422,10 +430,8 @@ export async function buildServer(
   };
   return {
     listen: server.listen,
-    metrics: () =>
-      [server, clicks, access, explorer, embedMode, stored, background, tracing].flatMap((part) =>
-        part.metrics(),
-      ),
+    metrics: () => metricsOf([server, clicks, access, explorer, embedMode, stored, background, tracing]),
+    warmUp: () => warmUp(routes),
     drain: endingAfter(server.drain, end),
   };
 }

@@ -16,6 +16,12 @@ const orphanDrainMs = 3_000;
 /** Only the parent stops a worker: signals that a terminal or npm sends to the whole group are ignored. */
 const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', ...noInspector] as const;
 
+/** What a worker serves with. */
+export interface WorkerServer extends Server {
+  /** Runs what requests run, before it takes over the connections of another. */
+  readonly warmUp?: () => Promise<unknown>;
+}
+
 /** The message that starts a worker. */
 type Start = ToWorker & { readonly kind: 'start' };
 
@@ -43,11 +49,15 @@ function refuse(reason: string): void {
  * the worker refuses with the error's message. `readBytesPerToken`: see the native module.
  */
 export function runWorker(
-  build: (configuration: Configuration, tiers: Tiers, embedder: Embedder) => Server | Promise<Server>,
+  build: (
+    configuration: Configuration,
+    tiers: Tiers,
+    embedder: Embedder,
+  ) => WorkerServer | Promise<WorkerServer>,
   readBytesPerToken: number,
 ): void {
   const vitals = watchVitals();
-  let server: Server | undefined;
+  let server: WorkerServer | undefined;
   let embedder: RemoteEmbedder | undefined;
   let starting = Promise.resolve();
   let ending = false;
@@ -75,8 +85,12 @@ export function runWorker(
       refuse(reasonOf(error));
       return;
     }
-    if (given.left === undefined) await listen(given);
-    else tell({ kind: 'ready' });
+    if (given.left === undefined) {
+      await listen(given);
+      return;
+    }
+    await server.warmUp?.();
+    tell({ kind: 'ready' });
   };
   for (const signal of groupSignals) process.on(signal, () => undefined);
   process.on('disconnect', () => drain(orphanDrainMs));

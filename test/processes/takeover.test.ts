@@ -161,7 +161,9 @@ test('a server that leaves ends soon once it is told to stop', { skip }, async (
 test('limits and previews outlast a take-over', { skip }, async () => {
   const { settings } = shared();
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-  const environment = { ...settings, ACCESS: 'metered', ANONYMOUS_REQUESTS_PER_MINUTE: '6', PORT: '0' };
+  const limited = { ACCESS: 'metered', ANONYMOUS_REQUESTS_PER_MINUTE: '6' };
+  const METRICS_PORT = String(await freePort());
+  const environment = { ...settings, ...limited, PORT: '0', METRICS_PORT };
   const first = run(main, ['serve'], environment);
   const announced = /listens on http:\/\/127\.0\.0\.1:(\d+)/;
   const port = Number((await first.prints(announced))[1]);
@@ -174,6 +176,12 @@ test('limits and previews outlast a take-over', { skip }, async () => {
   const statuses: number[] = [];
   for (let sent = 0; sent < 4; sent += 1) statuses.push((await exchange(port, fuse)).status);
   assert.deepEqual(statuses, [200, 200, 429, 429]);
+  // Those that its workers answered before they took over are not counted.
+  const counted = (await scrape(Number(METRICS_PORT))).match(/^fusegate_http_requests_total\{.*$/gm);
+  assert.deepEqual(counted, [
+    'fusegate_http_requests_total{route="fuse",status="200"} 2',
+    'fusegate_http_requests_total{route="fuse",status="429"} 2',
+  ]);
   const confirmed = await exchange(port, post('/dream_confirm', JSON.stringify({ confirm }), json));
   assert.equal(confirmed.status, 200, confirmed.body.toString());
   assert.deepEqual(await first.ended(), { code: 0, signal: null }, first.output);
