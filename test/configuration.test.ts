@@ -73,6 +73,7 @@ test('defaults', () => {
       clicksRetentionDays: 90,
       leadsRetentionDays: 0,
       ...{ metricsPort: 0, serverTiming: 'total', ...untraced },
+      logFormat: 'auto',
       logLevel: 'info',
       trustedProxies: [],
       serve: ['fuse', 'normalize', 'audit', 'checkout', 'outreach', 'door', 'explore', 'mcp'],
@@ -148,6 +149,7 @@ const everyVariable = {
   METRICS_PORT: '9464',
   SERVER_TIMING: 'stages',
   LOG_LEVEL: 'debug',
+  LOG_FORMAT: 'json',
   TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
   SERVE: 'audit,fuse,door',
   ACCESS: 'keys',
@@ -228,6 +230,7 @@ test('every value is read', () => {
     clicksRetentionDays: 30,
     ...{ leadsRetentionDays: 365, webhookNetworks: ['10.0.0.0/8'] },
     ...{ metricsPort: 9464, serverTiming: 'stages' },
+    logFormat: 'json',
     logLevel: 'debug',
     trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
     serve: ['fuse', 'audit', 'door'],
@@ -485,6 +488,7 @@ describe('errors', () => {
       STORE_URL: 'sqlite:x',
       METRICS_PORT: '-1',
       LOG_LEVEL: 'loud',
+      LOG_FORMAT: 'xml',
       PUBLIC_URL: 'http://example.com',
       TRUSTED_PROXIES: '10.0.0.1/8',
       ANONYMOUS_REQUESTS_PER_MINUTE: '1000001',
@@ -507,6 +511,7 @@ describe('errors', () => {
           'https://example.com; it is "http://example.com".',
         'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
         'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
+        'LOG_FORMAT must be one of auto, json, text; it is "xml".',
         'TRUSTED_PROXIES must be IP addresses and networks separated by commas, such as ' +
           '10.0.0.0/8,2001:db8::/32, with no bit set behind the prefix; it is "10.0.0.1/8".',
         'ANONYMOUS_REQUESTS_PER_MINUTE must be a whole number from 0 to 1000000; it is "1000001".',
@@ -700,7 +705,7 @@ test('names that are nearly ours are named, others are not', () => {
       'OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_SDK_DISABLED, ' +
       'OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, ' +
       'OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG, OTEL_BSP_SCHEDULE_DELAY, ' +
-      'OTEL_METRIC_EXPORT_INTERVAL, LOG_LEVEL, ' +
+      'OTEL_METRIC_EXPORT_INTERVAL, LOG_LEVEL, LOG_FORMAT, ' +
       'ACCESS, TRUSTED_PROXIES, STORED_KB_PER_MINUTE, KEY_GRACE, TIERS_FILE, ' +
       'ANONYMOUS_REQUESTS_PER_MINUTE, ' +
       'ANONYMOUS_CHARACTERS_PER_MONTH, ' +

@@ -85,6 +85,9 @@ class Follower {
   }
 }
 
+/** Time until a second look at a store in which something was wrong (ms). */
+const settledMs = 30_000;
+
 /** Interval at which {@link Operator} looks (ms), and how long no standby may read the leader's log. */
 const operatorMs = 5_000;
 const mostAloneMs = 60_000;
@@ -154,7 +157,19 @@ class Trial {
     const problems = problemsOf(history, await foundIn(store, history));
     await store.close();
     operator.stop();
+    if (problems.length > 0) await this.lookAgain(problems.length);
     return problems;
+  }
+
+  /** Tells writes that are lost from a look at a database that had fallen behind: a later look finds those. */
+  private async lookAgain(before: number): Promise<void> {
+    const { cluster, history } = this;
+    console.log(`    members: ${JSON.stringify(await cluster.databases.members())}`);
+    await pause(settledMs);
+    const store = await storeAt(cluster.nodes.storeUrl);
+    const problems = problemsOf(history, await foundIn(store, history));
+    await store.close();
+    console.log(`    ${before} wrong at the first look, ${problems.length} ${settledMs / 1_000} s later`);
   }
 
   /** Lets a fault come and go. */
