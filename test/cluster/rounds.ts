@@ -93,9 +93,9 @@ const operatorMs = 5_000;
 const mostAloneMs = 60_000;
 
 /**
- * What an operator does beside a schedule. After some faults no standby of PostgreSQL 15 goes on: it finds the rest of
- * a record in a file of the log that it used before, and asks the leader for nothing. In strict synchronous mode
- * nothing is acknowledged then, until a standby is copied from the leader.
+ * What an operator does beside a schedule. After some faults no standby of PostgreSQL 15 goes on: it finds the
+ * rest of a record in a file of the log that it used before, and asks the leader for nothing. In strict
+ * synchronous mode nothing is acknowledged then, until a standby is copied from the leader.
  */
 class Operator {
   private readonly looks: NodeJS.Timeout;
@@ -161,7 +161,7 @@ class Trial {
     return problems;
   }
 
-  /** Tells writes that are lost from a look at a database that had fallen behind: a later look finds those. */
+  /** Tells lost writes from a look at a database that had fallen behind: a later look finds those. */
   private async lookAgain(before: number): Promise<void> {
     const { cluster, history } = this;
     console.log(`    members: ${JSON.stringify(await cluster.databases.members())}`);

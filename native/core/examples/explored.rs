@@ -1,6 +1,7 @@
-//! Times of searches in a data folder's index: `cargo run --release --example explored -- DATA/vectors METHOD`.
-//! METHOD is the `embedding.method` of exploration's answers. No server may use the folder: an index of another
-//! version is replaced. Recall is measured against the exact scan.
+//! Times of searches in a data folder's index:
+//! `cargo run --release --example explored -- DATA/vectors METHOD`. METHOD is the `embedding.method` of
+//! exploration's answers. No server may use the folder: an index of another version is replaced. Recall is
+//! measured against the exact scan.
 
 use std::path::Path;
 use std::time::Instant;

@@ -62,8 +62,8 @@ const SAME: u32 = 1;
 /// A continuation of such a node.
 const CHAIN: u32 = 2;
 
-/// The numbers of a node that a search reads on its way down the levels. `kind` and `square` are written before
-/// anything leads to the node.
+/// The numbers of a node that a search reads on its way down the levels. `kind` and `square` are written
+/// before anything leads to the node.
 #[repr(C)]
 #[derive(Default)]
 struct Head {
@@ -90,8 +90,8 @@ struct Members {
     sketches: [[[AtomicU64; GROUP]; WORDS]; PLACES / GROUP],
 }
 
-/// Nodes as they lie in the file. Their heads lie together, and their middles: a search compares most nodes of a
-/// level, and looks into few of them.
+/// Nodes as they lie in the file. Their heads lie together, and their middles: a search compares most nodes
+/// of a level, and looks into few of them.
 #[repr(C)]
 struct Block {
     heads: [Head; BLOCK_NODES],

@@ -56,8 +56,9 @@ impl Level {
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// Has the CPU bring a value from memory that is read soon. The CPU alone follows rows of values; where the next
-/// one lies elsewhere, a reader would wait for each. Does nothing where the platform has no such instruction.
+/// Has the CPU bring a value from memory that is read soon. The CPU alone follows rows of values; where the
+/// next one lies elsewhere, a reader would wait for each. Does nothing where the platform has no such
+/// instruction.
 #[inline(always)]
 pub(crate) fn bring<Value>(value: &Value) {
     #[cfg(target_arch = "x86_64")]
