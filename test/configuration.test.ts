@@ -488,7 +488,6 @@ describe('errors', () => {
       STORE_URL: 'sqlite:x',
       METRICS_PORT: '-1',
       LOG_LEVEL: 'loud',
-      LOG_FORMAT: 'xml',
       PUBLIC_URL: 'http://example.com',
       TRUSTED_PROXIES: '10.0.0.1/8',
       ANONYMOUS_REQUESTS_PER_MINUTE: '1000001',
@@ -511,7 +510,6 @@ describe('errors', () => {
           'https://example.com; it is "http://example.com".',
         'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
         'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
-        'LOG_FORMAT must be one of auto, json, text; it is "xml".',
         'TRUSTED_PROXIES must be IP addresses and networks separated by commas, such as ' +
           '10.0.0.0/8,2001:db8::/32, with no bit set behind the prefix; it is "10.0.0.1/8".',
         'ANONYMOUS_REQUESTS_PER_MINUTE must be a whole number from 0 to 1000000; it is "1000001".',
@@ -552,6 +550,13 @@ describe('errors', () => {
     ]);
     const free = readConfiguration({ PORT: '0', DOOR_PORT: '0', METRICS_PORT: '0' }, linux);
     assert.ok('configuration' in free && free.configuration.doorPort === 0);
+  });
+
+  test('a format of the log that there is none of is refused, with those that there are', () => {
+    const said = readConfiguration({ LOG_FORMAT: 'xml' }, linux);
+    assert.deepEqual('errors' in said && said.errors, [
+      'LOG_FORMAT must be one of auto, json, text; it is "xml".',
+    ]);
   });
 
   test('PUBLIC_URL is an origin that is safe to send people to', () => {
