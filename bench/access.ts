@@ -15,16 +15,15 @@ import { systemClock } from '../src/system/clock.js';
 import { createLog } from '../src/system/log.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { figure, figures, spread } from './statistics.js';
 import type { Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface AccessOptions {
+export interface AccessOptions extends RecordOptions {
   readonly rounds: number;
   readonly requests: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Greatest cost (ns) of a request with a known key. */

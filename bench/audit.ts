@@ -12,16 +12,15 @@ import { native } from '../src/native/addon.js';
 import { answerAudit } from '../src/text/auditAnswer.js';
 import { projectRoot } from '../test/peers/python.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { figure, figures, spread, type Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface AuditOptions {
+export interface AuditOptions extends RecordOptions {
   readonly rounds: number;
   /** Bytes of the file, in millions. */
   readonly megabytes: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 const RECORDS = 500;

@@ -8,17 +8,16 @@ import type { FuseRequest } from '../src/contract/fuse.js';
 import { readBodies } from './bodies.js';
 import { open, requestBytes } from './client.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import type { Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, figures, ratios, spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface BatchOptions {
+export interface BatchOptions extends RecordOptions {
   readonly rounds: number;
   readonly queries: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Least rate, in that of single requests. */

@@ -18,15 +18,14 @@ import {
 } from '../test/attack/shapes.js';
 import { projectRoot } from '../test/peers/python.js';
 import { machine } from './machine.js';
+import type { RecordOptions } from './options.js';
 
 /** Options of the command. */
-export interface CensusOptions {
+export interface CensusOptions extends RecordOptions {
   /** Bodies tried for each route. */
   readonly bodies: number;
   /** Routes whose name has this. */
   readonly only: string;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** A generator of numbers below a bound, the same each time. */

@@ -14,27 +14,22 @@ import { systemRandomness } from '../src/system/randomness.js';
 import { PaymentNodes } from '../test/peers/payments/nodes.js';
 import { runWrk, withWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import type { Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface CheckoutOptions {
+export interface CheckoutOptions extends RecordOptions {
   readonly seconds: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Least rates (1/s), most of a core that watching takes, most time until a payment is found (s). */
 const TARGETS = { orders: 500, polls: 5_000, watching: 0.05, found: 2 } as const;
-/** Orders that are watched at least. */
-const WATCHED = 10_000;
-/** How long the watcher is looked at (s). */
-const WATCHED_SECONDS = 60;
-const POLLED = 1_000;
-const PAYMENTS = 5;
+/** Least number of watched orders, and the time of watching (s); orders that are polled, and that are paid. */
+const SIZES = { watched: 10_000, watchedSeconds: 60, polled: 1_000, payments: 5 } as const;
 
 interface Figures {
   readonly orders: Load;
@@ -151,22 +146,22 @@ async function onChain(
     writeFileSync(
       list,
       known
-        .slice(0, POLLED)
+        .slice(0, SIZES.polled)
         .map(({ id }) => `/v1/checkout/btc/${id}\n`)
         .join(''),
     );
     const polls = await runWrk(server, { ...run, seconds: options.seconds, argument: list });
     let more = known.length;
-    while (more < WATCHED) {
-      const seconds = Math.ceil((WATCHED - more) / orders.requestsPerSecond);
+    while (more < SIZES.watched) {
+      const seconds = Math.ceil((SIZES.watched - more) / orders.requestsPerSecond);
       more += (await runWrk(server, { ...run, seconds, argument: 'orders' })).requests;
     }
     await pause(20_000); // What the load left to do.
     const before = server.cpuSeconds();
-    await pause(WATCHED_SECONDS * 1_000);
-    const watching = (server.cpuSeconds() - before) / WATCHED_SECONDS;
+    await pause(SIZES.watchedSeconds * 1_000);
+    const watching = (server.cpuSeconds() - before) / SIZES.watchedSeconds;
     const found: number[] = [];
-    for (let count = 0; count < PAYMENTS; count += 1) found.push(await payment(server, nodes));
+    for (let count = 0; count < SIZES.payments; count += 1) found.push(await payment(server, nodes));
     const watched = (await stored(storeFolder)).filter(({ open }) => open).length;
     return { orders, polls, watched, watching, found };
   } finally {
@@ -195,7 +190,7 @@ function report(options: CheckoutOptions, startedAt: Date, figures: Figures): nu
   const verdicts = {
     orders: orders.requestsPerSecond >= TARGETS.orders,
     polls: polls.requestsPerSecond >= TARGETS.polls,
-    watching: watched >= WATCHED && watching < TARGETS.watching,
+    watching: watched >= SIZES.watched && watching < TARGETS.watching,
     found: slowest <= TARGETS.found,
   };
   const judged = (name: keyof typeof TARGETS): string =>

@@ -15,6 +15,7 @@ import { systemRandomness } from '../src/system/randomness.js';
 import { bareSyncs } from './leads.js';
 import { runWrk, withWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { measureNear, NEAR_FRAGMENTS, type NearFigures, type NearTimes } from './near.js';
 import type { Server } from './processes.js';
@@ -22,11 +23,9 @@ import { startFusegate } from './servers.js';
 import { figure, spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface DoorOptions {
+export interface DoorOptions extends RecordOptions {
   readonly seconds: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Most time of a set of digests (µs), least rates (1/s), and most time of /graph/near (ms), that pass. */
@@ -222,7 +221,7 @@ function printNear({ exact, index, rebuildSeconds }: NearFigures, passed: boolea
       `the exact scan in process ${line(exact)}  ` +
       `[target ${figure(TARGETS.near)} ms: ${passed ? 'pass' : 'missed'}]`,
   );
-  console.log(`the file of vectors was made anew in ${figure(rebuildSeconds)} s`);
+  console.log(`the file of vectors was rebuilt in ${figure(rebuildSeconds)} s`);
 }
 
 function plot(host: ReturnType<typeof machine>, served: Served, syncs: readonly number[]): string {

@@ -15,18 +15,17 @@ import { open, requestBytes } from './client.js';
 import { p99, scrape } from './histogram.js';
 import { findWrk, runWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { freePort, startServer, type Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, figures, ratios, spread, type Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface EmbedOptions {
+export interface EmbedOptions extends RecordOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly requests: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /**

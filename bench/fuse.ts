@@ -13,6 +13,7 @@ import type { InProcess } from './inprocess.js';
 import { findWrk, load } from './load.js';
 import type { Load } from './load.js';
 import { machine, versionOf, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { startEcho, startFastapi, startFusegate } from './servers.js';
 import type { Server } from './processes.js';
@@ -20,15 +21,13 @@ import { figure, figures, ratios, spread } from './statistics.js';
 import type { Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface FuseOptions {
+export interface FuseOptions extends RecordOptions {
   readonly rounds: number;
   /** Seconds of load a peer, body and round. */
   readonly seconds: number;
   readonly connections: number;
   /** Only bodies whose name contains this. */
   readonly body: string;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** A figure with what it has to reach; `null` where nothing is asked of it. */

@@ -24,18 +24,17 @@ import { staticMode, staticModel } from '../test/search/embedding.js';
 import { growStore, growthFragment } from './growthStore.js';
 import { findWrk, runWrk } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { linesPlot } from './plot.js';
 import { memoryOf, type Memory, type Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, figures, ratios, spread, type Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface GrowthOptions {
+export interface GrowthOptions extends RecordOptions {
   readonly counts: readonly number[];
   readonly rounds: number;
   readonly seconds: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Most time at the 99th percentile (ms), most bytes a fragment, most time to ready (s), least shares. */
@@ -49,13 +48,11 @@ const TARGETS = {
   recall: 0.95,
 } as const;
 
-const REQUESTS = 200;
-/** Requests of a state of their own: a fragment is submitted before each. */
-const FRESH = 12;
-const CHECKED = 40;
-const RESULTS = 10;
-/** Those that a walk passes by, and the five that it chooses among. */
-const STEP_RESULTS = 15;
+/**
+ * Number of requests to a route; of those on a fresh state, each after a submission; of answers compared with
+ * the exact ones; of results of a search; and of a walk's step: those that it passes, and five to choose from.
+ */
+const SIZES = { requests: 200, fresh: 12, checked: 40, results: 10, stepResults: 15 } as const;
 const CONNECTIONS = 32;
 const PATIENCE_MS = 1_800_000;
 
@@ -165,7 +162,7 @@ async function timed(count: number, call: (at: number) => Promise<unknown>): Pro
 /** Times of requests of which each is the first of its state. */
 async function timedFresh(ask: Ask, url: string, path: string): Promise<Times> {
   const taken: number[] = [];
-  for (let at = 0; at < FRESH; at += 1) {
+  for (let at = 0; at < SIZES.fresh; at += 1) {
     const before = await totalOf(ask);
     const content = `${path} ${at} ${question(at)} ${systemRandomness(6).toString('hex')}`;
     const body = JSON.stringify({ title: 'Fresh', content, visitor: 'fresh' });
@@ -190,10 +187,10 @@ async function timedGraph(ask: Ask, count: number): Promise<Times> {
 async function recallOf(ask: Ask, folder: string): Promise<number> {
   const exact = new native.Vectors(join(folder, 'vectors'), method, 0xffff_ffff);
   let [found, wanted] = [0, 0];
-  for (let at = 0; at < CHECKED; at += 1) {
+  for (let at = 0; at < SIZES.checked; at += 1) {
     const text = question(at * 7_919);
-    const { results, as_of } = await ask<NearResponse>('/graph/near', { text, k: String(RESULTS) });
-    const { neighbours } = await exact.nearest(Number(as_of), embedText(text), RESULTS, true);
+    const { results, as_of } = await ask<NearResponse>('/graph/near', { text, k: String(SIZES.results) });
+    const { neighbours } = await exact.nearest(Number(as_of), embedText(text), SIZES.results, true);
     const known = new Map(neighbours.map(({ receipt, similarity }) => [receipt, similarity]));
     for (const { receipt, similarity } of results) {
       const exactly = known.get(receipt);
@@ -211,9 +208,9 @@ async function stepRecallOf(folder: string, count: number): Promise<number> {
   const open = (from: number): Vectors => new native.Vectors(join(folder, 'vectors'), method, from);
   const [index, exact] = [open(indexedFrom), open(0xffff_ffff)];
   let [found, wanted] = [0, 0];
-  for (let at = 0; at < CHECKED; at += 1) {
+  for (let at = 0; at < SIZES.checked; at += 1) {
     const vector = index.vector((at * 7_919) % count);
-    const ask = (of: Vectors) => of.nearest(Number.MAX_SAFE_INTEGER, vector, STEP_RESULTS, false);
+    const ask = (of: Vectors) => of.nearest(Number.MAX_SAFE_INTEGER, vector, SIZES.stepResults, false);
     const receipts = new Set((await ask(index)).neighbours.map(({ receipt }) => receipt));
     const { neighbours } = await ask(exact);
     wanted += neighbours.length;
@@ -241,8 +238,8 @@ async function check(ask: Ask, count: number): Promise<void> {
 }
 
 async function timesOf(ask: Ask, url: string, count: number): Promise<Grown['times']> {
-  const near = await timed(REQUESTS, (at) => ask('/graph/near', { text: question(at + 13) }));
-  const walk = await timed(REQUESTS, (at) => ask('/walk', { seed: String(at) }));
+  const near = await timed(SIZES.requests, (at) => ask('/graph/near', { text: question(at + 13) }));
+  const walk = await timed(SIZES.requests, (at) => ask('/walk', { seed: String(at) }));
   const graph = await timedGraph(ask, count);
   const focus = await timedFresh(ask, url, '/focus');
   const leaderboard = await timedFresh(ask, url, '/leaderboard');

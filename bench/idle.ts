@@ -4,12 +4,10 @@ import { join } from 'node:path';
 import { measureIdle } from '../test/attack/idle.js';
 import { projectRoot } from '../test/peers/python.js';
 import { machine } from './machine.js';
+import type { RecordOptions } from './options.js';
 
 /** Options of the command. */
-export interface IdleOptions {
-  readonly json: boolean;
-  readonly record: boolean;
-}
+export type IdleOptions = RecordOptions;
 
 /** Opens them, prints and records; the exit code is 2 where a request beside them was refused. */
 export async function benchIdle({ json, record }: IdleOptions): Promise<number> {

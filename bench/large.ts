@@ -8,6 +8,7 @@ import { open, requestBytes } from './client.js';
 import type { Connection } from './client.js';
 import { p99, scrape } from './histogram.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { freePort } from './processes.js';
 import { startFusegate } from './servers.js';
@@ -15,11 +16,9 @@ import { figure, spread } from './statistics.js';
 import type { Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface LargeOptions {
+export interface LargeOptions extends RecordOptions {
   readonly seconds: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Rounds, each of an idle and a loaded half. */

@@ -16,16 +16,15 @@ import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { runWrk, withWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { startFusegate } from './servers.js';
 import { figure, spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface LeadsOptions {
+export interface LeadsOptions extends RecordOptions {
   readonly seconds: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Least rates (1/s) that pass. */

@@ -23,16 +23,15 @@ import type { Operation, Store } from '../src/store/store.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { figure, figures, ratios, spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface LogOptions {
+export interface LogOptions extends RecordOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly leaves: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Least share of the rate without the log; most CPU of a proof (ms), and most time of the audit (s). */

@@ -19,10 +19,8 @@ const { embedText, method } = textEmbedding([staticModel], staticMode().dense);
 
 /** Fragments that are looked among. */
 export const NEAR_FRAGMENTS = 100_000;
-const QUERIES = 300;
-/** Queries whose answers are compared. */
-const CHECKED = 25;
-const RESULTS = 10;
+/** Number of timed queries, of queries whose answers are compared with the exact ones, and of results. */
+const SIZES = { queries: 300, checked: 25, results: 10 } as const;
 /** Most time until every fragment is there, and until the index is (ms). */
 const PATIENCE_MS = 600_000;
 
@@ -67,7 +65,7 @@ function scanOf(dataFolder: string): Ask {
   const vectors = new native.Vectors(join(dataFolder, 'vectors'), method, 0xffff_ffff);
   return async ({ text = '' }) => {
     const { position, count } = vectors.state();
-    const { neighbours } = await vectors.nearest(position, embedText(text), RESULTS, true);
+    const { neighbours } = await vectors.nearest(position, embedText(text), SIZES.results, true);
     const results = neighbours.map(({ receipt, similarity }) => ({
       receipt,
       similarity: rounded(similarity),
@@ -106,7 +104,7 @@ function naive(text: string, vectors: readonly Int8Array[]): { receipt: string; 
       similarity: dot(query, vector) / Math.sqrt(length * dot(vector, vector)),
     }))
     .sort((a, b) => b.similarity - a.similarity || a.number - b.number)
-    .slice(0, RESULTS)
+    .slice(0, SIZES.results)
     .map(({ number, similarity }) => ({
       receipt: receiptOf(number),
       similarity: rounded(similarity),
@@ -116,7 +114,7 @@ function naive(text: string, vectors: readonly Int8Array[]): { receipt: string; 
 /** @throws when an exact answer differs, or another has a wrong similarity; else returns the recall */
 async function check(ask: Ask, vectors: Int8Array[]): Promise<number> {
   let found = 0;
-  for (let number = 0; number < CHECKED; number += 1) {
+  for (let number = 0; number < SIZES.checked; number += 1) {
     const text = question(number);
     const { results, search } = await ask({ text });
     const expected = naive(text, vectors);
@@ -127,14 +125,14 @@ async function check(ask: Ask, vectors: Int8Array[]): Promise<number> {
     const least = expected.at(-1)?.similarity ?? 1;
     found += shown.filter(({ similarity }) => similarity >= least).length;
   }
-  return found / (CHECKED * RESULTS);
+  return found / (SIZES.checked * SIZES.results);
 }
 
 async function times(ask: Ask, vectors: Int8Array[]): Promise<NearTimes> {
   const recall = await check(ask, vectors);
   const taken: number[] = [];
-  for (let number = 0; number < QUERIES; number += 1) {
-    const text = question(CHECKED + number);
+  for (let number = 0; number < SIZES.queries; number += 1) {
+    const text = question(SIZES.checked + number);
     const start = performance.now();
     await ask({ text });
     taken.push(performance.now() - start);

@@ -10,18 +10,17 @@ import { projectRoot } from '../test/peers/python.js';
 import { PostgresServer, postgresMissing } from '../test/store/postgresServer.js';
 import { findWrk, runWrk } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { cpuSecondsUnder, startServer, type Server } from './processes.js';
 import { figure, figures, spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface NodesOptions {
+export interface NodesOptions extends RecordOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly connections: number;
   readonly against: string;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Counters of a PostgreSQL, since its start. */

@@ -10,16 +10,15 @@ import { findPython, projectRoot } from '../test/peers/python.js';
 import { startPeer, type BodyFile, type InProcess } from './inprocess.js';
 import { machine, versionOf, writeRecord } from './machine.js';
 import { benchTexts, type BenchText } from './normalizeTexts.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { figure, figures, ratios, spread, type Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface NormalizeOptions {
+export interface NormalizeOptions extends RecordOptions {
   readonly rounds: number;
   /** Seconds a peer, text and round. */
   readonly seconds: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 interface TextBody extends BodyFile, BenchText {

@@ -9,19 +9,18 @@ import type { AddressInfo } from 'node:net';
 import { readBodies } from './bodies.js';
 import { load, withWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import type { Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, figures, ratios, spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface OtlpOptions {
+export interface OtlpOptions extends RecordOptions {
   readonly rounds: number;
   /** Seconds of load a server and round. */
   readonly seconds: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Least rate with a collector under the default sampler, in that without one. */

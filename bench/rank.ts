@@ -22,13 +22,12 @@ import { systemRandomness } from '../src/system/randomness.js';
 import { projectRoot } from '../test/peers/python.js';
 import { storeAt } from '../test/store/open.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { printedRates, ratesOf, type Rates } from './rankRates.js';
 
 /** What the command line may set. */
-export interface RankOptions {
-  readonly json: boolean;
-  readonly record: boolean;
+export interface RankOptions extends RecordOptions {
   readonly model: string;
   /** The folder of the collections. */
   readonly data: string;

@@ -15,18 +15,17 @@ import { open, requestBytes, type Connection } from './client.js';
 import { cranfield, type EmbedRequest } from './embed.js';
 import { findWrk, runWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { startServer, type Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, figures, ratios, spread, type Spread } from './statistics.js';
 
 /** What the command line may set. */
-export interface RerankOptions {
+export interface RerankOptions extends RecordOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** Least share of the rate of /v1/fuse; greatest 99th percentile (ms) at half of saturation. */

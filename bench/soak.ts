@@ -7,16 +7,15 @@ import { readBodies } from './bodies.js';
 import { abort, open, requestBytes } from './client.js';
 import type { Connection } from './client.js';
 import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
 import { linePlot } from './plot.js';
 import { startFusegate } from './servers.js';
 import { figure } from './statistics.js';
 
 /** What the command line may set. */
-export interface SoakOptions {
+export interface SoakOptions extends RecordOptions {
   readonly requests: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** One kind of request and how often it comes. */

@@ -14,15 +14,14 @@ import { fileURLToPath } from 'node:url';
 import { projectRoot } from '../test/peers/python.js';
 import { requestBytes } from './client.js';
 import { machine } from './machine.js';
+import type { RecordOptions } from './options.js';
 
 /** What the command line may set. */
-export interface TakeoverOptions {
+export interface TakeoverOptions extends RecordOptions {
   readonly takeovers: number;
   readonly rate: number;
   readonly workers: number;
   readonly connections: number;
-  readonly json: boolean;
-  readonly record: boolean;
 }
 
 /** The compiled program. */

@@ -466,7 +466,7 @@ test('a PostgreSQL store, from the variable or from a file, is never shown', () 
   assert.doesNotMatch(errorsOf({ STORE_URL: 'postgres://me:secret@d b/x' }), /secret/);
   for (const [query, wrong] of [
     ['ssl=on', 'has a parameter it does not know; known are host, '],
-    ['sslmode=sometimes', 'has an sslmode that is none of disable, '],
+    ['sslmode=sometimes', 'has an sslmode that is not one of disable, '],
     ['sslmode=require&sslrootcert=none.pem', 'names a certificate or key file that cannot be read'],
   ]) {
     const said = errorsOf({ STORE_URL: `${url}?${query}`, MASTER_SECRET, PORT: 'x' });
@@ -509,7 +509,7 @@ describe('errors', () => {
         'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
         'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
         'TRUSTED_PROXIES must be IP addresses and networks separated by commas, such as ' +
-          '10.0.0.0/8,2001:db8::/32, with no bit set behind the prefix; it is "10.0.0.1/8".',
+          '10.0.0.0/8,2001:db8::/32, with no bit set after the prefix; it is "10.0.0.1/8".',
         'ANONYMOUS_REQUESTS_PER_MINUTE must be a whole number from 0 to 1000000; it is "1000001".',
         'ANONYMOUS_CHARACTERS_PER_MONTH must be a whole number from 0 to 1000000000000; it is "1e6".',
         'LEADS_PER_MINUTE must be a whole number from 0 to 1000000; it is "-1".',

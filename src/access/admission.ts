@@ -238,7 +238,7 @@ class ProcessAccess implements Access {
     single(
       'counter',
       'fusegate_usage_unstored_total',
-      'Charges of addresses without a key that were not stored: their network may have no more stored now.',
+      'Charges of addresses without a key that were not stored: their network had reached its storage limit.',
       this.unstored,
     ),
   ];

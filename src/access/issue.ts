@@ -124,7 +124,7 @@ export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue
     outcome = newKey(parts, { tier, origin, issuedAtMs: nowMs, expiresAtMs }, nowMs);
     const { to } = endedKey(key, `replaced by ${outcome.key.id}`, nowMs);
     const others = await overlapping(store, key, nowMs);
-    const ended = others.map((each) => endedKey(each, `${id} was made anew`, nowMs));
+    const ended = others.map((each) => endedKey(each, `${id} was reissued`, nowMs));
     return { to, also: [...insertKey(outcome.key), ...replaceKeys(ended)] };
   });
   if (outcome !== undefined) return outcome;

@@ -43,8 +43,8 @@ export const accessSettings = {
     fallback: '',
     fallbackShown: 'none',
     meaning:
-      'Proxies whose `X-Forwarded-For` or `Forwarded` tells the client’s address, as in ' +
-      '`10.0.0.0/8,2001:db8::/32`. Of all others these fields are not read.',
+      'Proxies whose `X-Forwarded-For` or `Forwarded` names the client’s address, as in ' +
+      '`10.0.0.0/8,2001:db8::/32`. From other senders these fields are ignored.',
     parse: parseProxies,
   },
   /** Limit on what a /24 or a /48 sends to be stored without a key (kB a minute); 0: no limit. */
@@ -53,10 +53,11 @@ export const accessSettings = {
     type: 'whole number of kB, 0 to 64000',
     fallback: '384',
     meaning:
-      'What a /24 or a /48 may send a minute to be stored without a key, in leads, orders, fragments and ' +
-      'clicks: a record counts as 2 kB and twice its body. Beyond, requests get 429 and clicks are ' +
-      'followed and counted, but not stored; 0 is no limit. A route whose own limit is 0 has none of this. ' +
-      'The first record of an address’s characters counts as 0.5 kB; beyond, the machine alone counts them.',
+      'Data that a /24 or a /48 may send a minute to be stored without a key, in leads, orders, fragments ' +
+      'and clicks: a record counts as 2 kB and twice its body. Above it, requests get 429, and clicks are ' +
+      'redirected and counted, but not stored; 0 is no limit. It does not apply to a route whose own limit ' +
+      'is 0. The first record of an address’s characters counts as 0.5 kB; above the limit, only the ' +
+      'machine counts them.',
     parse: integer(0, 64_000),
   },
   /** Time for which known keys are served while the store does not answer (minutes). */
@@ -65,8 +66,9 @@ export const accessSettings = {
     type: 'whole number of minutes, 0 to 1440',
     fallback: '15',
     meaning:
-      'How long keys that a worker knows are served after the store last answered. Then they are 503 ' +
-      '`store_unavailable` until it answers: a key may have been revoked meanwhile. See [keys.md](keys.md).',
+      'Time for which known keys are served after the store last answered. Then they get 503 ' +
+      '`store_unavailable` until it answers, because a key may have been revoked meanwhile. See ' +
+      '[keys.md](keys.md).',
     parse: integer(0, 1_440),
   },
   /** Absolute path of the file of tiers; null: the one that ships. */
@@ -74,7 +76,7 @@ export const accessSettings = {
     name: 'TIERS_FILE',
     type: 'path',
     fallback: '',
-    fallbackShown: 'the file that ships',
+    fallbackShown: 'the included file',
     meaning: 'JSON file of the tiers: their limits and prices. [keys.md](keys.md) shows it.',
     parse: parsePath,
   },

@@ -105,7 +105,7 @@ export class KeyChanges {
     const { clock, watcher, graceMs, log } = this.parts;
     if (clock.monotonicMs() - this.answeredMs <= graceMs + knownMs) return;
     watcher.allChanged();
-    if (!this.expired) log.warn({ graceMs }, 'the store has been away for KEY_GRACE: keys are refused');
+    if (!this.expired) log.warn({ graceMs }, 'the store has not answered for KEY_GRACE: keys are refused');
     this.expired = true;
   }
 

@@ -55,7 +55,7 @@ export class UsageFlush {
     await Promise.all(charges.map((delta) => this.charge(delta)));
     const waiting = this.owed + this.unsure.size;
     this.owed = 0;
-    if (waiting > 0) this.log.warn({ waiting }, 'usage could not be kept and waits');
+    if (waiting > 0) this.log.warn({ waiting }, 'usage could not be stored and waits');
   }
 
   /** Charges that this flush returned to the ledger. */
@@ -76,7 +76,7 @@ export class UsageFlush {
     try {
       added = await add();
     } catch (error) {
-      this.log.error({ err: error }, 'usage could not be kept');
+      this.log.error({ err: error }, 'usage could not be stored');
       added = 'unavailable';
     }
     const name = nameOf(delta.subject);

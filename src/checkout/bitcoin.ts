@@ -275,7 +275,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   private reportPassedOver({ from, passedOver }: Drafts): void {
     if (passedOver === 0) return;
     const about = { rail: 'btc', fromIndex: from, passedOver };
-    this.parts.log.warn(about, 'addresses with earlier payments were passed over');
+    this.parts.log.warn(about, 'addresses with earlier payments were skipped');
   }
 
   private exhausted(from: number): RailUnavailable {

@@ -32,10 +32,10 @@ type PlacedOutput = Output & { readonly block: string | null };
 
 /** A transaction's outputs to an address. @throws Error if the value is not a transaction */
 function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
-  if (!isJson(transaction)) throw new Error('a transaction is none');
+  if (!isJson(transaction)) throw new Error('a transaction is malformed');
   const { txid, confirmations = 0, vout, time, blocktime, blockhash } = transaction;
   if (typeof txid !== 'string' || !Array.isArray(vout) || !Number.isSafeInteger(confirmations)) {
-    throw new Error('a transaction is none');
+    throw new Error('a transaction is malformed');
   }
   const seconds = [blocktime, time].find((each) => typeof each === 'number' && each > 0) as
     number | undefined;
@@ -43,7 +43,7 @@ function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
     const script = output['scriptPubKey'];
     if (!isJson(script) || script['address'] !== address) return [];
     const { value, n } = output;
-    if (typeof value !== 'number' || !Number.isSafeInteger(n)) throw new Error('an output is none');
+    if (typeof value !== 'number' || !Number.isSafeInteger(n)) throw new Error('an output is malformed');
     // Amounts are bitcoin in binary64, precise enough to round back to every number of satoshi.
     const sat = BigInt(Math.round(value * 1e8));
     const atMs = seconds === undefined ? null : seconds * 1_000;
@@ -83,7 +83,7 @@ export class Btcd implements Chain {
     const { value } = answer;
     return Number.isSafeInteger(value)
       ? { kind: 'answer', value: value as number }
-      : failure('its height is no number');
+      : failure('its height is not a number');
   }
 
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
@@ -128,7 +128,7 @@ export class Btcd implements Chain {
       if (answer.kind === 'failed') {
         return answer.code === nothingKnown ? { kind: 'answer', value: found } : answer;
       }
-      if (!Array.isArray(answer.value)) return failure('its transactions are no list');
+      if (!Array.isArray(answer.value)) return failure('its transactions are not a list');
       const page: readonly unknown[] = answer.value;
       try {
         found.push(...page.flatMap((each) => outputsOf(each, address)));
@@ -158,7 +158,7 @@ export class Btcd implements Chain {
       const { status, text } = await askNode(new URL(url), asked, this.clock);
       if (status === 401) return failure('btcd does not know this user or password');
       const json: unknown = JSON.parse(text);
-      if (!isJson(json)) return failure('its answer is no JSON object');
+      if (!isJson(json)) return failure('its answer is not a JSON object');
       const { error, result } = json;
       if (error === null || error === undefined) return { kind: 'answer', value: result };
       const { code, message } = isJson(error) ? error : {};

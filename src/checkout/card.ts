@@ -396,7 +396,7 @@ function heldOf({ createdAtMs }: CardEvent, subject: IntentSubject): Held {
 
 function subjectOf({ intent, cents, dispute, what }: Held): IntentSubject {
   if (cents !== null) return { kind: 'refund', intent, cents: BigInt(cents) };
-  if (dispute === null || what === null) throw new Error('A held card event is none');
+  if (dispute === null || what === null) throw new Error('A held card event is malformed');
   return { kind: 'dispute', intent, dispute, what };
 }
 

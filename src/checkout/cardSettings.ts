@@ -48,7 +48,7 @@ export const cardSettings = {
     type: '`whsec_…`, several by commas',
     fallback: '',
     fallbackShown: 'none: the webhook answers 503',
-    meaning: 'Secrets of the webhook’s endpoint; several while one takes the place of another.',
+    meaning: 'Secrets of the webhook’s endpoint; several while you replace one.',
     parse: (text) => {
       const secrets = text === '' ? [] : text.split(',').map((each) => each.trim());
       const fine = secrets.every((each) => /^whsec_\S{8,}$/.test(each));
@@ -74,7 +74,7 @@ export const cardSettings = {
     name: 'STRIPE_ALLOW_DISCOUNTS',
     type: 'no, yes',
     fallback: 'no',
-    meaning: 'Whether a session that promotion codes made cheaper, or free, gives a key.',
+    meaning: '`yes`: a session that promotion codes made cheaper, or free, also gives a key.',
     parse: parseYes,
   },
   /** URL of Stripe's API; null: Stripe's own. */
@@ -83,7 +83,7 @@ export const cardSettings = {
     type: '`https://<host>:<port>`; `http://` only for this machine',
     fallback: '',
     fallbackShown: 'Stripe’s own',
-    meaning: 'Where Stripe’s API is asked; for tests and proxies.',
+    meaning: 'Address of Stripe’s API; for tests and proxies.',
     parse: parseApiBase,
   },
 } as const satisfies Settings;

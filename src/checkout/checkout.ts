@@ -139,7 +139,7 @@ function openCard(parts: CheckoutParts): { readonly card: Card | undefined; read
   if (secretKey === null) return { card: undefined, rates: createRates(rateSource, { clock, get }) };
   const keep: RateParts['keep'] = (rate) => {
     const kept = keepRate(store, { ...rate, atMs: Math.floor(rate.atMs) });
-    void whenUnavailable(kept, ({ message }) => log.warn({ reason: message }, 'a rate was not kept'));
+    void whenUnavailable(kept, ({ message }) => log.warn({ reason: message }, 'a rate was not stored'));
   };
   const rates = createRates(rateSource, { clock, get, keep });
   const card = new Card({

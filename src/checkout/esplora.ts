@@ -57,7 +57,7 @@ function hasHistory(text: string): ChainAnswer<boolean> {
   const counts = countsOf(text);
   return counts.every((count) => Number.isSafeInteger(count))
     ? { kind: 'answer', value: counts.some((count) => count !== 0) }
-    : failure('its statistics of an address are none');
+    : failure('its statistics of an address are malformed');
 }
 
 /** Numbers of confirmed and unconfirmed transactions; undefined if the server does not say. */
@@ -88,7 +88,7 @@ export class Esplora implements Chain {
   async network(): Promise<ChainAnswer<string>> {
     const answer = await this.get('/block-height/0');
     if (answer.kind === 'failed') return answer;
-    return { kind: 'answer', value: firstBlocks[answer.value.trim()] ?? 'a network of its own' };
+    return { kind: 'answer', value: firstBlocks[answer.value.trim()] ?? 'an unknown network' };
   }
 
   async tip(): Promise<ChainAnswer<number>> {
@@ -96,7 +96,7 @@ export class Esplora implements Chain {
     if (tip.kind === 'failed') return tip;
     return /^\d{1,9}$/.test(tip.value.trim())
       ? { kind: 'answer', value: Number(tip.value) }
-      : failure('its height is no number');
+      : failure('its height is not a number');
   }
 
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
@@ -136,7 +136,7 @@ export class Esplora implements Chain {
     } catch {
       // Not JSON.
     }
-    return failure('its transactions are no list of them');
+    return failure('its transactions are not a list');
   }
 
   private async get(path: string): Promise<ChainAnswer<string>> {

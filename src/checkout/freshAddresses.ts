@@ -139,7 +139,7 @@ export async function addressSentence(store: Store, account: Account): Promise<s
   const past =
     passedOver === 0
       ? ''
-      : ` ${passedOver === 1 ? 'One address was' : `${passedOver} addresses were`} passed over ` +
+      : ` ${passedOver === 1 ? 'One address was' : `${passedOver} addresses were`} skipped ` +
         'because of earlier payments.';
   return `The next on-chain order gets the address of index ${next}.${past}`;
 }

@@ -93,8 +93,8 @@ export class Lightning implements Rail<
     const { paymentHash, bolt11 } = made.value;
     const wrong = invoiceFault(bolt11, paymentHash, wish.sat, network);
     if (wrong !== undefined) {
-      this.parts.log.error({ reason: wrong }, 'LND made an invoice that is not what was asked for');
-      return { kind: 'rail unavailable', reason: 'The Lightning node made an invoice that does not fit.' };
+      this.parts.log.error({ reason: wrong }, 'LND made an invoice that differs from the request');
+      return { kind: 'rail unavailable', reason: 'The Lightning node made a wrong invoice.' };
     }
     const order = await makeOrder(this.parts, {
       ...wish,

@@ -104,7 +104,7 @@ function isJson(value: unknown): value is Json {
 function whole(value: unknown): bigint {
   if (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) return BigInt(value);
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
-  throw new Error('an amount is no number');
+  throw new Error('an amount is not a number');
 }
 
 const states = { OPEN: 'open', ACCEPTED: 'accepted', SETTLED: 'settled', CANCELED: 'canceled' } as const;
@@ -123,7 +123,7 @@ function invoiceOf(json: Json): Invoice {
 /** Reads a transaction as LND writes it. @throws Error if it is malformed */
 export function walletTransaction(json: Json): WalletTransaction {
   const { tx_hash: txid, output_details: details } = json;
-  if (typeof txid !== 'string' || !Array.isArray(details)) throw new Error('a transaction is none');
+  if (typeof txid !== 'string' || !Array.isArray(details)) throw new Error('a transaction is malformed');
   return {
     txid,
     height: Number(json['block_height'] ?? 0),
@@ -200,7 +200,7 @@ export class Lnd {
   inbound(): Promise<LndAnswer<bigint>> {
     return this.ask('GET', '/v1/channels?active_only=true', undefined, (json) => {
       const channels: unknown = json['channels'] ?? [];
-      if (!Array.isArray(channels)) throw new Error('its channels are no list');
+      if (!Array.isArray(channels)) throw new Error('its channels are not a list');
       return channels.filter(isJson).reduce((sum, channel) => sum + receivable(channel), 0n);
     });
   }
@@ -210,7 +210,7 @@ export class Lnd {
     const body = { memo, value: sat.toString(), expiry: String(expiryS) };
     return this.ask('POST', '/v1/invoices', body, (json) => {
       const { r_hash: hash, payment_request: bolt11 } = json;
-      if (typeof hash !== 'string' || typeof bolt11 !== 'string') throw new Error('its invoice is none');
+      if (typeof hash !== 'string' || typeof bolt11 !== 'string') throw new Error('its invoice is malformed');
       return { paymentHash: Buffer.from(hash, 'base64').toString('hex'), bolt11 };
     });
   }
@@ -228,7 +228,7 @@ export class Lnd {
       const query = `index_offset=${offset}&num_max_invoices=${pageInvoices}&creation_date_start=${since}`;
       const page = await this.ask('GET', `/v1/invoices?${query}`, undefined, (json) => {
         const invoices: unknown = json['invoices'] ?? [];
-        if (!Array.isArray(invoices)) throw new Error('its invoices are no list');
+        if (!Array.isArray(invoices)) throw new Error('its invoices are not a list');
         return { invoices: invoices.filter(isJson), last: String(json['last_index_offset']) };
       });
       if (page.kind === 'failed') return page;
@@ -271,7 +271,7 @@ export class Lnd {
     const query = `account=${encodeURIComponent(account)}&start_height=${fromHeight}&end_height=-1`;
     return this.ask('GET', `/v1/transactions?${query}`, undefined, (json) => {
       const list: unknown = json['transactions'] ?? [];
-      if (!Array.isArray(list)) throw new Error('its transactions are no list');
+      if (!Array.isArray(list)) throw new Error('its transactions are not a list');
       return list.filter(isJson).map(walletTransaction);
     });
   }
@@ -289,7 +289,7 @@ export class Lnd {
         onLine(line) {
           const json: unknown = JSON.parse(line);
           const result: unknown = isJson(json) ? json['result'] : undefined;
-          if (!isJson(result)) throw new Error('it tells of no transaction');
+          if (!isJson(result)) throw new Error('it reports no transaction');
           listener.onTransaction(result);
         },
       },
@@ -319,7 +319,7 @@ export class Lnd {
       };
       const { status, text } = await askNode(new URL(path, this.place.url), asked, this.clock);
       const json: unknown = JSON.parse(text);
-      if (!isJson(json)) throw new Error('its answer is no JSON object');
+      if (!isJson(json)) throw new Error('its answer is not a JSON object');
       if (status === 200) return { kind: 'answer', value: read(json) };
       const message = typeof json['message'] === 'string' ? json['message'] : `status ${status}`;
       return { kind: 'failed', absent: status === 404, reason: `LND says: ${message}` };

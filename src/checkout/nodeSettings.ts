@@ -117,8 +117,8 @@ export const nodeSettings = {
     fallbackShown: 'none: no on-chain payments',
     meaning:
       'Extended public key of the BIP 84 account that receives on-chain payments ' +
-      '([checkout.md](checkout.md)). Use an account of its own: addresses are given out one by one, from ' +
-      'its first.',
+      '([checkout.md](checkout.md)). Use an account of its own: its addresses are used one by one, from ' +
+      'the first.',
     parse: parseText,
   },
   /** Depth at which a payment counts. */
@@ -138,8 +138,8 @@ export const nodeSettings = {
     fallback: '',
     fallbackShown: 'none',
     meaning:
-      'What tells of payments: btcd with `--txindex --addrindex`, an Esplora server, or a watch-only ' +
-      'account of the LND that LND_REST_URL names, imported from BTC_XPUB: by its name, or by its key.',
+      'Source of payments: btcd with `--txindex --addrindex`, an Esplora server, or a watch-only account ' +
+      'of the LND that LND_REST_URL names, imported from BTC_XPUB: by its name, or by its key.',
     parse: parseChain,
     secret: true,
   },
@@ -148,7 +148,7 @@ export const nodeSettings = {
     name: 'MAX_UNPAID_ORDERS',
     type: 'whole number, 0 to 1000000',
     fallback: '500',
-    meaning: 'On-chain orders at once that may wait for their payment; 0 is no limit.',
+    meaning: 'On-chain orders that may be unpaid at a time; 0 is no limit.',
     parse: integer(0, 1_000_000),
   },
   /** Most of them from one client address; 0: no limit. */
@@ -156,9 +156,7 @@ export const nodeSettings = {
     name: 'UNPAID_ORDERS_PER_ADDRESS',
     type: 'whole number, 0 to 1000000',
     fallback: '10',
-    meaning:
-      'On-chain orders at once of one address (IPv6: of its /64) that may wait for their payment; 0 is no ' +
-      'limit.',
+    meaning: 'On-chain orders of one address (IPv6: of its /64) that may be unpaid at a time; 0 is no limit.',
     parse: integer(0, 1_000_000),
   },
   /** LND's REST interface, `https://host:port`; null: no Lightning payments. */
@@ -176,7 +174,9 @@ export const nodeSettings = {
     type: 'path',
     fallback: '',
     fallbackShown: 'none',
-    meaning: 'LND’s certificate (`tls.cert`). Only a node that shows this very one is spoken to.',
+    meaning:
+      'LND’s certificate (`tls.cert`). Fusegate connects only to a node that shows exactly this ' +
+      'certificate.',
     parse: fileOrNull('a certificate in PEM', certificateText),
   },
   /** LND's macaroon in hex; null: not set. A secret. */
@@ -195,7 +195,7 @@ export const nodeSettings = {
     type: 'path',
     fallback: '',
     fallbackShown: 'none',
-    meaning: 'Or the path of the file that LND’s tools wrote it to.',
+    meaning: 'Alternatively, the path of the file with the macaroon.',
     parse: fileOrNull('a macaroon', (bytes) => (bytes.byteLength < 32 ? undefined : bytes.toString('hex'))),
   },
 } as const satisfies Settings;

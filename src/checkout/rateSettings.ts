@@ -56,8 +56,9 @@ export const rateSettings = {
     type: '`fixed:<US dollars>`, or two sources by a comma',
     fallback: 'coinbase,kraken',
     meaning:
-      'Where the price of a bitcoin comes from: fixed, or two of `coinbase`, `kraken`, `bitstamp` or ' +
-      '`https://…#/json/pointer`, which must agree within 2 %. They are asked when a price is asked for.',
+      'Source of the price of a bitcoin: fixed, or two of `coinbase`, `kraken`, `bitstamp` or ' +
+      '`https://…#/json/pointer`, which must agree within 2 %. They are queried when somebody asks for a ' +
+      'price.',
     parse: parseRateSource,
   },
 } as const satisfies Settings;

@@ -69,6 +69,6 @@ export async function reissueOrderKey(
   });
   if (outcome.kind === 'absent') return outcome;
   if (refusal !== undefined) return refusal;
-  if (made === undefined) throw new Error('A key was made anew by nothing');
+  if (made === undefined) throw new Error('A reissue made no key');
   return { kind: 'reissued', order: outcome.order, ...made };
 }

@@ -15,11 +15,7 @@ export const checkoutSettings = {
     'Orders a minute that an address may make; 0 is no limit.',
   ),
   /** Polls of orders a minute per client address; 0: no limit. */
-  pollsPerMinute: perMinute(
-    'POLLS_PER_MINUTE',
-    120,
-    'Looks at an order a minute, by address; 0 is no limit.',
-  ),
+  pollsPerMinute: perMinute('POLLS_PER_MINUTE', 120, 'Polls of orders a minute, by address; 0 is no limit.'),
   /** Events of the card processor a minute per client address; 0: no limit. */
   cardEventsPerMinute: perMinute(
     'CARD_EVENTS_PER_MINUTE',
@@ -34,9 +30,9 @@ export const checkoutSettings = {
     type: 'optional, required',
     fallback: 'optional',
     meaning:
-      'Whether every Lightning order’s key is handed out only to polls that carry its claim token. ' +
-      '`optional`: only those that were made with `Prefer: claim` or on `/buy`, and the others 10 minutes ' +
-      'after their payment. Every node on the route of a payment knows its payment hash.',
+      '`required`: every Lightning order’s key is revealed only to polls with its claim token. `optional`: ' +
+      'this holds at once for orders made with `Prefer: claim` or on `/buy`, and for others from 10 ' +
+      'minutes after their payment. Every node on the route of a payment knows its payment hash.',
     parse: (text) =>
       text === 'optional' || text === 'required'
         ? { value: text === 'required' }

@@ -80,7 +80,7 @@ export class StripeClient {
     const answer = await this.ask(() => this.sdk.checkout.sessions.list({ limit: 1 }));
     return answer.kind === 'answer'
       ? { ready: true }
-      : { ready: false, reason: 'The card processor does not take the server’s key, or does not answer.' };
+      : { ready: false, reason: 'The card processor does not accept the server’s key, or does not answer.' };
   }
 
   /**

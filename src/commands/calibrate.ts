@@ -141,7 +141,7 @@ export function addCalibrate(
   rankingOptions(command)
     .addOption(analyzerOption())
     .option('--profile <name>', 'calibrate requests with this profile, and write min_score into it')
-    .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
+    .option('--threads <count>', 'threads that compute a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .allowExcessArguments(false)
     .action((folder: string, { model, ...options }: CalibrateOptions & { readonly model?: string }) =>

@@ -19,7 +19,7 @@ export function addClick(program: Command, parts: CommandParts): void {
   group
     .command('link <destination>')
     .description('print a counted link to a whole http or https address')
-    .option('--id <id>', 'name that the click log tells it by (else a random one)')
+    .option('--id <id>', 'name of the link in the click log (else a random one)')
     .allowExcessArguments(false)
     .action(async (destination: string, { id }: { readonly id?: string }) => {
       process.exitCode = await link(parts, destination, id);

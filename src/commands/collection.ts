@@ -49,7 +49,7 @@ async function readTexts(path: string): Promise<Wrong | { readonly texts: Collec
   const texts = new Map<string, CollectionText>();
   for await (const [number, line] of linesOf(path)) {
     const read = textOf(line);
-    if (read === undefined) return { wrong: `${path}:${number} is no object with an id and a text.` };
+    if (read === undefined) return { wrong: `${path}:${number} is not an object with an id and a text.` };
     if (texts.has(read.id)) return { wrong: `${path}:${number} repeats the id ${read.id}.` };
     texts.set(read.id, read);
   }
@@ -69,10 +69,10 @@ async function readJudgements(
     const value = Number(grade);
     if (number === 1 && Number.isNaN(value)) continue;
     if (query === undefined || doc === undefined || !Number.isFinite(value)) {
-      return { wrong: `${path}:${number} is no judgement: query, doc and grade.` };
+      return { wrong: `${path}:${number} is not a judgement: query, doc and grade.` };
     }
     const place = places.get(doc);
-    if (place === undefined) return { wrong: `${path}:${number} judges ${doc}, which is no doc.` };
+    if (place === undefined) return { wrong: `${path}:${number} judges ${doc}, which is not a doc.` };
     const grades = judged.get(query) ?? new Map<number, number>();
     if (value > 0) judged.set(query, grades.set(place, value));
   }

@@ -101,7 +101,7 @@ function clock({ clock: { wallMs } }: DoctorParts, { dataFolder: folder }: Confi
 function tiers(parts: DoctorParts, configuration: Configuration): Finding[] {
   const read = parts.readTiers(configuration);
   if ('errors' in read) return read.errors.map((error) => finding('problem', 'tiers', error));
-  const where = configuration.tiersFile ?? 'the file that ships';
+  const where = configuration.tiersFile ?? 'the included file';
   const { anonymous } = read.tiers;
   const limit = anonymous.requests_per_minute === 0 ? 'any number of' : anonymous.requests_per_minute;
   return [

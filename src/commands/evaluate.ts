@@ -110,7 +110,7 @@ export async function withModel<Result>(
 ): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-evaluate-'));
   const display = progressOn(parts.progressTo, 'docs');
-  let wrong = `The model ${model.id} brought no vectors.`;
+  let wrong = `The model ${model.id} computed no vectors.`;
   const onWrong = (reason: string): string => (wrong = reason);
   const embedder: Embedder = localEmbedder([model], parts.openSession, threads, onWrong);
   try {
@@ -206,9 +206,9 @@ export function addEvaluate(
     );
   rankingOptions(command)
     .addOption(analyzerOption())
-    .option('--corpus <docs>', 'statistics for BM25: of a sample of so many docs', count(1))
+    .option('--corpus <docs>', 'statistics for BM25: those of a sample of this many docs', count(1))
     .option('--legs <file>', 'legs that are fused once more: JSON, as legs of POST /v1/fuse')
-    .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
+    .option('--threads <count>', 'threads that compute a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .option('--plot <file>', 'write a plot (SVG)')
     .allowExcessArguments(false)

@@ -34,7 +34,7 @@ async function legsOf(path: string): Promise<Wrong | { readonly legs: OwnLegs['l
   const checked = checkBody(fuseRequestType, { query: '', docs, legs });
   if (!checked.ok) {
     const said = checked.errors.map(({ loc, msg }) => `${loc.slice(2).join('.') || 'legs'}: ${msg}`);
-    return { wrong: `${path} has no legs as POST /v1/fuse takes them. ${said.join('; ')}` };
+    return { wrong: `${path} has no valid legs of POST /v1/fuse. ${said.join('; ')}` };
   }
   return { legs: checked.value.legs ?? {} };
 }
@@ -49,10 +49,10 @@ async function readRun(
       const [query, , doc, , score, ...rest] = line.trim().split(/\s+/);
       const value = Number(score);
       if (query === undefined || doc === undefined || rest.length !== 1 || !(Math.abs(value) <= mostScore)) {
-        return { wrong: `${path}:${number} is no line of a run: query, Q0, doc, rank, score and name.` };
+        return { wrong: `${path}:${number} is not a line of a run: query, Q0, doc, rank, score and name.` };
       }
       const place = places.get(doc);
-      if (place === undefined) return { wrong: `${path}:${number} ranks ${doc}, which is no doc.` };
+      if (place === undefined) return { wrong: `${path}:${number} ranks ${doc}, which is not a doc.` };
       const scores = run.get(query) ?? new Map<number, number>();
       run.set(query, scores.set(place, value));
     }
@@ -73,7 +73,7 @@ export async function readLegs(
   const places = new Map(docs.map(({ id }, place) => [id, place]));
   const runs = new Map<string, ReadonlyMap<string, SentScores>>();
   for (const name of Object.keys(read.legs).filter((leg) => !made.has(leg))) {
-    if (!fileName.test(name)) return { wrong: `${path}: ${name} is no name of a run’s file.` };
+    if (!fileName.test(name)) return { wrong: `${path}: ${name} cannot be the name of a run’s file.` };
     const found = await readRun(join(folder, `${name}.run`), places);
     if ('wrong' in found) return found;
     runs.set(name, found.run);

@@ -10,7 +10,10 @@ export function exposures(
   const isOutside = !isLoopback(host.includes(':') ? `[${host}]` : host);
   return [
     ...(isRoot
-      ? ['It runs as root: a fault of it would be one of the whole machine. Run it as a user of its own.']
+      ? [
+          'It runs as root: a vulnerability in it would affect the whole machine. Run it as a user of its ' +
+            'own.',
+        ]
       : []),
     ...(metricsPort !== 0 && isOutside
       ? [`Anyone who reaches ${host}:${metricsPort} reads the metrics: let only your monitoring reach it.`]

@@ -64,7 +64,8 @@ function forget(parts: CommandParts, given: string, yes: boolean): Promise<numbe
       return 0;
     }
     if (!yes) {
-      if (parts.ask === undefined) return { wrong: 'Nobody can be asked here: add --yes to erase.' };
+      if (parts.ask === undefined)
+        return { wrong: 'There is no terminal to confirm on: add --yes to erase.' };
       const also = found.optout === 'with address' ? ', and the address of its opt-out' : '';
       const question = `Erase ${counted(found)} of ${email}${also}? This cannot be undone. [y/N] `;
       if (!(await parts.ask(question))) return { wrong: 'Nothing was erased.' };

@@ -52,7 +52,7 @@ function requestOf(body: Uint8Array): RouteRequest {
   };
 }
 
-/** True if a body names what a store has: statistics or a profile. False also for what is no JSON. */
+/** True if a body names what a store has: statistics or a profile. False also for what is not JSON. */
 function namesStored(body: Uint8Array): boolean {
   try {
     const { corpus, profile } = Object(JSON.parse(Buffer.from(body).toString())) as {

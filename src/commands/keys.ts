@@ -154,12 +154,12 @@ async function reissue(parts: KeysParts, context: CommandContext, id: string, { 
   if (outcome.kind === 'absent') return absent(id);
   if (outcome.kind === 'unchanged') {
     const { status } = outcome.key;
-    return { wrong: `Key ${id} is ${status} and is not made anew. Make another: fusegate keys create` };
+    return { wrong: `Key ${id} is ${status} and cannot be reissued. Create another: fusegate keys create` };
   }
   if (outcome.kind === 'replaced') {
     const { by } = outcome;
     return {
-      wrong: `Key ${id} was replaced by its holder. Make its successor anew: fusegate keys reissue ${by}`,
+      wrong: `Key ${id} was replaced by its holder. Reissue its successor: fusegate keys reissue ${by}`,
     };
   }
   if (outcome.kind === 'sold') {

@@ -44,7 +44,7 @@ async function audit(parts: LogCommandParts, place: string, options: AuditOption
     const fetch = (path: string): Promise<Buffer> => parts.getBytes(base + path);
     const served = trust.keys.length > 0 ? undefined : (await fetch('log/vkey')).toString();
     const key = served === undefined ? await keyOf(trust, fetch) : parseVerifierKey(served);
-    if (key === undefined) return { wrong: 'That is no verifier key of an Ed25519 log.' };
+    if (key === undefined) return { wrong: 'That is not a verifier key of an Ed25519 log.' };
     const progress = (leaves: number, of: number): void => display.progress('audit', leaves, of);
     const kept = since === undefined ? undefined : readFileSync(since, 'utf8');
     const outcome = await auditLog({ tree: parts.tree, fetch, progress }, key, kept);
@@ -72,13 +72,13 @@ interface ResolveOptions {
 }
 
 async function resolve(parts: LogCommandParts, context: CommandContext, options: ResolveOptions): Ended {
-  if (options.continue === options.newKey) return { wrong: 'Say either --continue or --new-key.' };
+  if (options.continue === options.newKey) return { wrong: 'Give either --continue or --new-key.' };
   const { store, configuration } = context;
   const found = await findSigned(store);
   if (found === undefined) return { wrong: 'The log of this store has no checkpoint yet.' };
   const { signed, record } = found;
   if (options.continue && !signed.restored) {
-    return { wrong: 'Nothing is to be said: the store was not restored since its last checkpoint.' };
+    return { wrong: 'Nothing to decide: the store was not restored since its last checkpoint.' };
   }
   // Without a public key any key may sign next; root and size still bind it.
   const publicKey = options.newKey ? new Uint8Array() : signed.publicKey;
@@ -90,7 +90,7 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
   }
   await parts.write(
     options.newKey
-      ? 'The old key was put aside. At its next start the server makes a key and signs with it: tell ' +
+      ? 'The old key was put aside. At its next start the server makes a new key and signs with it. Tell ' +
           'whoever checks this log its new verifier key (GET /log/vkey).\n'
       : 'Checkpoints are signed again, from the one that the store has.\n',
   );
@@ -104,10 +104,10 @@ export function addLog(program: Command, parts: LogCommandParts): void {
     .description('audit a log of receipts, decide about your own, stamp it, and be a witness of others');
   log
     .command('audit <url>')
-    .description('read a whole log, compute all its hashes anew and compare them')
+    .description('read a whole log, recompute all its hashes and compare them')
     .option('--vkey <key>', 'verifier key of the log; the server is asked where it is left out')
     .option('--policy <file>', 'policy with keys of logs and the witnesses that must have cosigned')
-    .option('--since <file>', 'a checkpoint that was kept, with which the log must still begin')
+    .option('--since <file>', 'a checkpoint that you kept: the log must still begin with it')
     .allowExcessArguments(false)
     .action(async (url: string, options: AuditOptions) => {
       const ended = await audit(parts, url, options);
@@ -118,9 +118,9 @@ export function addLog(program: Command, parts: LogCommandParts): void {
   addLogStamp(log, parts);
   log
     .command('resolve')
-    .description('say how the log goes on after the store was restored or went back')
+    .description('decide how the log continues after the store was restored or went back')
     .option('--continue', 'nothing was signed after the state that the store has', false)
-    .option('--new-key', 'something may have been: begin anew under another key', false)
+    .option('--new-key', 'something may have been signed: start a new log with another key', false)
     .allowExcessArguments(false)
     .action(async (options: ResolveOptions) => {
       process.exitCode = await withStore(parts, (context) => resolve(parts, context, options));

@@ -88,7 +88,7 @@ async function runStamp(parts: StampCommandParts, { store }: CommandContext, opt
   try {
     opened = await parts.openWallet(place);
   } catch (error) {
-    return { wrong: `${options.cert} is no certificate of LND (${reasonOf(error)}).` };
+    return { wrong: `${options.cert} is not a certificate of LND (${reasonOf(error)}).` };
   }
   let code = 0;
   try {
@@ -156,7 +156,7 @@ async function verify(
   const header = headerOf(options.header);
   if ('wrong' in header) return header;
   if (header.work < leastWork && !options.testing) {
-    return { wrong: `The header took ${header.work} hashes: any computer makes such a block.` };
+    return { wrong: `The header took ${header.work} hashes: any computer can make such a block.` };
   }
   const found = attested.find(({ root }) => root.equals(header.merkleRoot));
   if (found === undefined) return { wrong: 'The timestamp does not lead to the header.' };

@@ -21,7 +21,7 @@ export interface Trust {
 export function readTrust({ vkey, policy: path }: TrustOptions): Trust | { readonly wrong: string } {
   const key = vkey === undefined ? undefined : parseVerifierKey(vkey);
   if (vkey !== undefined && key === undefined) {
-    return { wrong: `${printable(vkey)} is no verifier key of an Ed25519 log.` };
+    return { wrong: `${printable(vkey)} is not a verifier key of an Ed25519 log.` };
   }
   let policy: Policy | undefined;
   if (path !== undefined) {

@@ -110,7 +110,7 @@ async function witness(
   const logs = log.map((vkey) => parseVerifierKey(vkey));
   const known = logs.filter((key): key is VerifierKey => key !== undefined);
   const at = logs.indexOf(undefined);
-  if (at >= 0) return { wrong: `${printable(log[at] ?? '')} is no verifier key of an Ed25519 log.` };
+  if (at >= 0) return { wrong: `${printable(log[at] ?? '')} is not a verifier key of an Ed25519 log.` };
   if (!/^[^\s+]+$/.test(name)) return { wrong: '--name must be a name without spaces and +.' };
   const place = placeOf(listen);
   if (place === undefined)

@@ -168,13 +168,17 @@ async function verify(
 }
 
 async function remove(parts: ModelsCommandParts, configuration: Configuration, id: string): Ended {
-  if (!isModelId(id)) return { wrong: `${id} is no model’s id.` };
+  if (!isModelId(id)) return { wrong: `${id} is not the id of a model.` };
   if (await removeModel(installedModelsFolder(configuration), id)) {
     await parts.write(`Removed ${id}. A server that runs has it until its restart.\n`);
     return 0;
   }
   const ships = (await modelNames(parts.shippedFolder)).includes(id);
-  return { wrong: ships ? `${id} ships with Fusegate and stays.` : `There is no installed model ${id}.` };
+  return {
+    wrong: ships
+      ? `${id} is included in Fusegate and cannot be removed.`
+      : `There is no installed model ${id}.`,
+  };
 }
 
 /** A command that ranks a collection by a model. */
@@ -247,8 +251,8 @@ export function addModels(program: Command, parts: ModelsCommandParts): void {
     .option('--sha256 <hex>', 'SHA-256 that the ONNX file must have', hexDigest)
     .addOption(new Option('--pooling <how>', 'how tokens’ vectors become one').choices(poolings))
     .option('--max-tokens <count>', 'tokens that it reads', wholeNumber)
-    .option('--query-prefix <text>', 'what is put before queries')
-    .option('--document-prefix <text>', 'what is put before documents')
+    .option('--query-prefix <text>', 'text before each query')
+    .option('--document-prefix <text>', 'text before each document')
     .option('--license <text>', 'its licence, as the list shows it')
     .option('--json', 'print JSON')
     .action((source: string | undefined, options: AddOptions) =>

@@ -147,7 +147,7 @@ async function mismatches(parts: OrdersParts, { store }: CommandContext, { json 
         : `${at}  ${printable(about)}  ${printable(reason)}\n`,
     );
   }
-  if (count === 0) parts.printError('Every card payment so far gave its key.');
+  if (count === 0) parts.printError('Every card payment so far has given a key.');
   return 0;
 }
 
@@ -204,7 +204,7 @@ function wholeNumber(text: string): number {
 
 /** Adds the commands to the program. */
 export function addOrders(program: Command, parts: OrdersParts): void {
-  const orders = program.command('orders').description('what was ordered and paid');
+  const orders = program.command('orders').description('orders and their payments');
   const add = (name: string, description: string): Command =>
     orders.command(name).description(description).allowExcessArguments(false);
   const onStore = async (run: (context: CommandContext) => Ended): Promise<void> => {
@@ -223,7 +223,7 @@ export function addOrders(program: Command, parts: OrdersParts): void {
   add('mismatches', 'list card payments that gave no key, and why')
     .option('--json', 'print JSON, one object a line')
     .action((options: Json) => onStore((context) => mismatches(parts, context, options)));
-  add('reconcile', 'look every open order up at its node, now').action(() =>
+  add('reconcile', 'look up every open order at its node now').action(() =>
     onStore((context) => reconcile(parts, context)),
   );
   add('rescan', 'look up every on-chain address that was ever given out, and 20 beyond')

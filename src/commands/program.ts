@@ -67,7 +67,7 @@ function addServer(program: Command, commands: Commands): void {
     .description('serve until stopped (Ctrl-C or SIGTERM)')
     .option('--port <port>', 'port to listen on, in place of PORT', portNumber)
     .option('--open', 'open the home page in a browser once it listens', false)
-    .option('--take-over', 'take the place of the running server, which answers what it has and ends', false)
+    .option('--take-over', 'replace the running server, which answers the requests it has and ends', false)
     .allowExcessArguments(false)
     .action(async (options: ServeOptions) => {
       process.exitCode = await commands.serve(options);

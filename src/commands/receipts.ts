@@ -156,7 +156,7 @@ function readAnswer(text: string): VerifiedAnswer | { readonly wrong: string } {
   try {
     return verifyAnswer(JSON.parse(text));
   } catch {
-    return { wrong: 'is no JSON' };
+    return { wrong: 'is not JSON' };
   }
 }
 
@@ -174,7 +174,7 @@ async function verifyPlace(parts: ReceiptsParts, place: string, { json }: Json):
   } catch (error) {
     return { wrong: `${place} cannot be read (${reasonOf(error)}).` };
   }
-  if (number === 0) return { wrong: `${place} holds no receipt.` };
+  if (number === 0) return { wrong: `${place} has no receipt.` };
   if (number > 1 && json !== true) {
     await parts.write(`${counted(counts.verified, 'receipt')} verified, ${counts.failed} not.\n`);
   }
@@ -207,7 +207,7 @@ async function verifyOffline(parts: ReceiptsParts, place: string, proof: string,
     const text = await textOf(parts, proof);
     const tried = trust.keys.map((key) => verifyProof(text, seal, key));
     const outcome = tried.find((each) => 'index' in each) ??
-      tried[0] ?? { wrong: 'is of no log of the policy' };
+      tried[0] ?? { wrong: 'is not of a log in the policy' };
     if ('wrong' in outcome) return { wrong: `The proof ${proof} ${outcome.wrong}.` };
     const { index, checkpoint } = outcome;
     const lacking = notCosigned(trust, text.slice(text.indexOf('\n\n') + 2));

@@ -159,7 +159,7 @@ export function addTune(
   rankingOptions(command)
     .addOption(new Option('--language <name>', 'an analyzer to try beside plain').choices(stemmers))
     .option('--profile <name>', 'write what gains as the next version of a profile')
-    .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
+    .option('--threads <count>', 'threads that compute a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .option('--plot <file>', 'write a plot (SVG)')
     .allowExcessArguments(false)

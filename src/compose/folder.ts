@@ -135,10 +135,10 @@ export class MappedFiles {
       const { path, make } = file;
       try {
         make();
-        this.parts.log.error({ file: path }, 'a mapped file was damaged, and is made again');
+        this.parts.log.error({ file: path }, 'a mapped file was damaged and is created again');
       } catch (error) {
         const reason = reasonOf(error);
-        this.parts.log.error({ file: path, reason }, 'a mapped file was damaged, and cannot be made again');
+        this.parts.log.error({ file: path, reason }, 'a mapped file was damaged and cannot be created again');
       }
     }
     for (const { path } of this.files) this.note(path);
@@ -173,7 +173,7 @@ function openVectors(path: string, method: string): void {
  */
 function makeVectors(path: string, method: string, log: Log): void {
   if (!native.prepareVectors(path, method)) {
-    log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
+    log.info({ method }, 'fragments get new vectors: those in the file were made by another method');
     return;
   }
   try {

@@ -74,7 +74,7 @@ export async function openSession(model: InstalledModel, threads: number): Promi
     session = await import('../models/session.js');
   } catch (error) {
     const why = reasonOf(error);
-    return { wrong: `ONNX Runtime cannot be loaded here (${why}), so that no ONNX model can be run.` };
+    return { wrong: `ONNX Runtime cannot be loaded here (${why}), so no ONNX model can be run.` };
   }
   return session.openSession(model, {
     threads,

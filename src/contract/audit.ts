@@ -313,19 +313,18 @@ const report: Omit<AuditResponse, 'issues'> = {
     },
   ],
   assumptions: [
-    'The records are taken for a random sample of all of them: only then do the intervals ' +
-      'hold for the rest.',
+    'The records are assumed to be a random sample of all of them: only then do the intervals hold for ' +
+      'the rest.',
     'Intervals are Wilson score intervals at 95 %, each figure for itself.',
     'A record counts where one of its words, asked as people type it, scores 0 as the record ' +
       'is and above 0 after POST /v1/normalize (mode augment), by the terms of Elasticsearch’s ' +
       'default analyzer (standard: words by UAX #29, lower-cased).',
-    'Over-long is told by the least number of word pieces that a text can have, so that ' +
-      'some are not counted.',
-    'The estimate multiplies your own numbers with both ends of the 95 % interval of the ' +
-      'headline. It is no forecast: what a found record is worth, only a test in your own ' +
-      'search tells.',
-    'Queries are taken to want affected records as often as others. Where your most wanted ' +
-      'records are cleaner or worse than the rest, the estimate is too high or too low.',
+    'Over-long is judged by the least number of word pieces that a text can have, so that some are not ' +
+      'counted.',
+    'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. It is ' +
+      'not a forecast: only a test in your own search shows what a found record is worth.',
+    'Queries are assumed to want affected records as often as others. Where your most wanted records are ' +
+      'cleaner or worse than the rest, the estimate is too high or too low.',
     'How many of these queries would have ended in an order or a ticket is not assumed: ' +
       'the lines say what each 1 % of them is worth.',
   ],

@@ -71,8 +71,8 @@ export const bitcoinRoutes = {
     path: '/v1/checkout/btc',
     summary: 'Order a key, paid on chain',
     description:
-      'Gives a fresh address, which no other order ever has, and the tier’s price. `claim_token` proves ' +
-      'who made the order: keep it, and send it with the polls as `X-Claim-Token`.',
+      'Returns an address that no other order ever gets, and the tier’s price. `claim_token` proves who ' +
+      'made the order: keep it, and send it with the polls as `X-Claim-Token`.',
     answers: { 200: { schema: bitcoinOrderCreatedType, description: 'The order is on disk.' } },
     problems: { ...ordered.problems, 503: [...ordered.problems[503], 'rail_busy'] },
     example: post('/v1/checkout/btc', orderRequest, bitcoinCreated),
@@ -82,7 +82,7 @@ export const bitcoinRoutes = {
     path: '/v1/checkout/btc/{order_id}',
     summary: 'Poll an on-chain order',
     description:
-      'Shows the order and what is known of its payment, unconfirmed included. The first poll after it is ' +
+      'Shows the order and its known payments, unconfirmed ones included. The first poll after it is ' +
       'confirmed carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried ' +
       'the claim token, only such polls reveal it.',
     parameters: { path: bitcoinOrderPathType, query: claimQueryType, header: claimHeadersType },

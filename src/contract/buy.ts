@@ -80,7 +80,7 @@ export const buyRoutes = {
     fields: privateFields,
     path: '/buy/{rail}/{order}',
     summary: 'The page of an order',
-    description: 'How to pay, and what became of it. Showing it changes nothing.',
+    description: 'How to pay, and the state of the order. Showing it changes nothing.',
     parameters: { path: buyOrderPathType, query: claimQueryType },
     answers: {
       200: { type: html, description: 'The page.' },
@@ -98,7 +98,7 @@ export const buyRoutes = {
     fields: privateFields,
     path: '/buy/{rail}/{order}',
     summary: 'Show an order’s key',
-    description: 'What the page’s button does: hands out the key, once, to who carries the claim token.',
+    description: 'The action of the page’s button: reveals the key, once, to whoever has the claim token.',
     body: { kind: 'any', limit: 1_024 },
     parameters: { path: buyOrderPathType, query: claimQueryType },
     answers: {

@@ -209,7 +209,7 @@ export const cardRoutes = {
       'deliveries of it answer `duplicate`. Without a secret it answers 503 and trusts nothing.',
     body: { kind: 'any', limit: mebibyte },
     reads: ['stripe-signature'],
-    answers: { 200: { schema: cardWebhookResponseType, description: 'The event has its effect on disk.' } },
+    answers: { 200: { schema: cardWebhookResponseType, description: 'The effect of the event is on disk.' } },
     unprocessable: false,
     problems: {
       ...stored.problems,
@@ -239,7 +239,7 @@ export const cardRoutes = {
     fields: privateFields,
     path: '/v1/checkout/card/webhook/status',
     summary: 'Whether card settlement can run',
-    description: 'Tells nothing secret.',
+    description: 'Reveals no secret.',
     answers: { 200: { schema: cardWebhookStatusResponseType, description: 'The settlement.' } },
     ...read,
     problems: { ...read.problems, 503: ['store_unavailable'] },
@@ -262,10 +262,10 @@ export const cardRoutes = {
     tag: 'checkout',
     fields: privateFields,
     path: '/card/success',
-    summary: 'Where a buyer comes back to from the card processor',
+    summary: 'Page that a buyer returns to from the card processor',
     description:
-      'A page, always with status 200: it waits for the payment, and the first look after it settled hands ' +
-      'out the key, once.',
+      'A page, always with status 200: it waits for the payment, and the first request after it is settled ' +
+      'reveals the key, once.',
     parameters: { query: cardSuccessQueryType },
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,

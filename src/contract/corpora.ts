@@ -5,9 +5,9 @@ import typia, { type tags } from 'typia';
 import { stemmers } from './analyzer.js';
 import { tokenizers } from './fuse.js';
 import { keyHeadersType } from './key.js';
-import { keyedProblems, mebibyte, namedRoute, type ResourceRoutes } from './route.js';
+import { keyedLookUp, keyedProblems, mebibyte, namedRoute, type ResourceRoutes } from './route.js';
 import { ndjson } from './schema/body.js';
-import { get, linesOf, type Example } from './schema/route.js';
+import { get, linesOf, remove, type Example } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
@@ -103,31 +103,36 @@ const corpusRoute = {
 /** Longest body of PUT (bytes). */
 export const corpusBodyBytes = 32 * mebibyte;
 
-const problems = { ...keyedProblems, 503: ['overloaded', 'store_unavailable'] } as const;
+/** Further members of those that take no body. */
+const bodyless = {
+  parameters: { path: pathType, header: keyHeadersType },
+  body: { kind: 'none' },
+  problems: { ...keyedLookUp, 404: ['corpus_not_found'] },
+} as const;
 
 /** PUT, GET and DELETE /v1/corpora/{name}. */
 export const corporaRoutes = {
   putCorpus: {
     ...corpusRoute,
     method: 'PUT',
-    summary: 'Count texts, for statistics that requests name',
+    summary: 'Count texts for named statistics',
     description:
-      'Makes the next version of named statistics, by which `corpus: {name}` of POST /v1/fuse scores. The ' +
-      'body has a text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), ' +
-      'which are counted and not kept; or, as `application/json`, the statistics themselves: `docs`, ' +
-      '`average_length` and `df`, as `corpus` has them. They belong to the API key of the request; where ' +
-      'ACCESS is `open`, those of a request without a key belong to everybody. Every worker knows a ' +
-      'version within a second. Bytes of the body are charged as characters. More texts than a body ' +
-      'holds: `fusegate corpora put`.',
+      'Makes the next version of named statistics, for `corpus: {name}` of POST /v1/fuse. The body has a ' +
+      'text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), which are ' +
+      'counted and not stored; or, as `application/json`, the statistics themselves: `docs`, ' +
+      '`average_length` and `df`, as in `corpus`. They belong to the API key of the request; where ACCESS ' +
+      'is `open`, those of a request without a key are shared. Every worker knows a version within a ' +
+      'second. Bytes of the body are charged as characters. For more texts than a body may have: `fusegate ' +
+      'corpora put`.',
     parameters: { path: pathType, query: corpusQueryType, header: keyHeadersType },
     reads: ['content-type'],
     body: { kind: 'any', types: [ndjson, 'application/json'], limit: corpusBodyBytes },
     answers: { 200: { schema: putType, description: 'The new version.' } },
     storesFromStrangers: true,
     problems: {
-      ...problems,
+      ...keyedProblems,
       409: ['corpus_limit'],
-      503: [...problems[503], 'storage_reserved'],
+      503: ['overloaded', 'store_unavailable', 'storage_reserved'],
     },
     example: {
       request: {
@@ -141,40 +146,22 @@ export const corporaRoutes = {
   },
   corpus: {
     ...corpusRoute,
+    ...bodyless,
     method: 'GET',
     summary: 'The versions of named statistics',
-    description:
-      'Those of the API key of the request; where it has no such name, those that belong to everybody.',
-    parameters: { path: pathType, header: keyHeadersType },
-    body: { kind: 'none' },
+    description: 'Those of the API key of the request; if it has no such name, the shared ones.',
     answers: { 200: { schema: corpusType, description: 'The versions.' } },
-    problems: {
-      401: problems[401],
-      404: ['corpus_not_found'],
-      429: problems[429],
-      503: ['store_unavailable'],
-    },
     example: get('/v1/corpora/shop', { name: 'shop', shared: true, versions: [version] }),
   },
   removeCorpus: {
     ...corpusRoute,
+    ...bodyless,
     method: 'DELETE',
     summary: 'Remove named statistics',
     description:
-      'Removes those of the API key of the request with all versions, whose numbers are never given out ' +
-      'again; without a key, where ACCESS is `open`, those that belong to everybody.',
-    parameters: { path: pathType, header: keyHeadersType },
-    body: { kind: 'none' },
+      'Removes those of the API key of the request with all versions, whose numbers are never used again; ' +
+      'without a key, where ACCESS is `open`, the shared ones.',
     answers: { 200: { schema: removedType, description: 'They are removed.' } },
-    problems: {
-      401: problems[401],
-      404: ['corpus_not_found'],
-      429: problems[429],
-      503: ['store_unavailable'],
-    },
-    example: {
-      request: { method: 'DELETE', path: '/v1/corpora/shop' },
-      response: { status: 200, type: 'application/json', body: { name: 'shop', removed: true } },
-    } satisfies Example,
+    example: remove('/v1/corpora/shop', { name: 'shop', removed: true }),
   },
 } as const satisfies ResourceRoutes;

@@ -116,7 +116,7 @@ export const deliveryRoutes = {
     summary: 'Say that a delivery model is of interest',
     description:
       'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; ' +
-      'no key, order or invoice comes of it.',
+      'no key, order or invoice results from it.',
     body: { kind: 'json', schema: deliveryInterestRequestType, other: 'none', limit: 64 * kibibyte },
     answers: { 200: { schema: deliveryInterestResponseType, description: 'The interest is on disk.' } },
     example: post('/v1/delivery-interest', interestRequest, interestResponse),

@@ -332,7 +332,7 @@ export const dreamRoutes = {
     summary: 'Preview a fragment without storing it',
     description:
       'Answers with the digests that the fragment would have and a token to confirm it by. Stores nothing; ' +
-      'the preview waits for half an hour.',
+      'the preview is kept for half an hour.',
     body: { kind: 'none' },
     parameters: { query: dreamGetQueryType },
     limit: 'previews',
@@ -345,11 +345,11 @@ export const dreamRoutes = {
     ...door,
     method: 'GET',
     path: '/dream_confirm',
-    summary: 'How a confirmation stands',
-    description: 'Says whether a token waits, was confirmed or is unknown, and how to confirm it.',
+    summary: 'State of a confirmation',
+    description: 'Says whether a token is pending, confirmed or unknown, and how to confirm it.',
     body: { kind: 'none' },
     parameters: { query: dreamConfirmQueryType },
-    answers: { 200: { schema: dreamConfirmStateResponseType, description: 'How it stands.' } },
+    answers: { 200: { schema: dreamConfirmStateResponseType, description: 'The state.' } },
     problems: { 503: ['store_unavailable'] },
     headers: [],
     example: get(`/dream_confirm?${stateQuery}`, stateResponse),

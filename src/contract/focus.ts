@@ -50,8 +50,8 @@ export const focusRoutes = {
     path: '/focus',
     summary: 'Where there are few fragments',
     description:
-      'Kinds, and regions of fragments that are near one another (k-means, at most twelve, each named by ' +
-      'the fragment in its middle), those with fewest first.',
+      'Kinds, and regions of fragments that are near one another (k-means, at most twelve, each named ' +
+      'after the fragment nearest to its centre), those with fewest first.',
     parameters: { query: asOfQueryType },
     answers: { 200: { schema: focusResponseType, description: 'Kinds and regions.' } },
     example: get('/focus', focusResponse),

@@ -297,7 +297,8 @@ export function fuseRules(request: FuseRequest): ValidationError[] {
   return errors;
 }
 
-const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseRequest, FuseResponse]>(), {
+/** Allowed values of the members of a request, which are those of a profile's settings too. */
+export const fuseValues = {
   method: fuseMethods,
   tokenizer: tokenizers,
   stemmer: stemmers,
@@ -308,7 +309,12 @@ const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseReques
   function: boostFunctions,
   'FuseCollapse.by': collapseBy,
   'FuseDiversify.by': likenessBy,
-});
+} as const;
+
+const [requestType, fuseResponseType] = wireTypes(
+  typia.json.schemas<[FuseRequest, FuseResponse]>(),
+  fuseValues,
+);
 
 /** The body of POST /v1/fuse. */
 export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>(), {
@@ -398,7 +404,7 @@ export const fuseRoutes = {
     description:
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
       'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
-      'request, unless it brings or names those of a `corpus`. Where a doc has no `dense_score`, a model ' +
+      'request, unless it has or names those of a `corpus`. Where a doc has no `dense_score`, a model ' +
       'computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.',
     body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: rankingBodyBytes },
     answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },

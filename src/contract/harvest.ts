@@ -100,7 +100,7 @@ export const harvestRoutes = {
       'mechanism and test, and stores it. A marker that cannot be read is rejected; the others are stored.',
     body: { kind: 'json', schema: harvestRequestType, other: 'none', limit: 2 * mebibyte },
     counts: 'markers',
-    answers: { 200: { schema: harvestResponseType, description: 'What became of each marker.' } },
+    answers: { 200: { schema: harvestResponseType, description: 'The outcome of each marker.' } },
     example: post('/harvest', harvestRequest, harvestResponse),
   },
 } as const satisfies ResourceRoutes;

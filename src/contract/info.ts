@@ -125,8 +125,8 @@ export const requestLog: StoredData = {
 
 /** Data that is not stored. */
 export const notStored: string[] = [
-  'Bodies of requests and answers, but for what is listed above.',
-  'Paths with their values, and queries, but for the tokens and destinations of counted links.',
+  'Bodies of requests and answers, except for what is listed above.',
+  'Paths with their values, and queries, except for the tokens and destinations of counted links.',
   'API keys, idempotency keys and tokens of opt-out links.',
   'IP addresses, Referer and User-Agent.',
 ];
@@ -144,7 +144,7 @@ export const infoRoutes = {
     path: '/',
     summary: 'What this service is',
     description:
-      'Names the service and where its reference lies. A browser gets the home page, where requests can ' +
+      'Names the service and the path of its reference. A browser gets the home page, where requests can ' +
       'be tried.',
     reads: ['accept'],
     answers: { 200: { schema: bannerResponseType, description: 'The banner.', also: [html] } },

@@ -30,10 +30,10 @@ export const [failedLineType] = wireTypes(typia.json.schemas<[FailedLine]>());
 
 /** Explains batches, in the descriptions of both routes. */
 export const batchDescription =
-  'One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the ' +
-  'answer while you send. Each line counts and is charged as a request of its own. A line that cannot be ' +
-  'answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the ' +
-  'others go on. Blank lines are skipped.';
+  'One request a line (NDJSON), each answered with one line, in order, while further lines arrive: read ' +
+  'the answer while you send. Each line counts and is charged like a single request. A line that cannot be ' +
+  'answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others ' +
+  'are still answered. Blank lines are skipped.';
 
 /** Those of a route's problems that the whole request of lines may have. */
 export function batchProblems(problems: ResourceRoute['problems']): ResourceRoute['problems'] {

@@ -50,8 +50,8 @@ export const nearRoutes = {
     path: '/graph/near',
     summary: 'The fragments nearest to one, or to a text',
     description:
-      'Compares vectors: give `receipt` or `text`. The most similar come first, of equals the earlier; ' +
-      'none whose similarity is not above 0. The answer names what made the vectors.',
+      'Compares vectors: give `receipt` or `text`. The most similar come first, of equal ones the earlier; ' +
+      'only those with a similarity above 0. The answer names the method that made the vectors.',
     parameters: { query: nearQueryType },
     answers: { 200: { schema: nearResponseType, description: 'The neighbours.' } },
     problems: { ...exploration.problems, 404: ['receipt_not_found'] },

@@ -214,7 +214,7 @@ export const normalizeRoutes = {
   normalize: {
     ...normalizing,
     path: '/v1/normalize',
-    summary: 'Repair a text and gloss what words do not find',
+    summary: 'Repair a text and gloss emoji and symbols',
     description:
       'Repairs mojibake, compatibility forms, invisible characters, typographic signs and look-alike ' +
       'letters, gives emoji and symbols their names, and lists every change with its place, so that it can ' +

@@ -71,7 +71,7 @@ export function gatewayDocument(
     ...(isLinked ? { externalDocs } : {}),
     problem,
     tags: [
-      { name: 'fuse', description: 'Re-ranking, also by the interfaces of others.' },
+      { name: 'fuse', description: 'Re-ranking, also through the interfaces of other services.' },
       { name: 'normalize', description: 'Text made findable.' },
       { name: 'audit', description: 'What keeps plain words from finding records.' },
       { name: 'mcp', description: 'Tools for AI systems.' },

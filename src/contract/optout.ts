@@ -50,8 +50,8 @@ export const optoutRoutes = {
     path: '/unsubscribe',
     summary: 'Opt out with one click',
     description:
-      'The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that ' +
-      'is not good changes nothing and is told by `unsubscribed: false`, with status 200. A client that ' +
+      'The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that is not ' +
+      'valid changes nothing; the answer then has `unsubscribed: false` and status 200. A client that ' +
       'prefers text/html gets a page that says the same.',
     reads: ['accept'],
     body: { kind: 'any', limit: mebibyte },

@@ -188,7 +188,7 @@ export const pricingRoutes = {
     summary: 'What one tier costs now',
     description:
       'Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the ' +
-      'reason is told.',
+      'reason is given.',
     body: { kind: 'json', schema: quoteRequestType, other: 'none', limit: 16 * kibibyte },
     answers: { 200: { schema: quoteResponseType, description: 'The quote.' } },
     unprocessable: true,

@@ -1,12 +1,9 @@
 /** `/v1/profiles/{name}` on the wire: settings of POST /v1/fuse that requests use by name. */
 import typia, { type tags } from 'typia';
-import { stemmers } from './analyzer.js';
-import { denseKinds, fuseMethods, fuseRules, missingDense, tokenizers, type FuseRequest } from './fuse.js';
+import { fuseRules, fuseValues, type FuseRequest } from './fuse.js';
 import { keyHeadersType } from './key.js';
-import { boostFunctions, legMissing, legNorms } from './legs.js';
-import { collapseBy, likenessBy } from './results.js';
-import { keyedProblems, kibibyte, namedRoute, type ResourceRoutes } from './route.js';
-import { get, type Example } from './schema/route.js';
+import { keyedLookUp, keyedProblems, kibibyte, namedRoute, type ResourceRoutes } from './route.js';
+import { get, remove, type Example } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { explainBody } from './schema/validate.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
@@ -65,18 +62,7 @@ const [settingsType, pathType, putType, profileType, removedType] = wireTypes(
   typia.json.schemas<
     [ProfileSettings, ProfilePath, PutProfileResponse, ProfileResponse, RemovedProfileResponse]
   >(),
-  {
-    method: fuseMethods,
-    tokenizer: tokenizers,
-    stemmer: stemmers,
-    on_missing_dense: missingDense,
-    dense_kind: denseKinds,
-    normalize: legNorms,
-    missing: legMissing,
-    function: boostFunctions,
-    'FuseCollapse.by': collapseBy,
-    'FuseDiversify.by': likenessBy,
-  },
+  fuseValues,
 );
 
 const closedType = { ...settingsType, closed: true };
@@ -109,11 +95,11 @@ const profileRoute = {
   path: '/v1/profiles/{name}',
 } as const;
 
-const problems = {
-  401: keyedProblems[401],
-  404: ['profile_not_found'],
-  429: keyedProblems[429],
-  503: ['store_unavailable'],
+/** Further members of those that take no body. */
+const bodyless = {
+  parameters: { path: pathType, header: keyHeadersType },
+  body: { kind: 'none' },
+  problems: { ...keyedLookUp, 404: ['profile_not_found'] },
 } as const;
 
 /** PUT, GET and DELETE /v1/profiles/{name}. */
@@ -121,12 +107,12 @@ export const profileRoutes = {
   putProfile: {
     ...profileRoute,
     method: 'PUT',
-    summary: 'Keep settings that requests name',
+    summary: 'Store settings under a name',
     description:
       'Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` ' +
-      'has, unless it has them itself. They are checked as those of a request are. They belong to the API ' +
-      'key of the request; where ACCESS is `open`, those of a request without a key belong to everybody. ' +
-      'Every worker knows a version within a second. `fusegate tune --profile` writes one.',
+      'gets, unless it has them itself. They are checked like those of a request. They belong to the API ' +
+      'key of the request; where ACCESS is `open`, those of a request without a key are shared. Every ' +
+      'worker knows a version within a second. `fusegate tune --profile` writes one.',
     parameters: { path: pathType, header: keyHeadersType },
     body: { kind: 'json', schema: profileSettingsType, other: 'none', limit: profileBytes },
     answers: { 200: { schema: putType, description: 'The new version.' } },
@@ -148,31 +134,22 @@ export const profileRoutes = {
   },
   profile: {
     ...profileRoute,
+    ...bodyless,
     method: 'GET',
     summary: 'The versions of a profile',
-    description:
-      'That of the API key of the request; where it has none of this name, the one that belongs to ' +
-      'everybody.',
-    parameters: { path: pathType, header: keyHeadersType },
-    body: { kind: 'none' },
+    description: 'That of the API key of the request; if it has none with this name, the shared one.',
     answers: { 200: { schema: profileType, description: 'The versions.' } },
-    problems,
     example: get('/v1/profiles/shop', { name: 'shop', shared: true, versions: [version] }),
   },
   removeProfile: {
     ...profileRoute,
+    ...bodyless,
     method: 'DELETE',
     summary: 'Remove a profile',
     description:
-      'Removes that of the API key of the request with all versions, whose numbers are never given out ' +
-      'again; without a key, where ACCESS is `open`, the one that belongs to everybody.',
-    parameters: { path: pathType, header: keyHeadersType },
-    body: { kind: 'none' },
+      'Removes that of the API key of the request with all versions, whose numbers are never used again; ' +
+      'without a key, where ACCESS is `open`, the shared one.',
     answers: { 200: { schema: removedType, description: 'It is removed.' } },
-    problems,
-    example: {
-      request: { method: 'DELETE', path: '/v1/profiles/shop' },
-      response: { status: 200, type: 'application/json', body: { name: 'shop', removed: true } },
-    } satisfies Example,
+    example: remove('/v1/profiles/shop', { name: 'shop', removed: true }),
   },
 } as const satisfies ResourceRoutes;

@@ -288,8 +288,8 @@ function bodyOf(type: typeof requestType) {
 
 const order =
   'Each document is scored by BM25 over the documents of the request and by the model, and both lists are ' +
-  'fused as `/v1/fuse` does it. Scores lie between 0 and 1; every document is in the answer unless `top_n` ' +
-  'cuts it. What is not acted on stands in `meta.warnings`. ';
+  'fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts ' +
+  'it. `meta.warnings` names members that were ignored. ';
 
 const documents = [
   'Carson City is the capital of Nevada.',

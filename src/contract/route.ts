@@ -119,6 +119,13 @@ export const keyedProblems = {
   429: ['rate_limited'],
 } as const;
 
+/** The problems of a look-up by an API key. */
+export const keyedLookUp = {
+  401: keyedProblems[401],
+  429: keyedProblems[429],
+  503: ['store_unavailable'],
+} as const;
+
 /** Members common to routes that store a JSON body. */
 export const stored = {
   method: 'POST',

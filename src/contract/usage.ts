@@ -1,7 +1,16 @@
 /** `GET /v1/usage` on the wire: the limits of a key, and how much of them is used. */
 import typia, { type tags } from 'typia';
 import { tiers, type Tier } from './pricing.js';
-import { html, information, kibibyte, privateFields, read, stored, type ResourceRoutes } from './route.js';
+import {
+  html,
+  information,
+  keyedLookUp,
+  kibibyte,
+  privateFields,
+  read,
+  stored,
+  type ResourceRoutes,
+} from './route.js';
 import { get, getOther } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
@@ -88,21 +97,16 @@ export const usageRoutes = {
   usage: {
     ...information,
     path: '/v1/usage',
-    summary: 'Limits of a key, and what of them is used',
+    summary: 'Limits of a key, and how much of them is used',
     description:
       'For the holder of a key, also when its characters are used up. Keys that replaced each other share ' +
-      'their usage. The question counts as one request ' +
-      'of the key.',
+      'their usage. The call counts as one request of the key.',
     parameters: { header: usageHeadersType },
     reads: ['authorization'],
     answers: { 200: { schema: usageResponseType, description: 'The usage.' } },
     unprocessable: true,
     limit: 'pages',
-    problems: {
-      401: ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
-      429: ['rate_limited'],
-      503: ['store_unavailable'],
-    },
+    problems: keyedLookUp,
     headers: ['ratelimit', 'ratelimit-policy'],
     fields: privateFields,
     example: get('/v1/usage', usage, { 'x-api-key': exampleKey }),
@@ -125,7 +129,7 @@ export const usageRoutes = {
     fields: privateFields,
     path: '/usage',
     summary: 'Show the usage of a key by the form of that page',
-    description: 'Shows the usage of the key in the form. The question counts as one request of the key.',
+    description: 'Shows the usage of the key in the form. The call counts as one request of the key.',
     body: { kind: 'any', limit: kibibyte },
     answers: {
       200: { type: html, description: 'The page, with the usage.' },

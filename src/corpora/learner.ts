@@ -69,7 +69,7 @@ export class CorpusLearner {
       const { bytes: statistics, docs, averageLength, terms } = frozen;
       return { ...change, frozen: { statistics, docs, averageLength, terms } };
     } catch (error) {
-      log.error({ name, reason: reasonOf(error) }, 'a name is learnt no more');
+      log.error({ name, reason: reasonOf(error) }, 'a name no longer learns');
       corpora.endLearning(name, true);
       return undefined;
     }

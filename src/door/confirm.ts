@@ -29,8 +29,8 @@ function keyOf(token: string): string {
 const notFound = problemAnswer(
   404,
   'preview_not_found',
-  'No preview waits under this token: it expired, or the server was started anew. Send the fields of the ' +
-    'preview again beside confirm: title, content, mechanism, test, visitor, kind.',
+  'No preview is pending under this token: it expired, or the server was restarted. Send the fields of ' +
+    'the preview again beside confirm: title, content, mechanism, test, visitor, kind.',
 );
 
 const mismatch = problemAnswer(

@@ -38,10 +38,10 @@ export function readLegacy(line: string): { readonly legacy: LegacyReceipt } | {
   try {
     parsed = JSON.parse(line);
   } catch {
-    return { wrong: 'is no JSON' };
+    return { wrong: 'is not JSON' };
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    return { wrong: 'is no JSON object' };
+    return { wrong: 'is not a JSON object' };
   }
   return legacyOf(new Map<string, unknown>(Object.entries(parsed)));
 }

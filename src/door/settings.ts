@@ -17,8 +17,8 @@ export const doorSettings = {
     type: 'whole number of GB, 0 to 1000000',
     fallback: '20',
     meaning:
-      'What all fragments together may take of the disk. Beyond, fragments are 503 `storage_reserved` and ' +
-      'receipts are still read and verified; 0 is no limit.',
+      'Disk space that all fragments together may take. Above it, new fragments get 503 ' +
+      '`storage_reserved`; receipts are still read and verified; 0 is no limit.',
     parse: integer(0, 1_000_000),
   },
   /** Previews of fragments a minute per address; 0: no limit. */
@@ -31,8 +31,8 @@ export const doorSettings = {
   harvestMarkersPerMinute: perMinute(
     'HARVEST_MARKERS_PER_MINUTE',
     300,
-    'Markers of harvests a minute that an address may send; one harvest may hold more, and the next ' +
-      'waits until they are made up for; 0 is no limit.',
+    'Markers of harvests a minute that an address may send; one harvest may exceed it, and the next one ' +
+      'then has to wait for the excess; 0 is no limit.',
   ),
   /** Requests that explore fragments a minute per address; 0: no limit. */
   explorationsPerMinute: perMinute(

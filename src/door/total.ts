@@ -34,7 +34,7 @@ export function followTotal({ store, mostBytes, clock, log }: FragmentTotalParts
     full = bytes >= mostBytes;
     const megabytes = Math.floor(bytes / 1e6);
     if (full)
-      log.warn({ megabytes }, 'fragments take as much of the disk as DOOR_MAX_GB has: none is stored');
+      log.warn({ megabytes }, 'fragments take as much disk space as DOOR_MAX_GB allows: no more are stored');
     else log.info({ megabytes }, 'there is room for fragments again');
   };
   const timer = clock.every(lookMs, () => void look());

@@ -126,11 +126,12 @@ async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
 async function begin(parts: FollowerParts): Promise<boolean> {
   const { vectors, log } = parts;
   const cut = await vectors.begin();
-  if (cut > 0) log.warn({ fragments: cut }, 'the file of vectors was damaged; that much is made anew');
+  if (cut > 0)
+    log.warn({ fragments: cut }, 'the file of vectors was damaged; these fragments are added again');
   const fitting = await whenUnavailable(fits(parts), () => undefined);
   if (fitting === undefined) return false;
   if (!fitting) {
-    log.warn({}, 'the file of vectors is of another store; it is made anew');
+    log.warn({}, 'the file of vectors belongs to another store; it is rebuilt');
     vectors.reset();
   }
   return true;
@@ -167,7 +168,7 @@ class FollowingProcess implements Follower {
   private tell(reason: string): void {
     if (reason === this.told) return;
     this.told = reason;
-    this.parts.log.warn({ reason }, 'the file of vectors could not be brought up to date');
+    this.parts.log.warn({ reason }, 'the file of vectors could not be updated');
   }
 
   private async advance(): Promise<void> {

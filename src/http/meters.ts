@@ -125,14 +125,18 @@ export function httpMetrics(
     },
     {
       name: latencyName,
-      help: 'Time from the end of a request’s head to its whole answer.',
+      help: 'Time from the end of a request’s head to the end of its answer.',
       type: 'histogram',
       aggregator: 'sum',
       values: used.flatMap(latencyValues),
     },
     counter('fusegate_http_request_bytes_total', 'Bytes of request bodies.', (meter) => meter.bytesIn),
     counter('fusegate_http_response_bytes_total', 'Bytes of answers’ bodies.', (meter) => meter.bytesOut),
-    counter('fusegate_http_aborted_total', 'Requests whose connection went first.', (meter) => meter.aborted),
+    counter(
+      'fusegate_http_aborted_total',
+      'Requests whose connection closed before their answer.',
+      (meter) => meter.aborted,
+    ),
     single('gauge', 'fusegate_http_requests_in_flight', 'Requests not yet answered in full.', inFlight),
     single('gauge', 'fusegate_http_body_bytes', 'Memory held for request bodies.', bodyBytesHeld),
   ];

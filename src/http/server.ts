@@ -75,7 +75,7 @@ export function workerLimits(maxConnections: number): RateLimit[] {
     {
       name: 'body_bytes',
       limit: bodyBytes,
-      unit: 'bytes of bodies on their way to a worker; half without a key',
+      unit: 'bytes of bodies that a worker receives; half without a key',
     },
     {
       name: 'answer_bytes',

@@ -36,7 +36,7 @@ function parseServe(text: string): Parsed<readonly ServedPart[]> {
   return {
     wrong:
       `must be parts separated by commas, of ${servableParts.join(', ')}; ` +
-      `${JSON.stringify(unknown)} is none of them, did you mean ${nearest}`,
+      `${JSON.stringify(unknown)} is not one of them, did you mean ${nearest}`,
   };
 }
 
@@ -49,8 +49,8 @@ export const servedSettings = {
     fallback: servedParts.join(','),
     fallbackShown: 'all but mcp-write',
     meaning:
-      `Parts that are served, of ${servableParts.map((part) => `\`${part}\``).join(', ')}. The paths of ` +
-      'the others are 404 and in no description, and nothing is done for them in the background. ' +
+      `Parts that are served, of ${servableParts.map((part) => `\`${part}\``).join(', ')}. Paths of ` +
+      'other parts are 404 and in no description, and no background work is done for them. ' +
       '`mcp-write` adds the tools that store fragments to `/mcp`.',
     parse: parseServe,
   },
@@ -103,8 +103,8 @@ export const workerSettings = {
     type: 'whole number, 16 to 1000000',
     fallback: '8192',
     meaning:
-      'Connections that a worker keeps open, and fewer where it may not have as many descriptors; one ' +
-      'address, but a trusted proxy, has an eighth of them.',
+      'Connections that a worker keeps open; fewer if it may not have that many descriptors. One address ' +
+      'may have an eighth of them, unless it is a trusted proxy.',
     parse: integer(16, 1_000_000),
   },
 } as const satisfies Settings;
@@ -145,9 +145,9 @@ export const timingSettings = {
     type: serverTimings.join(', '),
     fallback: 'total',
     meaning:
-      'What `Server-Timing` says: `total`, the whole time, on fuse and normalize; `stages`, on every ' +
-      'answer, what each stage took ([http.md](http.md)), which tells callers more of the server than ' +
-      'they need; or nothing, `off`.',
+      '`total`: `Server-Timing` has the whole time, on fuse and normalize. `stages`: it has the time of ' +
+      'each stage, on every answer ([http.md](http.md)), which reveals more of the server than callers ' +
+      'need. `off`: no answer has it.',
     parse: oneOf(serverTimings),
   },
 } as const satisfies Settings;

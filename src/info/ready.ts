@@ -110,7 +110,7 @@ class Looks {
     // Once a run has taken that long, requests no longer wait for it.
     const look = (leftMs > 0 ? await this.within(this.current, leftMs) : undefined) ?? this.last;
     if (look !== undefined && clock.monotonicMs() - look.atMs < patienceMs) return look.body;
-    const failure = { code: 'no_answer', reason: 'The check has not come to an end.' };
+    const failure = { code: 'no_answer', reason: 'The check did not finish.' };
     return bodyOf(
       checks.map(({ name }) => ({ check: name, ok: false, ...failure })),
       [],

@@ -123,9 +123,9 @@ export function isSignedBy(message: string, { publicKey }: VerifierKey, signatur
 /** The checkpoint of a note that a key signed under its own name; `wrong` is a sentence part. */
 export function openCheckpoint(note: string, key: VerifierKey): Checkpoint | { readonly wrong: string } {
   const parts = noteParts(note);
-  if (parts === undefined) return { wrong: 'is no checkpoint' };
+  if (parts === undefined) return { wrong: 'is not a checkpoint' };
   const checkpoint = checkpointOf(parts.text);
-  if (checkpoint === undefined) return { wrong: 'is no checkpoint' };
+  if (checkpoint === undefined) return { wrong: 'is not a checkpoint' };
   if (checkpoint.origin !== key.name) return { wrong: `is of another log, ${checkpoint.origin}` };
   const signatures = parts.lines.map((line) => signatureOf(line, key, 'log'));
   const isSigned = signatures.some((each) => each !== undefined && isSignedBy(parts.text, key, each));

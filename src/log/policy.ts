@@ -40,7 +40,7 @@ class Reading {
     if (keyword === 'witness') return this.witness(rest);
     if (keyword === 'group') return this.group(rest);
     if (keyword === 'quorum') return this.takeQuorum(rest);
-    return 'begins with none of log, witness, group and quorum';
+    return 'does not begin with log, witness, group or quorum';
   }
 
   private isNamed(name: string): boolean {

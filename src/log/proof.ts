@@ -98,7 +98,7 @@ export function verifyProof(
   const [, number] = /^index (0|[1-9][0-9]{0,15})$/.exec(lines.shift() ?? '') ?? [];
   if (number === undefined) return { wrong: 'has no index' };
   const path = lines.map(fromBase64).filter((hash) => hash?.byteLength === hashBytes) as Buffer[];
-  if (path.length !== lines.length) return { wrong: 'has a line that is no hash' };
+  if (path.length !== lines.length) return { wrong: 'has a line that is not a hash' };
   const checkpoint = openCheckpoint(proof.slice(end + 2), key);
   if ('wrong' in checkpoint) return { wrong: `has a checkpoint that ${checkpoint.wrong}` };
   const index = Number(number);

@@ -48,7 +48,7 @@ export type Round =
 const same = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(left, right) === 0;
 
 const decide =
-  'Restore a store that has it, or begin anew under another key: fusegate log resolve --new-key.';
+  'Restore a store that has it, or start a new log with another key: fusegate log resolve --new-key.';
 
 /** Why a key may not continue after a signed checkpoint, if so. */
 export function keyRefusal(
@@ -61,7 +61,7 @@ export function keyRefusal(
   const theirs = verifierText({ name: signed.origin, publicKey: signed.publicKey });
   return (
     `The log of this store is signed by another key, ${theirs}. Put the file log-key of that machine into ` +
-    'the data folder here, or begin anew under another key: fusegate log resolve --new-key.'
+    'the data folder here, or start a new log with another key: fusegate log resolve --new-key.'
   );
 }
 

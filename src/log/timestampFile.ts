@@ -147,12 +147,12 @@ export function openTimestamp(
   const reader = new Reader(timestamp);
   const attested: Attested[] = [];
   try {
-    if (!reader.take(head.byteLength).equals(head)) return { wrong: 'is no timestamp (.ots, version 1)' };
+    if (!reader.take(head.byteLength).equals(head)) return { wrong: 'is not a timestamp (.ots, version 1)' };
     if (reader.byte() !== tags.sha256) return { wrong: 'is not of the SHA-256 of a file' };
     const digest = reader.take(digestBytes);
     if (!digest.equals(sha256(content))) return { wrong: 'is of another file' };
     follow(reader, digest, attested, 1);
-    return reader.isAtEnd ? attested : { wrong: 'has more behind its end' };
+    return reader.isAtEnd ? attested : { wrong: 'has data after its end' };
   } catch (error) {
     if (error instanceof Unreadable) return { wrong: error.message };
     throw error;

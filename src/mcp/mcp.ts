@@ -184,7 +184,7 @@ class Mcp {
       );
     }
     const read = readBody(request.body, this.parts.checkJson);
-    if (!read.ok) return failure(400, null, codes.parse, 'Parse error: the body is no JSON.');
+    if (!read.ok) return failure(400, null, codes.parse, 'Parse error: the body is not JSON.');
     const members = membersOf(read.value);
     const { jsonrpc, method, id, params = {} } = members ?? {};
     const given = membersOf(params);

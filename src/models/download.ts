@@ -196,7 +196,7 @@ async function take(
 async function wrongDigest(path: string, etag: string | null): Promise<string | undefined> {
   const named = /^"?([0-9a-f]+)"?$/.exec(etag ?? '')?.[1] ?? '';
   if (named.length === 64) {
-    return (await fileSha256(path)) === named ? undefined : 'has not the SHA-256 that its hub names';
+    return (await fileSha256(path)) === named ? undefined : 'does not have the SHA-256 that its hub names';
   }
   if (named.length !== 40) return undefined;
   const bytes = await readFile(path);

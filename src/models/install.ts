@@ -210,7 +210,7 @@ async function make(
   if ('wrong' in manifest) return manifest;
   const expected = options.sha256?.toLowerCase();
   if (expected !== undefined && manifest.files['model.onnx']?.sha256 !== expected) {
-    return { wrong: 'The ONNX file has not the SHA-256 that --sha256 names.' };
+    return { wrong: 'The ONNX file does not have the SHA-256 that --sha256 names.' };
   }
   await writeFile(join(arrival.made, manifestName), `${JSON.stringify(manifest, null, 2)}\n`);
   const read = await readModelFolder(arrival.made);
@@ -241,7 +241,7 @@ async function anyReceived({ waiting, made }: Arrival): Promise<boolean> {
 /** Why a model cannot be installed under an id, if so. */
 async function taken(id: string, { folder, shipped }: InstallParts): Promise<string | undefined> {
   if (!isModelId(id)) return `${id} cannot be a model’s id. Name another: --id.`;
-  if (shipped.includes(id)) return `${id} ships with Fusegate.`;
+  if (shipped.includes(id)) return `${id} is included in Fusegate.`;
   const found = await stat(join(folder, id)).catch(() => undefined);
   return found === undefined
     ? undefined
@@ -265,7 +265,7 @@ export async function installModel(
   const made = join(waiting, id);
   makeFolder(made, 0o777);
   const holder = parts.lockFile(join(waiting, 'lock'), String(process.pid));
-  if (holder !== null) return { wrong: `Process ${holder} installs ${id} at this moment.` };
+  if (holder !== null) return { wrong: `Process ${holder} installs ${id} at the moment.` };
   const arrival = { source, waiting, made, showPass: parts.showPass };
   const outcome = await make(arrival, id, options, parts);
   const final = join(parts.folder, id);

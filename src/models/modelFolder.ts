@@ -93,7 +93,7 @@ export function parseManifest(
   try {
     parsed = JSON.parse(text);
   } catch {
-    return { wrong: 'is no JSON' };
+    return { wrong: 'is not JSON' };
   }
   const wrong = wrongMembers(Object(parsed) as Partial<Record<keyof ModelManifest, unknown>>);
   if (wrong.length > 0) return { wrong: `does not say what it must of: ${wrong.join(', ')}` };

@@ -145,8 +145,8 @@ export class EmbedQueue {
     }));
     return [
       single('gauge', 'fusegate_embed_queue_texts', 'Texts that wait for the embedder.', this.waitingTexts),
-      single('counter', 'fusegate_embed_texts_total', 'Texts that the embedder has done.', texts),
-      single('counter', 'fusegate_embed_seconds_total', 'Time that it took for them.', seconds),
+      single('counter', 'fusegate_embed_texts_total', 'Texts that the embedder has computed.', texts),
+      single('counter', 'fusegate_embed_seconds_total', 'Time that the embedder spent on texts.', seconds),
       {
         name: 'fusegate_embed_unserved_total',
         help: 'Calls of the embedder that got no vectors.',

@@ -29,8 +29,8 @@ export const modelSettings = {
     type: 'whole number, 1 to 256',
     fallback: '1',
     meaning:
-      'Threads that make a text’s vector. They run at low priority, in one process for all workers; more ' +
-      'than half of the cores slow everything else.',
+      'Threads that compute a text’s vector, at low priority, in one process for all workers. More than ' +
+      'half of the cores would slow down everything else.',
     parse: integer(1, 256),
   },
   /** Most texts in the embedder's queue. */
@@ -38,7 +38,7 @@ export const modelSettings = {
     name: 'EMBED_QUEUE',
     type: 'whole number, 1 to 100000',
     fallback: '4000',
-    meaning: 'Texts that may wait for their vectors; a request that finds more waiting gets 429.',
+    meaning: 'Texts that may wait for their vectors; a request above that gets 429.',
     parse: integer(1, 100_000),
   },
   /** Time limit for a request's texts, including the time in the queue (ms). */
@@ -54,7 +54,8 @@ export const modelSettings = {
     name: 'EMBED_PRELOAD',
     type: 'no, yes',
     fallback: 'no',
-    meaning: 'Whether the model for requests that name none is loaded at start, not by the first request.',
+    meaning:
+      '`yes`: the model for requests that name none is loaded at start, instead of by the first request.',
     parse: parseYes,
   },
   /** Size of the cache of embeddings (MiB); 0: no cache. */
@@ -63,8 +64,8 @@ export const modelSettings = {
     type: 'whole number, 0 to 1048576',
     fallback: '256',
     meaning:
-      'Size of the file of the data folder that keeps computed vectors (MiB): about 640 texts each, by a ' +
-      'model of 384 dimensions. It is taken whole at the first start; 0 keeps none.',
+      'Size of the file in the data folder that caches computed vectors (MiB); one MiB has about 640 texts ' +
+      'of a model with 384 dimensions. All of it is allocated at the first start; 0: no cache.',
     parse: integer(0, 1_048_576),
   },
   /** True if the store holds computed vectors, too. */
@@ -73,8 +74,8 @@ export const modelSettings = {
     type: 'no, yes',
     fallback: 'no',
     meaning:
-      'Whether computed vectors are kept in the store, too, so that machines that share it compute a text ' +
-      'once: about 1.6 kB a text with a model of 384 dimensions, 30 to 60 days after it was last asked for.',
+      '`yes`: computed vectors are cached in the store too, so that machines that share it compute a text ' +
+      'once: about 1.6 kB a text with a model of 384 dimensions, until 30 to 60 days after its last use.',
     parse: parseYes,
   },
 } as const satisfies Settings;

@@ -122,7 +122,7 @@ class StoringEmbedder implements StoredEmbedder {
     single(
       'counter',
       'fusegate_embeddings_stored_hits_total',
-      'Texts whose vectors the store had.',
+      'Texts whose vectors were in the store.',
       this.found,
     ),
   ];

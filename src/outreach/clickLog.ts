@@ -99,7 +99,12 @@ export class ClickLog {
   metrics(): Metric[] {
     const waiting = this.waiting.length + (this.block?.clicks.length ?? 0);
     return [
-      single('counter', 'fusegate_clicks_dropped_total', 'Clicks that found no room to wait.', this.dropped),
+      single(
+        'counter',
+        'fusegate_clicks_dropped_total',
+        'Clicks dropped because too many were waiting.',
+        this.dropped,
+      ),
       single('gauge', 'fusegate_clicks_waiting', 'Clicks not yet on disk.', waiting),
       single(
         'counter',
@@ -139,7 +144,7 @@ export class ClickLog {
     const limit = this.parts.limit ?? waitingCharacters;
     const { length } = this.takeOldest(this.characters - limit * 0.9);
     this.dropped += length;
-    this.parts.log.error({ clicks: length }, 'the store does not take clicks; the oldest are dropped');
+    this.parts.log.error({ clicks: length }, 'the store does not accept clicks; the oldest are dropped');
   }
 
   /** Takes pending clicks up to `characters` characters, at least one. */
@@ -159,7 +164,7 @@ export class ClickLog {
   private say(reason: string | undefined): void {
     if ((reason !== undefined) === this.failing) return;
     this.failing = reason !== undefined;
-    if (this.failing) this.parts.log.error({ reason }, 'clicks wait: the store does not take them');
+    if (this.failing) this.parts.log.error({ reason }, 'clicks wait: the store does not accept them');
     else this.parts.log.info({ dropped: this.dropped }, 'clicks are written again');
   }
 }

@@ -47,7 +47,7 @@ export const outreachSettings = {
     name: 'CLICKS_RETENTION_DAYS',
     type: 'whole number, 0 to 36500',
     fallback: '90',
-    meaning: 'Days that clicks are kept; 0 is for ever.',
+    meaning: 'Days for which clicks are stored; 0: permanently.',
     parse: integer(0, 36_500),
   },
   /** Retention of leads and interests (days); 0: until forgotten. */
@@ -55,7 +55,7 @@ export const outreachSettings = {
     name: 'LEADS_RETENTION_DAYS',
     type: 'whole number, 0 to 36500',
     fallback: '0',
-    meaning: 'Days that leads and interests are kept; 0 is until they are forgotten.',
+    meaning: 'Days for which leads and interests are stored; 0: until they are erased.',
     parse: integer(0, 36_500),
   },
   /** Private networks (CIDR) that webhooks may be sent to. */
@@ -65,8 +65,8 @@ export const outreachSettings = {
     fallback: '',
     fallbackShown: 'none',
     meaning:
-      'Private addresses that webhooks may be sent to, over http too, as in `10.0.0.0/8`. Else they are ' +
-      'sent over https to public addresses alone. See [webhooks.md](webhooks.md).',
+      'Private addresses that webhooks may be sent to, over http too, as in `10.0.0.0/8`. Otherwise they ' +
+      'are sent only to public addresses, over https. See [webhooks.md](webhooks.md).',
     parse: parseNetworks,
   },
   /** The operator of the server, read from its file. */
@@ -76,8 +76,8 @@ export const outreachSettings = {
     fallback: '',
     fallbackShown: 'none: no operator is named',
     meaning:
-      'JSON file with the operator’s name, contact, terms and privacy notice, which every page shows, ' +
-      'and with his words for the delivery models. [outreach.md](outreach.md) shows it.',
+      'JSON file with the operator’s name, contact, terms and privacy notice, which every page shows, and ' +
+      'with texts for the delivery models. [outreach.md](outreach.md) shows it.',
     parse: readOperator,
   },
 } as const satisfies Settings;

@@ -43,11 +43,13 @@ export function parseTarget(
   if (text.length > longestUrl || !URL.canParse(text)) return { wrong: 'The URL cannot be read.' };
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    return { wrong: 'The URL begins with https://.' };
+    return { wrong: 'The URL must begin with https://.' };
   if (url.username !== '' || url.password !== '') return { wrong: 'The URL may hold no user name.' };
   if (url.hash !== '') return { wrong: 'The URL may have no part after #.' };
   if (url.protocol === 'http:' && networks.length === 0) {
-    return { wrong: 'The URL begins with https://; http is for networks that WEBHOOK_NETWORKS names.' };
+    return {
+      wrong: 'The URL must begin with https://; http is only for networks that WEBHOOK_NETWORKS names.',
+    };
   }
   const host = hostOf(url);
   const wrong = isIP(host) === 0 ? undefined : wrongAddress(host, url.protocol, networks);

@@ -183,7 +183,7 @@ class Receiver {
         if (attempt.kind === 'failed' && next === undefined) {
           this.counts.given_up += 1;
           const told = { webhook: this.webhook.id, event: event?.id, reason: attempt.reason };
-          log.error(told, 'a webhook did not take an event for 75 hours: it is not sent any more');
+          log.error(told, 'a webhook did not accept an event for 75 hours: it is no longer sent');
         }
         const settled = await settleDelivery(store, this.turn.fence, this.webhook.id, delivery, next);
         if (!settled || next !== undefined) return;
@@ -274,7 +274,7 @@ class Receiver {
     }
     counts.failed += 1;
     if (status === 410) return this.stop('It answered 410: it wants no events any more.');
-    log.warn({ webhook: webhook.id, event: event.id, status }, 'a webhook did not take an event');
+    log.warn({ webhook: webhook.id, event: event.id, status }, 'a webhook did not accept an event');
     return { kind: 'failed', reason: `status ${status}`, retryAfterS: Math.min(retryAfterS, dayMs / 1_000) };
   }
 
@@ -282,7 +282,7 @@ class Receiver {
     const { store, log } = this.parts;
     const { webhook } = this;
     if (await stopWebhook(store, this.turn.fence, webhook, reason)) {
-      log.error({ webhook: webhook.id, reason }, 'a webhook gets no events any more');
+      log.error({ webhook: webhook.id, reason }, 'a webhook gets no more events');
     }
     this.webhook = { ...webhook, status: 'stopped', reason };
     return { kind: 'gone' };
@@ -369,7 +369,7 @@ export class Webhooks {
     return [
       {
         name: 'fusegate_webhook_attempts_total',
-        help: 'Attempts to send an event to a webhook; given_up: events that no attempt brought.',
+        help: 'Attempts to send an event to a webhook; given_up: events that no attempt delivered.',
         type: 'counter',
         aggregator: 'sum',
         values,

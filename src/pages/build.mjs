@@ -93,13 +93,19 @@ function rendered(file, text, guides) {
   return { name: nameOf(file), title: headings[0]?.text ?? nameOf(file), headings, words, html };
 }
 
+/** Style sheets that begin with `base.css`. */
+const based = new Set(['site.css', 'report.css']);
+
 /** Makes the folder. */
 function buildPages() {
   const folder = join(root, 'dist/pages');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
+  const base = readFileSync(join(ownFolder, 'base.css'), 'utf8');
   for (const name of readdirSync(ownFolder)) {
-    if (/\.(?:css|js|svg)$/.test(name)) copyFileSync(join(ownFolder, name), join(folder, name));
+    if (!/\.(?:css|js|svg)$/.test(name) || name === 'base.css') continue;
+    if (based.has(name)) writeFileSync(join(folder, name), base + readFileSync(join(ownFolder, name), 'utf8'));
+    else copyFileSync(join(ownFolder, name), join(folder, name));
   }
   const { resolve } = createRequire(import.meta.url);
   for (const [module, file] of packageFiles) {

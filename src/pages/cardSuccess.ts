@@ -28,7 +28,7 @@ const unnamed = `<h1>This address names no payment</h1>
 <a href="/buy">the page that sells keys</a>.</p>`;
 
 const unknown = `<h1>This payment is not known here yet</h1>
-<p class="state" role="status" id="state">Waiting for the processor to tell this server of such a payment.</p>
+<p class="state" role="status" id="state">Waiting for the processor to report this payment to the server.</p>
 <p>If you have just paid, leave this page open: it asks again by itself, for 10 minutes. If you have not,
 nothing was charged: go to <a href="/buy">the page that sells keys</a>.</p>`;
 
@@ -50,9 +50,9 @@ settled.</p>`;
 function handedOut(atMs: number | null): string {
   const when = atMs === null ? '' : ` on ${new Date(atMs).toUTCString()}`;
   return `<h1>Your key was handed out</h1>
-<p class="state good" role="status" id="state">It was shown${when}, and is kept nowhere.</p>
-<p>If you lost it, ask the operator, and give the order’s number and the claim token that came with it. Who
-paid by a link of the operator’s has no claim token, and gives the number of the payment.</p>`;
+<p class="state good" role="status" id="state">It was shown${when}, and is not stored.</p>
+<p>If you lost it, ask the operator, and give the order’s number and the claim token that came with it. If you
+paid through a link of the operator, you have no claim token: give the number of the payment.</p>`;
 }
 
 /** The ids by which the operator finds an order, once there is one. */
@@ -60,7 +60,7 @@ function named({ order_id: order, session_id: session }: CardPickup['pickup']): 
   if (order === null) return '';
   return `
 <p class="note">Order <span class="mono">${escapeHtml(order)}</span>, payment
-<span class="mono">${breakable(session)}</span>. Keep both: by them the operator finds what you paid.</p>`;
+<span class="mono">${breakable(session)}</span>. Keep both: the operator finds your payment by them.</p>`;
 }
 
 const claimed = `<h1>Thank you</h1>

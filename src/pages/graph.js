@@ -376,7 +376,7 @@ async function start() {
     });
     if (opened !== undefined && !detail.hidden) void choose(read, opened);
     const older = Number(total) > most ? `, the newest of ${counted(Number(total))}` : '';
-    const found = matches.size === 0 ? '' : ` What the search found (${counted(matches.size)}) stands out.`;
+    const found = matches.size === 0 ? '' : ` Search results (${counted(matches.size)}) are highlighted.`;
     progress.textContent = `${counted(read.order)} fragments and ${counted(read.size)} links are drawn${older}.${found}`;
   } catch (error) {
     progress.textContent = `The graph could not be drawn (${error.message}). The lists have it all.`;

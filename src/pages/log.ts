@@ -25,12 +25,12 @@ function witnessesHtml({ note }: SignedCheckpoint, witnesses: readonly VerifierK
     return `<li>${escapeHtml(name)}, ${timeHtml(new Date(timeS * 1_000).toISOString())}</li>`;
   });
   if (rows.length === 0) {
-    return `<p class="state">No witness has cosigned this checkpoint: that everybody is shown the same log is
-seen only by comparing checkpoints.</p>`;
+    return `<p class="state">No witness has cosigned this checkpoint: only a comparison of
+checkpoints shows whether everybody sees the same log.</p>`;
   }
   const count = rows.length === 1 ? 'one witness' : `${rows.length} witnesses`;
   return `<p class="state good">Cosigned by ${count}: each
-had verified that the log only grew since what it saw before.</p>
+verified that the log only grew since the last checkpoint it saw.</p>
 <ul>${rows.join('\n')}</ul>`;
 }
 

@@ -31,7 +31,7 @@ function stateOf(order: OrderView): { readonly words: string; readonly look: str
       const words =
         order.received_sat > 0
           ? `This order has ended with ${grouped(order.missing_sat)} sat missing: they still complete it.`
-          : 'This order has ended without a payment. Money that comes late still counts; or order anew.';
+          : 'This order has ended without a payment. A late payment still counts; or make a new order.';
       return { words, look: 'bad' };
     }
   }

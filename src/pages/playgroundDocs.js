@@ -112,5 +112,5 @@ export function readDocs(pasted, field = '') {
       field,
     );
   if (text.startsWith('[') && !/^\[\s*(?:["{[\]]|-?\d|true|false|null)/.test(text)) return fromLines(lines);
-  return { problem: `This begins like JSON and is none: ${whole.error}` };
+  return { problem: `This begins like JSON but is not valid: ${whole.error}` };
 }

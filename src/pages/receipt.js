@@ -140,11 +140,11 @@ async function walk(seal, { index, path, checkpoint }) {
 /** Parses a verifier key. */
 async function readKey(text) {
   const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/.exec(text.trim()) ?? [];
-  holds(name !== undefined, 'This is no verifier key.');
+  holds(name !== undefined, 'This is not a verifier key.');
   const bytes = fromBase64(encoded);
   const digest = await sha256(utf8(`${name}\n`), bytes);
   const isKey = bytes[0] === 1 && bytes.length === 33 && hex(digest.slice(0, 4)) === id;
-  holds(isKey, 'This is no verifier key: a character of it is another.');
+  holds(isKey, 'This is not a verifier key: one of its characters is wrong.');
   return { name, id, bytes: bytes.slice(1) };
 }
 

@@ -171,7 +171,7 @@ export class EmbedderProcess {
     this.quickCrashes = livedMs < quickCrashMs ? this.quickCrashes + 1 : 0;
     const delayMs = restartDelayMs(this.quickCrashes);
     const fields = { embedderPid: running.child.pid, how, livedMs, restartInMs: delayMs };
-    log.error(fields, 'embedder ended, another takes its place');
+    log.error(fields, 'the embedder ended and is replaced');
     this.pausing = true;
     this.restart = clock.after(delayMs, () => {
       this.pausing = false;

@@ -91,7 +91,7 @@ export function offerHandover(leaver: Leaver): Offer {
     server.on('connection', (socket) => {
       socket.on('error', () => undefined);
       if (isAsked) {
-        say(socket, { kind: 'refused', reason: 'Another server takes over already.' });
+        say(socket, { kind: 'refused', reason: 'Another server is already taking over.' });
         socket.end();
         return;
       }
@@ -152,14 +152,14 @@ async function isTaken(socket: Socket, leaver: Leaver): Promise<boolean> {
     const wrong = wrongTaker(leaver, said);
     const given = wrong === undefined ? await give(leaver, said.pid) : { refused: wrong };
     if ('refused' in given) {
-      log.warn({ reason: given.refused }, 'the other server cannot take over, and this one serves on');
+      log.warn({ reason: given.refused }, 'the other server cannot take over, and this one goes on serving');
       say(socket, { kind: 'refused', reason: given.refused });
       socket.end();
       return false;
     }
     say(socket, { kind: 'given', ports, ...given });
   }
-  log.warn({}, 'the server that was to take over has ended, and this one serves on');
+  log.warn({}, 'the server that was to take over has ended, and this one goes on serving');
   socket.destroy();
   return false;
 }

@@ -59,8 +59,18 @@ export function createScrape(
     const parent = [
       buildInfo(versions),
       single('gauge', 'fusegate_workers', 'Workers that listen.', pool.listening),
-      single('counter', 'fusegate_worker_restarts_total', 'Workers started for crashed ones.', pool.restarts),
-      single('counter', 'fusegate_worker_scrapes_missed_total', 'Workers too late for a scrape.', missed),
+      single(
+        'counter',
+        'fusegate_worker_restarts_total',
+        'Workers started to replace crashed ones.',
+        pool.restarts,
+      ),
+      single(
+        'counter',
+        'fusegate_worker_scrapes_missed_total',
+        'Workers that did not answer a scrape in time.',
+        missed,
+      ),
       ...own(),
     ];
     const all = [parent, embedder.metrics(), retired, ...metrics];

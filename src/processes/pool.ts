@@ -321,7 +321,7 @@ export class WorkerPool {
       livedMs,
       restartInMs: delayMs,
     };
-    log.error(fields, 'worker ended, another takes its place');
+    log.error(fields, 'a worker ended and is replaced');
     const timer = clock.after(delayMs, () => {
       this.waiting.delete(timer);
       this.restarts += 1;

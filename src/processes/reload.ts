@@ -97,7 +97,7 @@ export class Reloads {
   /** Sentences that say why the settings stay as they were; undefined: the new ones are in force. */
   private async tryOnce(): Promise<readonly string[] | undefined> {
     const { parts } = this;
-    if (parts.isBusy()) return ['Another server takes over.'];
+    if (parts.isBusy()) return ['Another server is taking over.'];
     const read = await parts.reread();
     if ('errors' in read) return read.errors;
     const { configuration, unchanged } = mergeSettings(this.configuration, read.configuration);
@@ -105,9 +105,9 @@ export class Reloads {
     if (refused !== undefined) return [refused];
     this.configuration = configuration;
     parts.onRenewed(configuration);
-    parts.log.info({ workers: configuration.workers }, 'the settings were read again, and hold');
+    parts.log.info({ workers: configuration.workers }, 'the settings were read again and apply now');
     if (unchanged.length > 0) {
-      parts.log.warn({ settings: unchanged }, 'these settings changed, and hold from the next start on');
+      parts.log.warn({ settings: unchanged }, 'these settings changed and apply from the next start');
     }
     return undefined;
   }

@@ -120,11 +120,11 @@ export function readManifest(folder: string): { readonly manifest: Manifest } | 
   const { format, version, fusegate, made_at, records, bytes, sha256 } = Object(parsed) as Partial<
     Record<keyof Manifest, unknown>
   >;
-  if (format !== 'fusegate-backup') return { wrong: `${path} is no manifest of a Fusegate backup.` };
+  if (format !== 'fusegate-backup') return { wrong: `${path} is not a manifest of a Fusegate backup.` };
   if (version !== 1) return { wrong: `The backup in ${folder} was made by a later version of Fusegate.` };
   const whole = Number.isSafeInteger(records) && Number.isSafeInteger(bytes) && typeof sha256 === 'string';
   if (!whole || typeof fusegate !== 'string' || typeof made_at !== 'string') {
-    return { wrong: `${path} lacks what a manifest must say.` };
+    return { wrong: `${path} lacks members that a manifest must have.` };
   }
   return { manifest: parsed as Manifest };
 }
@@ -178,7 +178,7 @@ function takeEntries(
   while (at + frameHead <= bytes.byteLength) {
     const [keyBytes, valueBytes] = [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
     if (keyBytes === 0 || keyBytes > mostKeyBytes || valueBytes > mostValueBytes) {
-      return { wrong: 'it holds something that is no record' };
+      return { wrong: 'it contains something that is not a record' };
     }
     const begin = at + frameHead;
     const end = begin + keyBytes + valueBytes;

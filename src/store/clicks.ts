@@ -26,7 +26,7 @@ function click(row: readonly unknown[]): Click {
     typeof valid !== 'boolean' ||
     typeof bot !== 'boolean'
   ) {
-    throw new Error('A click record has a row that is no click');
+    throw new Error('A click record has a row that is not a click');
   }
   return { atMs, token, destination, valid, bot };
 }

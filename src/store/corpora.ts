@@ -4,27 +4,21 @@
  * owner are stored as owner, `/` and name; names without an owner are public.
  */
 import { findRecord, recordsAfter, writeOver } from './entries.js';
-import { ownerOf } from './names.js';
+import { overNames, type HeldNames, type NameLimits } from './names.js';
 import type { Entry, Operation, Store } from './store.js';
 import { integer, rows, table, text, type ValueOf } from './table.js';
-
-/** Limits on the number of names and their bytes. */
-interface CorpusLimits {
-  readonly names: number;
-  readonly bytes: number;
-}
 
 /** Most versions of a name. */
 export const mostCorpusVersions = 16;
 
 /** Limits on all names together: every worker holds them. */
-export const allCorpusLimits: CorpusLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
+export const allCorpusLimits: NameLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
 
 /** Most removed names whose last numbers are stored one by one; beyond that, one number stands for all. */
 export const mostRemovedCorpora = 64;
 
 /** Limits on the names of one owner. */
-export const ownedCorpusLimits: CorpusLimits = { names: 8, bytes: 16 * 1024 * 1024 };
+export const ownedCorpusLimits: NameLimits = { names: 8, bytes: 16 * 1024 * 1024 };
 
 /** A version of a named collection. */
 export interface CorpusVersion {
@@ -179,10 +173,8 @@ export type NewCorpusVersion = Omit<CorpusVersion, 'version' | 'bytes' | 'create
 export type CorpusPut =
   { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
 
-/** Bytes that each name holds, with its sample if it learns. */
-type Held = readonly (readonly [name: string, bytes: number])[];
-
-async function heldNames(store: Store, every: readonly StoredCorpus[]): Promise<Held> {
+/** Bytes under each name, with its sample if it learns. */
+async function heldNames(store: Store, every: readonly StoredCorpus[]): Promise<HeldNames> {
   const held = new Map<string, number>();
   for (const { name, versions } of every.filter(isThere)) {
     held.set(
@@ -197,27 +189,8 @@ async function heldNames(store: Store, every: readonly StoredCorpus[]): Promise<
   return [...held];
 }
 
-function overOne(
-  held: Held,
-  isNew: boolean,
-  added: number,
-  { names, bytes: most }: CorpusLimits,
-): string | undefined {
-  if (isNew && held.length >= names) {
-    return `There are ${names} names, and there may be no more. Remove one first.`;
-  }
-  if (held.reduce((sum, [, bytes]) => sum + bytes, 0) + added <= most) return undefined;
-  return `The statistics of all names would have more than ${most} bytes. Remove a name first.`;
-}
-
-/** The limit that more bytes of a name would exceed. Concurrent calls may each take the last room. */
-function overLimit(all: Held, name: string, added: number): string | undefined {
-  const owner = ownerOf(name);
-  const isNew = !all.some(([each]) => each === name);
-  const own = owner === undefined ? [] : all.filter(([each]) => ownerOf(each) === owner);
-  const over = owner === undefined ? undefined : overOne(own, isNew, added, ownedCorpusLimits);
-  return over ?? overOne(all, isNew, added, allCorpusLimits);
-}
+const limits = { owned: ownedCorpusLimits, all: allCorpusLimits };
+const words = { one: 'name', many: 'names', content: 'statistics' };
 
 /** A name before a version is added, and operations that conflict if that has changed. */
 interface Before {
@@ -251,7 +224,7 @@ async function obstacle(
   if (versions.length >= mostCorpusVersions) {
     return `The name has ${mostCorpusVersions} versions, as many as it may. Remove it, or take another.`;
   }
-  return overLimit(await heldNames(store, every), name, added);
+  return overNames(await heldNames(store, every), name, added, limits, words);
 }
 
 /** Adds a version to a name; on disk when this resolves. Concurrent calls get different numbers. */
@@ -334,7 +307,7 @@ export async function storeLearnt(
     const added = sample.byteLength - (before?.bytes ?? 0) + (frozen?.statistics.byteLength ?? 0);
     if (before === undefined || frozen !== undefined) {
       const every = await everyCorpus(store);
-      if (overLimit(await heldNames(store, every), name, added) !== undefined) return 'over';
+      if (overNames(await heldNames(store, every), name, added, limits, words) !== undefined) return 'over';
       if (frozen !== undefined && corpus === undefined && (await forgotMany(store, every))) continue;
     }
     const revision = (before?.revision ?? 0) + 1;

@@ -264,7 +264,7 @@ class LmdbEngine implements Engine {
     const reason = await causeOf(error);
     const { log } = this.parts;
     this.failure = new StoreUnavailable(reason);
-    log.error({ reason, retryInMs: pauseAfterFailureMs }, 'the store could not write; it is opened anew');
+    log.error({ reason, retryInMs: pauseAfterFailureMs }, 'the store could not write; it is opened again');
     this.environment = undefined;
     await environment.close();
     this.openLater();

@@ -28,3 +28,51 @@ export function ownerOf(full: string): string | undefined {
   const end = full.indexOf('/');
   return end < 0 ? undefined : full.slice(0, end);
 }
+
+/** Limits of names: their number, and the bytes under all of them. */
+export interface NameLimits {
+  readonly names: number;
+  readonly bytes: number;
+}
+
+/** Bytes under each stored name. */
+export type HeldNames = readonly (readonly [name: string, bytes: number])[];
+
+/** Words of the sentence about an exceeded limit, such as `profile`, `profiles` and `settings`. */
+interface NameWords {
+  readonly one: string;
+  readonly many: string;
+  readonly content: string;
+}
+
+function overOne(
+  held: HeldNames,
+  isNew: boolean,
+  added: number,
+  limits: NameLimits,
+  { one, many, content }: NameWords,
+): string | undefined {
+  if (isNew && held.length >= limits.names) {
+    return `There are ${limits.names} ${many}, and there may be no more. Remove one first.`;
+  }
+  if (held.reduce((sum, [, bytes]) => sum + bytes, 0) + added <= limits.bytes) return undefined;
+  return `The ${content} of all ${many} would have more than ${limits.bytes} bytes. Remove a ${one} first.`;
+}
+
+/**
+ * The limit of its owner, or of all names, that more bytes under a name would exceed; undefined: none.
+ * Concurrent calls may each take the last room.
+ */
+export function overNames(
+  held: HeldNames,
+  name: string,
+  added: number,
+  limits: { readonly owned: NameLimits; readonly all: NameLimits },
+  words: NameWords,
+): string | undefined {
+  const owner = ownerOf(name);
+  const isNew = !held.some(([each]) => each === name);
+  const own = owner === undefined ? [] : held.filter(([each]) => ownerOf(each) === owner);
+  const over = owner === undefined ? undefined : overOne(own, isNew, added, limits.owned, words);
+  return over ?? overOne(held, isNew, added, limits.all, words);
+}

@@ -130,7 +130,7 @@ export type OrderOn<Name extends Rail> = Extract<OrderRecord, { readonly rail: N
 function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): Output {
   const numbers = [vout, sat, depth].every(Number.isSafeInteger);
   if (typeof txid !== 'string' || !numbers || !(atMs === null || Number.isSafeInteger(atMs))) {
-    throw new Error('An order record has an output that is none');
+    throw new Error('An order record has a malformed output');
   }
   const [confirmations, at] = [depth as number, atMs as number | null];
   return { txid, vout: vout as number, sat: BigInt(sat as number), confirmations, atMs: at };

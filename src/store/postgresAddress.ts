@@ -43,7 +43,7 @@ export function parsePostgresUrl(
   if (foreign !== undefined)
     return { wrong: `has a parameter it does not know; known are ${known.join(', ')}` };
   const mode = sslModes.find((one) => one === (query.get('sslmode') ?? 'prefer'));
-  if (mode === undefined) return { wrong: `has an sslmode that is none of ${sslModes.join(', ')}` };
+  if (mode === undefined) return { wrong: `has an sslmode that is not one of ${sslModes.join(', ')}` };
   try {
     return { address: addressOf(url, mode) };
   } catch {

@@ -3,24 +3,18 @@
  * number is never given out again: a name that is put after others were removed begins after their numbers.
  */
 import { findRecord, recordsAfter, writeOver } from './entries.js';
-import { ownerOf } from './names.js';
+import { overNames, type NameLimits } from './names.js';
 import type { Operation, Store } from './store.js';
 import { integer, rows, table, text, type ValueOf } from './table.js';
-
-/** Most names, and their bytes. */
-interface ProfileLimits {
-  readonly names: number;
-  readonly bytes: number;
-}
 
 /** Most versions of a name. */
 export const mostProfileVersions = 64;
 
 /** Limits of all names together: every worker holds them. */
-export const allProfileLimits: ProfileLimits = { names: 4_096, bytes: 32 * 1024 * 1024 };
+export const allProfileLimits: NameLimits = { names: 4_096, bytes: 32 * 1024 * 1024 };
 
 /** Limits of one owner. */
-export const ownedProfileLimits: ProfileLimits = { names: 32, bytes: 1024 * 1024 };
+export const ownedProfileLimits: NameLimits = { names: 32, bytes: 1024 * 1024 };
 
 /** A version of a profile. */
 export interface StoredProfileVersion {
@@ -70,20 +64,10 @@ function bytesOf({ versions }: ProfileRecord): number {
   return versions.reduce((sum, { settings }) => sum + Buffer.byteLength(settings), 0);
 }
 
-function overOne(
-  all: readonly ProfileRecord[],
-  isNew: boolean,
-  added: number,
-  { names, bytes: most }: ProfileLimits,
-): string | undefined {
-  if (isNew && all.length >= names) {
-    return `There are ${names} profiles, and there may be no more. Remove one first.`;
-  }
-  if (all.reduce((sum, each) => sum + bytesOf(each), 0) + added <= most) return undefined;
-  return `The settings of all profiles would have more than ${most} bytes. Remove a profile first.`;
-}
+const limits = { owned: ownedProfileLimits, all: allProfileLimits };
+const words = { one: 'profile', many: 'profiles', content: 'settings' };
 
-/** The limit that another version would break. Of several at once each may take the last room. */
+/** The limit that another version would exceed. */
 function overLimit(
   all: readonly ProfileRecord[],
   had: ProfileRecord | undefined,
@@ -94,10 +78,8 @@ function overLimit(
     const most = `${mostProfileVersions} versions, as many as it may`;
     return `The profile has ${most}. Remove it, or take another name.`;
   }
-  const owner = ownerOf(name);
-  const own = owner === undefined ? [] : all.filter((each) => ownerOf(each.name) === owner);
-  const over = owner === undefined ? undefined : overOne(own, had === undefined, added, ownedProfileLimits);
-  return over ?? overOne(all, had === undefined, added, allProfileLimits);
+  const held = all.map((each) => [each.name, bytesOf(each)] as const);
+  return overNames(held, name, added, limits, words);
 }
 
 /** The greatest number that a removed name had, and the operation that keeps it so or raises it. */

@@ -61,14 +61,14 @@ function previews(isStoreShared: boolean): StoredData {
 const beforePreviews: readonly StoredData[] = [
   {
     what:
-      'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were ' +
-      'sent, address, invoice or session, what was paid when, hashes of the claim token and of the key; ' +
-      'ids and kinds of the card processor’s events; as long as an on-chain order waits for its payment, a ' +
-      'keyed hash of the address that ordered it.',
-    why: 'To give a key to who paid, once, and to account for the money.',
+      'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were sent, ' +
+      'address, invoice or session, what was paid when, hashes of the claim token and of the key; ids and ' +
+      'kinds of the card processor’s events; while an on-chain order is unpaid, a keyed hash of the ' +
+      'address that ordered it.',
+    why: 'To give a key to the buyer, once, and to account for the money.',
     retention:
-      'For good; the email address until it is forgotten on request. Of orders that nobody paid for, what ' +
-      'was sent is erased after 90 days.',
+      'Permanently; the email address until it is erased on request. What was sent with unpaid orders is ' +
+      'erased after 90 days.',
     where: 'Tables orders, orderEvents and ledger of the store.',
   },
   {
@@ -76,7 +76,7 @@ const beforePreviews: readonly StoredData[] = [
       'Fragments: their six fields as accepted, time, receipt and digests, and SHA-256 of idempotency ' +
       'keys. Anyone may read a fragment by its receipt; send nothing private.',
     why: 'So that a receipt can be read again and verified.',
-    retention: 'For good.',
+    retention: 'Permanently.',
     where: 'Tables fragments and legacyReceipts of the store.',
   },
   {
@@ -96,7 +96,7 @@ const afterPreviews: readonly StoredData[] = [
       'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
       'for, times and state. Never the key.',
     why: 'To know a key and its limits when it is used.',
-    retention: 'For good, so that no key is ever made twice.',
+    retention: 'Permanently, so that no key is ever made twice.',
     where: 'Table keys of the store.',
   },
   {
@@ -110,9 +110,9 @@ const afterPreviews: readonly StoredData[] = [
   {
     what:
       'Named statistics: a keyed 64-bit hash of each term of the texts that were put, and the number of ' +
-      'texts that hold it; of names that requests teach, of up to 512 of their docs, a keyed hash of the ' +
-      'text, those of its terms, and its length; name, times, and half of the SHA-256 of the API key. Not ' +
-      'the texts.',
+      'texts that have it; for names that learn from requests, of up to 512 docs a keyed hash of the text, ' +
+      'those of its terms, and its length; name, times, and half of the SHA-256 of the API key. Not the ' +
+      'texts.',
     why: 'To score requests that name them.',
     retention: 'Until they are removed.',
     where: 'Tables corpora, corpusVersions, corpusLearning and corpusSamples of the store.',
@@ -169,7 +169,7 @@ export function storedData({
     {
       what: 'Opt-outs: the email address, a keyed hash (HMAC-SHA-256) of it, and the time.',
       why: 'So that no mail is sent to it again.',
-      retention: 'For good; when forgotten on request only the keyed hash and the time stay.',
+      retention: 'Permanently; after erasure on request only the keyed hash and the time remain.',
       where: 'Table optouts of the store.',
     },
     {

@@ -21,7 +21,7 @@ export interface Fingerprint {
 
 function fingerprint([id, digest]: readonly unknown[]): Fingerprint {
   if (typeof id !== 'string' || typeof digest !== 'string') {
-    throw new Error('A secrets record has a row that is no fingerprint');
+    throw new Error('A secrets record has a row that is not a fingerprint');
   }
   return { id, fingerprint: Buffer.from(digest, 'base64url') };
 }

@@ -22,7 +22,7 @@ function parseMasterSecrets(text: string): Parsed<readonly string[]> {
   return {
     wrong:
       `begins with a secret that looks like less than ${leastBits} random bits: whoever guesses it makes ` +
-      'keys. Take one of openssl rand -hex 32, and put the one that was in force behind it',
+      'keys. Take one of openssl rand -hex 32, and put the previous one after it',
   };
 }
 
@@ -35,8 +35,8 @@ export const storeSettings = {
     fallback: 'lmdb:./data/store',
     meaning:
       'Where the store is ([store.md](store.md)). The folder that holds an LMDB store, and `./data` with ' +
-      'PostgreSQL, is the data folder: what Fusegate keeps besides the store lies there, and one server ' +
-      'at a time may use it.',
+      'PostgreSQL, is the data folder: Fusegate’s other files are there, and one server at a time may use ' +
+      'it.',
     parse: parseUrl,
     secret: true,
   },
@@ -47,8 +47,8 @@ export const storeSettings = {
     fallback: '',
     fallbackShown: 'the file `master-secret` of the data folder, made at the first start',
     meaning:
-      'What tokens and keys are derived from. The first makes new ones, the others still verify those made ' +
-      'before; see [operating.md](operating.md).',
+      'Secrets that tokens and keys are derived from. The first one makes new ones, the others still ' +
+      'verify earlier ones; see [operating.md](operating.md).',
     parse: parseMasterSecrets,
     secret: true,
   },
@@ -59,8 +59,8 @@ export const storeSettings = {
     fallback: '',
     fallbackShown: '2 GiB, or 5 % of the disk where that is less',
     meaning:
-      'What is kept of the disk that holds the data folder: with less left, leads, orders and fragments of ' +
-      'strangers are 503 `storage_reserved` and clicks are not stored; 0 keeps nothing.',
+      'Space that is reserved on the disk of the data folder: with less left, leads, orders and fragments ' +
+      'of strangers get 503 `storage_reserved`, and clicks are not stored; 0 reserves nothing.',
     parse: integerOrNull(1_000_000),
   },
 } as const satisfies Settings;

@@ -64,10 +64,13 @@ export function startSweep(parts: SweepParts): Sweep {
       return 0;
     };
     const units = sweepUnits(parts, () => timer !== undefined);
-    const swept = await whenUnavailable(units, stays('old unit outcomes stay for now'));
+    const swept = await whenUnavailable(units, stays('old unit outcomes could not be removed yet'));
     if (swept > 0) log.debug({ removed: swept }, 'old unit outcomes were removed');
     if (timer === undefined) return;
-    const expired = await whenUnavailable(parts.removeExpired(), stays('expired records stay for now'));
+    const expired = await whenUnavailable(
+      parts.removeExpired(),
+      stays('expired records could not be removed yet'),
+    );
     if (expired > 0) log.debug({ removed: expired }, 'expired records were removed');
   });
   const onHeld = (): void => {

@@ -67,7 +67,8 @@ export class DiskReserve {
     this.low = low;
     const { folder, log } = this.parts;
     const freeMb = Math.floor((room.bavail * room.bsize) / 1e6);
-    if (low) log.warn({ folder, freeMb }, 'little of the disk is left: nothing of strangers is stored');
-    else log.info({ folder, freeMb }, 'there is room on the disk again');
+    if (low)
+      log.warn({ folder, freeMb }, 'little disk space is left: data of callers without a key is not stored');
+    else log.info({ folder, freeMb }, 'there is disk space again');
   }
 }

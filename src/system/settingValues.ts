@@ -85,7 +85,7 @@ export function parseNetworks(text: string): Parsed<readonly string[]> {
   if (value.every((network) => parseNetwork(network) !== undefined)) return { value };
   return {
     wrong:
-      'must be IP addresses and networks separated by commas, such as 10.0.0.0/8,2001:db8::/32, ' +
-      'with no bit set behind the prefix',
+      'must be IP addresses and networks separated by commas, such as 10.0.0.0/8,2001:db8::/32, with no ' +
+      'bit set after the prefix',
   };
 }

@@ -34,8 +34,8 @@ export interface ExportCounts {
 export function exportMetrics({ sent, failed }: ExportCounts): Metric[] {
   const name = 'fusegate_otlp_metric_failures_total';
   return [
-    single('counter', 'fusegate_otlp_metric_exports_total', 'Times that metrics were sent.', sent),
-    single('counter', name, 'Times that the collector did not take them.', failed),
+    single('counter', 'fusegate_otlp_metric_exports_total', 'Exports of metrics to the collector.', sent),
+    single('counter', name, 'Exports of metrics that the collector did not accept.', failed),
   ];
 }
 

@@ -103,7 +103,7 @@ export const telemetrySettings = {
     name: 'OTEL_EXPORTER_OTLP_PROTOCOL',
     type: otlpProtocols.join(', '),
     fallback: 'http/protobuf',
-    meaning: 'Encoding of traces and metrics. gRPC is not spoken; collectors take HTTP on port 4318.',
+    meaning: 'Encoding of traces and metrics. gRPC is not supported; collectors accept HTTP on port 4318.',
     parse: oneOf(otlpProtocols),
   },
   /** Time that the collector has for an answer, tries again included (ms). */
@@ -111,7 +111,7 @@ export const telemetrySettings = {
     name: 'OTEL_EXPORTER_OTLP_TIMEOUT',
     type: 'milliseconds, 1 to 600000',
     fallback: '10000',
-    meaning: 'Time that the collector has to take what is sent, further tries included.',
+    meaning: 'Time in which the collector must accept what is sent, retries included.',
     parse: integer(1, 600_000),
   },
   /** True if nothing is sent, whatever else is set. */
@@ -162,8 +162,8 @@ export const telemetrySettings = {
     type: samplers.join(', '),
     fallback: 'parentbased_traceidratio',
     meaning:
-      'Requests that are recorded. `parentbased_…` does as the caller’s `traceparent` says, and goes by ' +
-      'the rest of its name where there is none.',
+      'Requests that are recorded. `parentbased_…` follows the caller’s `traceparent`; without one, the ' +
+      'rest of its name applies.',
     parse: oneOf(samplers),
   },
   /** The share of requests that `…traceidratio` records. */

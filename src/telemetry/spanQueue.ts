@@ -38,7 +38,7 @@ export function spanMetrics(counts: SpanCounts = { sent: 0, dropped: 0, failed: 
   return [
     {
       name: 'fusegate_otlp_spans_total',
-      help: 'Recorded spans by what became of them.',
+      help: 'Recorded spans by outcome.',
       type: 'counter',
       aggregator: 'sum',
       values: Object.entries(counts).map(([outcome, value]: [string, number]) => ({

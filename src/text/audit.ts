@@ -173,7 +173,7 @@ function assumptionsOf(found: AuditFindings, context: AuditContext, known: Known
   ];
   const sampled = found.sampled < found.records;
   return [
-    `The ${things} are taken for a random sample of all of them: only then do the intervals hold for ` +
+    `The ${things} are assumed to be a random sample of all of them: only then do the intervals hold for ` +
       `the rest.`,
     'Intervals are Wilson score intervals at 95 %, each figure for itself.',
     countedBy(known),
@@ -184,7 +184,7 @@ function assumptionsOf(found: AuditFindings, context: AuditContext, known: Known
     ...(sampled
       ? [`Duplicates were counted among ${grouped(found.sampled)} ${things}, a sample by their texts.`]
       : []),
-    'Over-long is told by the least number of word pieces that a text can have, so that some are not ' +
+    'Over-long is judged by the least number of word pieces that a text can have, so that some are not ' +
       'counted.',
     ...unknown,
     ...(hasRoi ? roiAssumptions(things) : []),

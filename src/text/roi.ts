@@ -117,13 +117,13 @@ export function roi(sample: Sample, useCase: UseCase, numbers: RoiNumbers): Audi
 /** Assumptions of an estimate, of records or of queries. */
 export function roiAssumptions(surface: string): string[] {
   return [
-    'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. ' +
-      'It is no forecast: what a found record is worth, only a test in your own search tells.',
+    'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. It is ' +
+      'not a forecast: only a test in your own search shows what a found record is worth.',
     surface === 'queries'
-      ? 'Each query is taken to be asked as often as it stands among these. Where frequent ones were left ' +
-        'out or stand once, the estimate is too high or too low.'
-      : 'Queries are taken to want affected records as often as others. Where your most wanted records are ' +
-        'cleaner or worse than the rest, the estimate is too high or too low.',
+      ? 'Each query is assumed to be asked as often as it occurs here. Where frequent ones are missing or ' +
+        'occur only once, the estimate is too high or too low.'
+      : 'Queries are assumed to want affected records as often as others. Where your most wanted records ' +
+        'are cleaner or worse than the rest, the estimate is too high or too low.',
     'How many of these queries would have ended in an order or a ticket is not assumed: the lines say ' +
       'what each 1 % of them is worth.',
   ];

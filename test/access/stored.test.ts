@@ -194,7 +194,7 @@ describe('changes of keys', () => {
     assert.deepEqual(await watch.look(), ['all', 'a']);
     assert.deepEqual(await watch.look(), []);
     assert.deepEqual(watch.logged, [
-      'the store has been away for KEY_GRACE: keys are refused',
+      'the store has not answered for KEY_GRACE: keys are refused',
       'the store answers: keys are served again',
     ]);
   });

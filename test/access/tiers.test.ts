@@ -9,7 +9,7 @@ import { shippedTiers } from './fixture.js';
 
 const asInTheFile = { anonymousRequestsPerMinute: null, anonymousCharactersPerMonth: null };
 
-test('the file that ships', () => {
+test('the included file', () => {
   assert.deepEqual(shippedTiers(), {
     anonymous: { requests_per_minute: 60, characters_per_month: 1e6 },
     developer: { requests_per_minute: 600, characters_per_month: 5e7, price_sat: 50_000 },

@@ -118,7 +118,7 @@ describe('btcd', () => {
     assert.deepEqual(await chain.tip(), { kind: 'answer', value: 100 });
     for (const wrong of ['100', 1.5, null]) {
       server.results.set('getblockcount', () => wrong);
-      assert.deepEqual(await chain.tip(), { kind: 'failed', reason: 'its height is no number' });
+      assert.deepEqual(await chain.tip(), { kind: 'failed', reason: 'its height is not a number' });
     }
   });
 
@@ -221,7 +221,7 @@ describe('btcd', () => {
       paying(1, 1, 1, { confirmations: '1' }),
     ]) {
       shows([paying(9, 1, 1), wrong]);
-      assert.equal(await reasonOf(), 'a transaction is none', JSON.stringify(wrong));
+      assert.equal(await reasonOf(), 'a transaction is malformed', JSON.stringify(wrong));
     }
     for (const wrong of [
       { value: '1', n: 0 },
@@ -229,10 +229,10 @@ describe('btcd', () => {
       { value: 1, n: null },
     ]) {
       shows([paying(1, 1, 1, { vout: [{ ...wrong, scriptPubKey: { address: ours } }] })]);
-      assert.equal(await reasonOf(), 'an output is none', JSON.stringify(wrong));
+      assert.equal(await reasonOf(), 'an output is malformed', JSON.stringify(wrong));
     }
     server.results.set('searchrawtransactions', () => ({}));
-    assert.equal(await reasonOf(), 'its transactions are no list');
+    assert.equal(await reasonOf(), 'its transactions are not a list');
     server.results.set('searchrawtransactions', () => new Refusal({ code: -1, message: 'no index' }));
     assert.equal(await reasonOf(), 'btcd says: no index');
     shows([paying(1, 1, 1)]);
@@ -252,7 +252,7 @@ describe('btcd', () => {
     };
     assert.equal(await tipOf({ result: 7 }), 7);
     assert.equal(await tipOf({ result: 7, error: null }), 7);
-    for (const none of [null, [], 'x', 7]) assert.equal(await tipOf(none), 'its answer is no JSON object');
+    for (const none of [null, [], 'x', 7]) assert.equal(await tipOf(none), 'its answer is not a JSON object');
     for (const error of ['busy', false, []]) {
       assert.equal(await tipOf({ result: 7, error }), 'btcd says: undefined');
     }

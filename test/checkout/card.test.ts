@@ -194,7 +194,7 @@ describe('card', () => {
     const [, key] = /<p class="value key">(fg_[\w-]+)<\/p>/.exec(await look()) ?? [];
     assert.equal(await statusWith(key ?? ''), 200);
     const later = await look();
-    assert.match(later, /It was shown on \w{3}, \d{2} \w{3} \d{4} [\d:]{8} GMT, and is kept nowhere/);
+    assert.match(later, /It was shown on \w{3}, \d{2} \w{3} \d{4} [\d:]{8} GMT, and is not stored/);
     assert.ok(!later.includes('fg_') && !later.includes('http-equiv="refresh"'));
     assert.equal(await result(refunded(made.payment_intent, developer)), 'revoked');
     assert.match(await look(), /This payment was returned/);

@@ -183,7 +183,7 @@ describe('a session made here', () => {
     assert.equal(await refusal(), 'The sources differ.');
     rate = { cents: 1n, source: 'fixed', atMs: 0 };
     stripe.up = false;
-    assert.match(await refusal(), /does not take the server’s key/);
+    assert.match(await refusal(), /does not accept the server’s key/);
     stripe.up = true;
     stripe.hosted = false;
     const made = await rail().create(wish);

@@ -79,7 +79,7 @@ describe('an Esplora server', () => {
       ['00000000da84f2bafbbc53dee25a72ae507ff4914b867c565be350b0da8bf043', 'testnet'],
       ['00000008819873e925422c1ff0f99f7cc9bbb232af63a077a480a3633bee1ef6\n', 'signet'],
       ['0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206', 'regtest'],
-      ['00'.repeat(32), 'a network of its own'],
+      ['00'.repeat(32), 'an unknown network'],
     ] as const) {
       answers.set('/api/block-height/0', hash);
       assert.deepEqual(await chain.network(), { kind: 'answer', value: network });
@@ -95,7 +95,7 @@ describe('an Esplora server', () => {
     }
     for (const text of ['', 'soon', '1.5', '-1', '1e3', '9'.repeat(17)]) {
       answers.set('/api/blocks/tip/height', text);
-      assert.deepEqual(await chain.tip(), failed('its height is no number'), text);
+      assert.deepEqual(await chain.tip(), failed('its height is not a number'), text);
     }
   });
 
@@ -111,10 +111,13 @@ describe('an Esplora server', () => {
     const answer = await chain.used(['fresh', 'mined', 'waiting']);
     assert.deepEqual(answer, { kind: 'answer', value: new Set(['mined', 'waiting']) });
     stats('odd', 0, '0');
-    assert.deepEqual(await chain.used(['mined', 'odd']), failed('its statistics of an address are none'));
+    assert.deepEqual(
+      await chain.used(['mined', 'odd']),
+      failed('its statistics of an address are malformed'),
+    );
     for (const text of ['{}', 'null', 'no JSON']) {
       answers.set('/api/address/odd', text);
-      assert.deepEqual(await chain.used(['odd']), failed('its statistics of an address are none'), text);
+      assert.deepEqual(await chain.used(['odd']), failed('its statistics of an address are malformed'), text);
     }
     assert.deepEqual(await chain.used(['unknown']), failed('it answers with status 404'));
     assert.deepEqual(await chain.used([]), { kind: 'answer', value: new Set() });
@@ -180,7 +183,7 @@ describe('an Esplora server', () => {
   });
 
   test('that says what is no list of transactions has said nothing', async () => {
-    const none = failed('its transactions are no list of them');
+    const none = failed('its transactions are not a list');
     for (const wrong of [
       {},
       null,

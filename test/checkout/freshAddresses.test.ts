@@ -177,12 +177,12 @@ describe('an address with a history', () => {
     world.simulated.mine();
     world.pay(3);
     assert.deepEqual([(await order(rail)).addressIndex, (await order(rail)).addressIndex], [2, 4]);
-    assert.match(world.said.join('\n'), /passed over: {"rail":"btc","fromIndex":0,"passedOver":2}/);
-    assert.match(world.said.join('\n'), /passed over: {"rail":"btc","fromIndex":3,"passedOver":1}/);
+    assert.match(world.said.join('\n'), /skipped: {"rail":"btc","fromIndex":0,"passedOver":2}/);
+    assert.match(world.said.join('\n'), /skipped: {"rail":"btc","fromIndex":3,"passedOver":1}/);
     assert.equal(
       await addressSentence(book.store, account),
-      'The next on-chain order gets the address of index 5. ' +
-        '3 addresses were passed over because of earlier payments.',
+      'The next on-chain order gets the address of index 5. 3 addresses were skipped because of earlier ' +
+        'payments.',
     );
   });
 

@@ -97,7 +97,7 @@ describe('an order over Lightning', () => {
     ] as const) {
       node.instead = instead;
       later();
-      assert.equal(await refusal(), 'The Lightning node made an invoice that does not fit.');
+      assert.equal(await refusal(), 'The Lightning node made a wrong invoice.');
       assert.match(shop.said(), new RegExp(`^error: LND made an invoice .*${said}`));
     }
   });

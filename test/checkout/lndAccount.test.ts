@@ -208,11 +208,11 @@ describe('an account of LND', () => {
 
   test('that is said to hold what is no transaction has said nothing', async () => {
     for (const [wrong, reason] of [
-      [paying('aa', 991, '1', { tx_hash: 1 }), /a transaction is none/],
-      [paying('aa', 991, '1', { output_details: {} }), /a transaction is none/],
-      [paying('aa', 991, 'much'), /an amount is no number/],
-      [paying('aa', 991, 0.5), /an amount is no number/],
-      [paying('aa', 991, null, { time_stamp: 'now' }), /an amount is no number/],
+      [paying('aa', 991, '1', { tx_hash: 1 }), /a transaction is malformed/],
+      [paying('aa', 991, '1', { output_details: {} }), /a transaction is malformed/],
+      [paying('aa', 991, 'much'), /an amount is not a number/],
+      [paying('aa', 991, 0.5), /an amount is not a number/],
+      [paying('aa', 991, null, { time_stamp: 'now' }), /an amount is not a number/],
     ] as const) {
       wallet.transactions = [paying('bb', 990, '1'), wrong];
       assert.match(String(await lookedUp()), reason);

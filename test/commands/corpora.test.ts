@@ -3,28 +3,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { exchange, post } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
+import { fusegate, serve, stop } from './beside.js';
 
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-
-async function serve(folder: string): Promise<{ readonly server: Running; readonly port: number }> {
-  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2' });
-  const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-  return { server, port: Number(port) };
-}
-
-async function corpora(
-  folder: string,
-  ...args: readonly string[]
-): Promise<{ code: number | null; said: string }> {
-  const command = run(main, ['corpora', ...args], { STORE_URL: `lmdb:${folder}/store` });
-  const { code } = await command.ended();
-  return { code, said: command.output };
-}
+const corpora = (folder: string, ...args: readonly string[]) => fusegate(folder, 'corpora', ...args);
 
 const docs = ['boots for hiking', 'hiking', 'a boot'].map((text, at) => ({
   id: `${at}`,
@@ -63,8 +48,7 @@ test('what is put ranks requests of every worker, also after a restart, until it
   const second = await corpora(folder, 'put', 'shop', inline, '--statistics', '--json');
   assert.match(second.said, /\{"name":"shop","version":2,"docs":9,"average_length":2,"terms":3\}/);
   await until(() => knows(2));
-  first.server.child.kill('SIGTERM');
-  await first.server.ended();
+  await stop(first);
   const again = await serve(folder);
   assert.equal(await asked(again.port, { name: 'shop', version: 1 }), before);
   const listed = await corpora(folder, 'list');
@@ -76,8 +60,7 @@ test('what is put ranks requests of every worker, also after a restart, until it
   await until(async () => (await asked(again.port, { name: 'shop' })).startsWith('422'));
   const gone = await corpora(folder, 'show', 'shop');
   assert.deepEqual([gone.code, /There is no corpus shop/.test(gone.said)], [1, true]);
-  again.server.child.kill('SIGTERM');
-  await again.server.ended();
+  await stop(again);
 });
 
 test('a wrong name, file or line is refused, and nothing is put', async () => {
@@ -105,6 +88,5 @@ test('a wrong name, file or line is refused, and nothing is put', async () => {
   const good = await corpora(folder, 'put', 'shop', packed, '--tokenizer', 'ngram');
   assert.match(good.said, /shop, version 1: 60000 docs/);
   assert.match(good.said, /counting: /);
-  server.child.kill('SIGTERM');
-  await server.ended();
+  await stop({ server });
 });

@@ -185,5 +185,5 @@ test('where the addresses of on-chain orders stand', async () => {
   await store.close();
   const after = await doctor({ STORE_URL: url, PORT: '0', ...onChain });
   const said = 'ok: The next on-chain order gets the address of index 7. ';
-  assert.equal(after.get('addresses'), `${said}One address was passed over because of earlier payments.`);
+  assert.equal(after.get('addresses'), `${said}One address was skipped because of earlier payments.`);
 });

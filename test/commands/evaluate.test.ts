@@ -178,11 +178,11 @@ test('requests may have legs of their own, with the scores of an engine’s run'
   assert.match(evaluate(...args).text, /\n {2}maxnorm .*\n {2}legs {6}0\.\d{4} \[/);
   for (const [legs, lines, told] of [
     ['{', run, /legs\.json cannot be read/],
-    ['{"bm25":{"weight":-1}}', run, /legs\.json has no legs as POST \/v1\/fuse takes them\. bm25\.weight: /],
-    ['{"../x":{}}', run, /no name of a run’s file/],
+    ['{"bm25":{"weight":-1}}', run, /legs\.json has no valid legs of POST \/v1\/fuse\. bm25\.weight: /],
+    ['{"../x":{}}', run, /cannot be the name of a run’s file/],
     ['{"other":{}}', run, /other\.run cannot be read/],
-    ['{"es":{}}', 'q1 d3 9.5', /es\.run:1 is no line of a run/],
-    ['{"es":{}}', 'q1 Q0 d9 1 9.5 es', /es\.run:1 ranks d9, which is no doc/],
+    ['{"es":{}}', 'q1 d3 9.5', /es\.run:1 is not a line of a run/],
+    ['{"es":{}}', 'q1 Q0 d9 1 9.5 es', /es\.run:1 ranks d9, which is not a doc/],
   ] as const) {
     writeFileSync(file, legs);
     writeFileSync(join(path, 'es.run'), lines);
@@ -248,15 +248,15 @@ test('a collection that is broken, and a model that is not there', () => {
   const cases: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     ['no-queries', { 'queries.jsonl': '' }, /cannot be read \(ENOENT/],
     ['no-docs', { 'docs.jsonl': '' }, /^There is neither docs\.jsonl nor docs\.jsonl\.gz in \S+no-docs\.\n$/],
-    ['no-text', { 'docs.jsonl': '{"id":"a","text":"x"}\n{"id":"b"}\n' }, /docs\.jsonl:2 is no object/],
-    ['no-json', { 'queries.jsonl': '\n{"id"\n' }, /queries\.jsonl:2 is no object/],
+    ['no-text', { 'docs.jsonl': '{"id":"a","text":"x"}\n{"id":"b"}\n' }, /docs\.jsonl:2 is not an object/],
+    ['no-json', { 'queries.jsonl': '\n{"id"\n' }, /queries\.jsonl:2 is not an object/],
     [
       'twice',
       { 'docs.jsonl': '{"id":"a","text":"x"}\n{"id":"a","text":"y"}\n' },
       /docs\.jsonl:2 repeats the id a/,
     ],
-    ['other-doc', { 'qrels.tsv': 'q1\td9\t1\n' }, /qrels\.tsv:1 judges d9, which is no doc/],
-    ['no-grade', { 'qrels.tsv': 'q1\td1\t1\nq1\td2\n' }, /qrels\.tsv:2 is no judgement/],
+    ['other-doc', { 'qrels.tsv': 'q1\td9\t1\n' }, /qrels\.tsv:1 judges d9, which is not a doc/],
+    ['no-grade', { 'qrels.tsv': 'q1\td1\t1\nq1\td2\n' }, /qrels\.tsv:2 is not a judgement/],
     ['unjudged', { 'qrels.tsv': 'q1\td1\t0\n' }, /judges none of the queries/],
   ];
   for (const [name, files, expected] of cases) {

@@ -123,7 +123,7 @@ describe('keys', () => {
     await refusedEverywhere(old.key, 'key_revoked');
     assert.equal((await json('show', old.id))['reason'], `replaced by ${made['id']}`);
     const again = await keys('reissue', old.id);
-    assert.deepEqual([again.code, /is revoked and is not made anew/.test(again.output)], [1, true]);
+    assert.deepEqual([again.code, /is revoked and cannot be reissued/.test(again.output)], [1, true]);
   });
 
   test('characters used are there after the server was stopped and started', async () => {

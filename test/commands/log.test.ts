@@ -3,30 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
+import { fusegate, serve, stop } from './beside.js';
 
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };
-
-/** A server on a data folder. */
-async function serve(folder: string): Promise<{ readonly server: Running; readonly port: number }> {
-  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2' });
-  const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-  return { server, port: Number(port) };
-}
-
-async function fusegate(
-  folder: string,
-  ...args: readonly string[]
-): Promise<{ code: number | null; said: string }> {
-  const command = run(main, args, { STORE_URL: `lmdb:${folder}/store` });
-  const { code } = await command.ended();
-  return { code, said: command.output };
-}
 
 async function text(port: number, path: string): Promise<string> {
   const answer = await exchange(port, head('GET', path));
@@ -78,8 +61,7 @@ test('a running server logs receipts, which are proven offline and audited', asy
   assert.equal((await fusegate(folder, 'log', 'audit', url, '--since', kept)).code, 1);
   const needless = await fusegate(folder, 'log', 'resolve', '--continue');
   assert.deepEqual([needless.code, /was not restored/.test(needless.said)], [1, true]);
-  server.child.kill('SIGTERM');
-  await server.ended();
+  await stop({ server });
 });
 
 test('after a restore nothing is signed until the operator says which state counts', async () => {
@@ -89,8 +71,7 @@ test('after a restore nothing is signed until the operator says which state coun
   const saved = join(other, 'backup');
   assert.equal((await fusegate(folder, 'backup', saved)).code, 0);
   const vkey = await text(first.port, '/log/vkey');
-  first.server.child.kill('SIGTERM');
-  await first.server.ended();
+  await stop(first);
   for (const name of ['master-secret', 'log-key']) {
     writeFileSync(join(other, name), readFileSync(join(folder, name)), { mode: 0o600 });
   }
@@ -98,20 +79,17 @@ test('after a restore nothing is signed until the operator says which state coun
   const waiting = await serve(other);
   await waiting.server.prints(/restored from a backup/);
   const before = await text(waiting.port, '/checkpoint');
-  waiting.server.child.kill('SIGTERM');
-  await waiting.server.ended();
+  await stop(waiting);
   assert.equal((await fusegate(other, 'log', 'resolve')).code, 1);
   assert.equal((await fusegate(other, 'log', 'resolve', '--continue')).code, 0);
   const again = await serve(other);
   await logged(again.port, 'Arch');
   assert.notEqual(await text(again.port, '/checkpoint'), before);
   assert.equal(await text(again.port, '/log/vkey'), vkey);
-  again.server.child.kill('SIGTERM');
-  await again.server.ended();
+  await stop(again);
   assert.equal((await fusegate(other, 'log', 'resolve', '--new-key')).code, 0);
   const anew = await serve(other);
   await logged(anew.port, 'Dome');
   assert.notEqual(await text(anew.port, '/log/vkey'), vkey);
-  anew.server.child.kill('SIGTERM');
-  await anew.server.ended();
+  await stop(anew);
 });

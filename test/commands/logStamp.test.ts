@@ -85,7 +85,7 @@ test('a stamp is made, served, shown and verified offline', async () => {
     /fusegate\.invalid: 1 receipt, signed before the block of \S+Z\.\n.*at height 800001\.\n/,
   );
   for (const [more, expected] of [
-    [whole, /any computer makes such a block/],
+    [whole, /any computer can make such a block/],
     [['--vkey', vkey], /names block 800001: give its header/],
     [['--header', header], /Give the verifier key/],
   ] as const) {

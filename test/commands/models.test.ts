@@ -148,7 +148,7 @@ describe('models add', () => {
     assert.match((await operator.fusegate('remove', 'tiny')).output, /There is no installed model tiny/);
     assert.match(
       (await operator.fusegate('remove', 'all-MiniLM-L6-v2')).output,
-      /ships with Fusegate and stays/,
+      /is included in Fusegate and cannot be removed/,
     );
     assert.match((await operator.fusegate('verify', 'tiny')).output, /There is no model tiny/);
   });
@@ -205,14 +205,14 @@ describe('models add', () => {
     const operator = new Operator(hub);
     const large = await operator.fusegate('add', 'acme/tiny');
     assert.equal(large.code, 1);
-    assert.match(large.output, /has not the SHA-256 that its hub names; what was received is removed/);
+    assert.match(large.output, /does not have the SHA-256 that its hub names; what was received is removed/);
     assert.ok(!existsSync(join(operator.models, '.adding-tiny/model.onnx.part')));
     const small = await startHub(files, { wrongDigest: 'config.json' });
     const second = await new Operator(small).fusegate('add', 'acme/tiny');
-    assert.match(second.output, /config\.json has not the SHA-256/);
+    assert.match(second.output, /config\.json does not have the SHA-256/);
     const named = new Operator(await startHub(files));
     const wrong = await named.fusegate('add', 'acme/tiny', '--sha256', '0'.repeat(64));
-    assert.match(wrong.output, /has not the SHA-256 that --sha256 names\.\nNothing was installed/);
+    assert.match(wrong.output, /does not have the SHA-256 that --sha256 names\.\nNothing was installed/);
     assert.deepEqual(named.left(), []);
     const sha256 = createHash('sha256').update(onnx).digest('hex');
     assert.equal((await named.fusegate('add', 'acme/tiny', '--sha256', sha256.toUpperCase())).code, 0);
@@ -306,7 +306,7 @@ describe('models add', () => {
     );
     assert.match(
       (await operator.fusegate('add', 'acme/tiny', '--id', 'all-MiniLM-L6-v2')).output,
-      /ships with Fusegate/,
+      /is included in Fusegate/,
     );
     assert.match(
       (await operator.fusegate('add', 'acme/tiny', '--id', '../up')).output,

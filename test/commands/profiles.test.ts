@@ -3,33 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { FuseResponse } from '../../src/contract/fuse.js';
 import { exchange, post } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
-
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-
-async function serve(folder: string): Promise<{ readonly server: Running; readonly port: number }> {
-  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2' });
-  const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-  return { server, port: Number(port) };
-}
-
-async function stop({ server }: { readonly server: Running }): Promise<void> {
-  server.child.kill('SIGTERM');
-  await server.ended();
-}
-
-async function fusegate(
-  folder: string,
-  ...args: readonly string[]
-): Promise<{ code: number | null; said: string }> {
-  const command = run(main, args, { STORE_URL: `lmdb:${folder}/store` });
-  const { code } = await command.ended();
-  return { code, said: command.output };
-}
+import { fusegate, serve, stop } from './beside.js';
 
 const docs = ['boots for hiking', 'hiking', 'a boot'].map((text, at) => ({
   id: `${at}`,

@@ -127,8 +127,8 @@ describe('receipts and fragments', () => {
     const { code, said } = await fusegate('receipts', 'import', file('wrong.jsonl', ...lines));
     assert.equal(code, 1);
     assert.deepEqual(said.trim().split('\n'), [
-      'Line 1 is no JSON.',
-      'Line 2 is no JSON object.',
+      'Line 1 is not JSON.',
+      'Line 2 is not a JSON object.',
       'Line 3 has no receipt: 1 to 64 letters, digits, _ or -, and not of the present form.',
       'Line 4 has no receipt: 1 to 64 letters, digits, _ or -, and not of the present form.',
       'Line 5 has no title.',
@@ -184,7 +184,7 @@ describe('receipts and fragments', () => {
   test('what is no receipt is told', async () => {
     for (const [text, reason] of [
       ['{}', 'is no receipt'],
-      ['nonsense', 'is no JSON'],
+      ['nonsense', 'is not JSON'],
       ['{"receipt":"a","fragment":{"title":"a"}}', 'has no fragment of six texts'],
     ] as const) {
       const path = file('no-receipt', text);
@@ -192,7 +192,7 @@ describe('receipts and fragments', () => {
       assert.deepEqual(await fusegate('receipts', 'verify', path), expected);
     }
     assert.match((await fusegate('receipts', 'verify', join(folder, 'absent'))).said, /cannot be read/);
-    assert.match((await fusegate('receipts', 'verify', file('empty', ''))).said, /holds no receipt\.$/m);
+    assert.match((await fusegate('receipts', 'verify', file('empty', ''))).said, /has no receipt\.$/m);
   });
 
   test('a fragment is withheld and shown again while the server runs; its digests stay', async () => {

@@ -27,7 +27,7 @@ describe('a place', () => {
     assert.equal(column, 51);
   });
 
-  test('is in the error of a body that is no JSON', () => {
+  test('is in the error of a body that is not JSON', () => {
     const read = readBody(Buffer.from('{\n "query": "a",\n "docs": [}\n'), native.checkJson);
     assert.ok(!read.ok);
     assert.deepEqual(

@@ -43,7 +43,7 @@ describe('SERVE', () => {
     assert.ok('errors' in wrong);
     assert.match(
       wrong.errors.join(),
-      /"chekout" is none of them, did you mean checkout; it is "fuse,chekout"/,
+      /"chekout" is not one of them, did you mean checkout; it is "fuse,chekout"/,
     );
   });
 

@@ -61,7 +61,7 @@ async function send(
   return response;
 }
 
-/** Where and why a body is no JSON. */
+/** Where and why a body is not JSON. */
 async function refusal(body: string | Uint8Array): Promise<[unknown, unknown]> {
   const response = await send(body);
   assert.equal(response.status, 422);

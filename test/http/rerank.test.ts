@@ -120,7 +120,7 @@ test('lone surrogates, deep nesting and invalid UTF-8 are no JSON, wherever they
   for (const sent of [post('/v2/rerank', deep), post('/v2/rerank', surrogate), request]) {
     const response = await exchange(port, sent);
     assert.equal(response.status, 400);
-    assert.match(failureOf(response).detail, /the body is no JSON/);
+    assert.match(failureOf(response).detail, /the body is not JSON/);
   }
 });
 

@@ -212,7 +212,7 @@ test('policies are those of the specification', () => {
     [policyText.replace('2 X1 X2', '0 X1 X2'), /no threshold/],
     [policyText.replace('any two X3', 'any two X1'), /names X1, which is a member already/],
     [policyText.replace('witness X2', 'witness X1'), /a second time|second time/],
-    ['quorom none\n', /begins with none of/],
+    ['quorom none\n', /does not begin with/],
   ] as const) {
     const wrong = parsePolicy(line);
     assert.ok('wrong' in wrong, line);

@@ -191,7 +191,7 @@ describe('the embedder', () => {
     const { lines } = embedder.log;
     assert.deepEqual(
       lines.map(({ fields, message }) => [fields['how'], message]),
-      [['SIGKILL', 'embedder ended, another takes its place']],
+      [['SIGKILL', 'the embedder ended and is replaced']],
     );
   });
 

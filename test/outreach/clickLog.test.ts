@@ -139,7 +139,7 @@ test('a block that failed, written or not, is there once when the store is back'
     assert.deepEqual(
       lines.map(({ level, message }) => [level, message]),
       [
-        ['error', 'clicks wait: the store does not take them'],
+        ['error', 'clicks wait: the store does not accept them'],
         ['info', 'clicks are written again'],
       ],
     );

@@ -310,7 +310,10 @@ test('forget erases what came with an address and leaves its opt-out', async () 
   await send('/v1/leads', { email: `x${email}` });
   await exchange(port, post(await linkOf('optout', 'link', email), ''));
   const asked = await command('forget', 'FORGET.ME@example.com');
-  assert.deepEqual([asked.code, asked.output], [1, 'Nobody can be asked here: add --yes to erase.\n']);
+  assert.deepEqual(
+    [asked.code, asked.output],
+    [1, 'There is no terminal to confirm on: add --yes to erase.\n'],
+  );
   const done = await program('forget', 'FORGET.ME@example.com', '--yes');
   const kept = '; the opt-out stays, as a keyed hash of the address';
   assert.deepEqual([done.code, done.output], [0, `Erased 2 leads and 1 interest${kept}.\n`]);

@@ -238,7 +238,7 @@ describe('finding', () => {
     await page.getByText('No fragment is near this text. The most similar one has').waitFor();
     assert.equal(await page.locator('#list tbody tr').count(), 0);
     await page.goto(page.url().replace('zzzzqqq', 'sourdough+bread'));
-    await page.getByText(/What the search found \(6\) stands out/).waitFor({ timeout: 30_000 });
+    await page.getByText(/Search results \(6\) are highlighted/).waitFor({ timeout: 30_000 });
     assert.equal(await page.locator('#list tbody tr').count(), 6);
     await picture(page, 'search');
     await page.context().close();

@@ -141,7 +141,7 @@ test('the key that one kept is the one that counts', skip, async () => {
   const other = verifierText({ name, publicKey: keyOf(2).publicKey });
   assert.match(await verify(other), /^Not verified\. The checkpoint is not signed by this key\./);
   assert.match(await verify(verifierText({ name: 'x', publicKey: keyOf(1).publicKey })), /is of another log/);
-  assert.match(await verify(log.vkey.slice(0, -3)), /^Not verified\. This is no verifier key/);
+  assert.match(await verify(log.vkey.slice(0, -3)), /^Not verified\. This is not a verifier key/);
   assert.match(await verify(log.vkey), /^Verified, by your key\./);
 });
 

@@ -60,7 +60,7 @@ test('a cut file is made again, and every request is answered', { skip }, async 
     const file = join(data, name);
     const { size } = statSync(file);
     truncateSync(file, 0);
-    await server.prints(new RegExp(`"file":"[^"]*/${name}".*is made again`));
+    await server.prints(new RegExp(`"file":"[^"]*/${name}".*is created again`));
     if (name !== 'vectors') assert.equal(statSync(file).size, size);
     // Both workers, twice over: connections are handed out to either.
     let answered = 0;
@@ -89,7 +89,7 @@ test('where a file cannot be made again, workers go on without it', { skip }, as
   }
   const before = workersOf(server.pid);
   for (const pid of before) process.kill(Number(pid), 'SIGKILL');
-  await server.prints(/limits".*cannot be made again/);
+  await server.prints(/limits".*cannot be created again/);
   let answered = 0;
   await until(async () => {
     const statuses = await Promise.all([fuse, preview, near].map((request) => statusOf(port, request)));

@@ -66,7 +66,7 @@ describe('the embedder of a server', () => {
     assert.equal(await embed(port, 2), String(2 * vector));
     assert.notEqual(await only(server), pid);
     assert.equal(await metric(metricsPort, 'fusegate_embedder_restarts_total'), 1);
-    assert.match(server.output, /"how":"SIGKILL".*embedder ended, another takes its place/);
+    assert.match(server.output, /"how":"SIGKILL".*the embedder ended and is replaced/);
   });
 
   test('forgets what a crashed worker waited for', async () => {

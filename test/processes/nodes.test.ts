@@ -244,7 +244,7 @@ describe('two nodes on one PostgreSQL', { skip }, () => {
     assert.equal(jsonOf(answer).code, 'store_unavailable');
     assert.equal(answer.headers.get('retry-after'), '1');
     assert.equal(await two.fuses(), 200);
-    await two.server.prints(/the store has been away for KEY_GRACE: keys are refused/);
+    await two.server.prints(/the store has not answered for KEY_GRACE: keys are refused/);
     await two.passage.open();
     await until(async () => (await two.fuses(key)) === 200, patienceMs);
     await two.server.prints(/the store answers: keys are served again/);

@@ -88,7 +88,7 @@ describe('workers', () => {
     const { port } = await listening(server);
     const first = await workerPid(port);
     process.kill(first, 'SIGKILL');
-    await server.prints(new RegExp(`"workerPid":${first},"how":"SIGKILL".*another takes its place`));
+    await server.prints(new RegExp(`"workerPid":${first},"how":"SIGKILL".*is replaced`));
     let second = first;
     await until(async () => {
       second = await workerPid(port).catch(() => first);

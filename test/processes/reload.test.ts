@@ -13,7 +13,7 @@ import { run, memoryFolder, processesOf } from './run.js';
 import { SteadyLoad } from './steadyLoad.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-const skip = process.platform === 'linux' ? false : 'sockets are handed over on Linux alone';
+const skip = process.platform === 'linux' ? false : 'sockets can be handed over on Linux only';
 
 /** A server with two workers whose settings stand in a file that can be written anew. */
 async function serve() {
@@ -46,7 +46,7 @@ const anonymousLimit = (body: Buffer): number | undefined => {
   return rates.find(({ name }) => name === 'anonymous.requests')?.limit;
 };
 
-const holds = /the settings were read again, and hold/;
+const holds = /the settings were read again and apply now/;
 
 describe('SIGHUP', { skip }, () => {
   test('has every worker serve with the settings as they stand, and loses no request', async () => {
@@ -64,7 +64,7 @@ describe('SIGHUP', { skip }, () => {
     const text = readFileSync(tiers, 'utf8');
     writeFileSync(tiers, text.replace('"price_sat": 50000', '"price_sat": 50001'));
     await reload(holds);
-    await server.prints(/"settings":\["HOST","EMBED_QUEUE"\].*hold from the next start on/);
+    await server.prints(/"settings":\["HOST","EMBED_QUEUE"\].*apply from the next start/);
     assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([17]));
     const price = (body: Buffer): boolean => body.includes('50001');
     assert.deepEqual(await everywhere(port, '/v1/pricing', price), new Set([true]));

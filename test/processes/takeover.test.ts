@@ -10,7 +10,7 @@ import { freePort } from './ports.js';
 import { listening, memoryFolder, run, runServer, type Running } from './run.js';
 import { SteadyLoad } from './steadyLoad.js';
 
-const skip = process.platform === 'linux' ? false : 'sockets are handed over on Linux alone';
+const skip = process.platform === 'linux' ? false : 'sockets can be handed over on Linux only';
 
 const json = { 'Content-Type': 'application/json' };
 const pidRequest = head('GET', '/pid');
@@ -129,9 +129,9 @@ describe('a server that cannot take over', { skip }, () => {
     const load = new SteadyLoad(port, pidRequest);
     const hanging = takeFrom({ ...settings, TEST_BUILD: 'hang' });
     await first.prints(/another server asks to take over/);
-    await takeFrom(settings).prints(/Another server takes over already/);
+    await takeFrom(settings).prints(/Another server is already taking over/);
     hanging.child.kill('SIGKILL');
-    await first.prints(/has ended, and this one serves on/);
+    await first.prints(/has ended, and this one goes on serving/);
     await load.goesOn();
     assert.deepEqual(await load.stop(), []);
     await listening(takeFrom(settings));

@@ -361,7 +361,7 @@ function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefi
   }
   if (computed?.poor === 'query') {
     const message =
-      'The model does not know most words of the query, so that its scores tell little. ' +
+      'The model does not know most words of the query, so that its scores say little. ' +
       "Name a model of the query's language, or send dense_score.";
     warnings.push({ code: 'dense_leg_blind', message });
   }

@@ -72,7 +72,7 @@ function unknownFields(request: Readonly<Record<string, unknown>>): ReferenceWar
   return first.slice(0, 10).map(({ name, place }) => {
     const meant = nearest(name, known[place] ?? []);
     const hint = meant === undefined ? '.' : `: is it "${meant}"?`;
-    return { code: 'unknown_field', message: `"${name}" is no member of ${place} and was ignored${hint}` };
+    return { code: 'unknown_field', message: `"${name}" is not a member of ${place} and was ignored${hint}` };
   });
 }
 

@@ -216,7 +216,7 @@ describe('lenience', () => {
   test('what is not acted on stands in the warnings, what asks for nothing does not', async () => {
     const warnings = async (more: object): Promise<readonly string[] | undefined> =>
       (await answerOf<RerankV2Response>('rerankV2', { query, documents, ...more })).meta.warnings;
-    const ignored = (name: string) => [`${name} is not acted on.`];
+    const ignored = (name: string) => [`${name} is not used.`];
     const unknown = (name: string) => `${name} is not known here, and was ignored.`;
     const cases: readonly (readonly [object, readonly string[] | undefined])[] = [
       [{}, undefined],
@@ -239,7 +239,7 @@ describe('lenience', () => {
       [{ top_n: 1, top_k: 2 }, ignored('top_n')],
       [{ texts: ['a'] }, ignored('texts')],
       [{ return_text: true }, ignored('return_text')],
-      [{ user: 'u', 'a"b': 1, texts: [] }, ['texts is not acted on.', unknown('user'), unknown('a"b')]],
+      [{ user: 'u', 'a"b': 1, texts: [] }, ['texts is not used.', unknown('user'), unknown('a"b')]],
       [
         Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`m${at}`, at])),
         [
@@ -248,10 +248,10 @@ describe('lenience', () => {
         ],
       ],
       [{ ['n'.repeat(101)]: 1 }, ['Other members are not known here, and were ignored.']],
-      [{ query: 'zebra' }, ['No document contains a word of the query: the model alone made the order.']],
+      [{ query: 'zebra' }, ['No document contains a word of the query: the model alone decided the order.']],
       [
         { query: 'red', documents: ['red', 'red'] },
-        ['The model tells no document from another: the words of the query alone made the order.'],
+        ['The model scores all documents alike: the words of the query alone decided the order.'],
       ],
     ];
     for (const [more, expected] of cases)

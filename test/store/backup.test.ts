@@ -171,7 +171,7 @@ test('a backup that is damaged, cut off or too new is refused before anything is
   const middle = Math.floor(records.byteLength / 2);
   flipped[middle] = (flipped[middle] ?? 0) ^ 1;
   put('records', flipped);
-  await refused(/cannot be used: it (is not what the manifest says|holds something that is no record)/);
+  await refused(/cannot be used: it (is not what the manifest says|contains something that is not a record)/);
   truncateSync(join(folder, 'records'), records.byteLength - 1);
   await refused(/cannot be used: it ends within a record/);
   put('records', '');
@@ -179,7 +179,7 @@ test('a backup that is damaged, cut off or too new is refused before anything is
   put('manifest.json', manifest.toString().replace('"version": 1', '"version": 2'));
   await refused(/made by a later version of Fusegate/);
   put('manifest.json', '{}');
-  await refused(/is no manifest of a Fusegate backup/);
+  await refused(/is not a manifest of a Fusegate backup/);
   put('manifest.json', '');
   await refused(/holds no whole backup/);
   assert.match(await fails(lmdb(), 'restore', temporaryFolder()), /holds no whole backup/);

@@ -177,7 +177,7 @@ test('a manifest says all of it in its form, or is none', () => {
     return readManifest(folder);
   };
   assert.deepEqual(read(whole), { manifest: whole });
-  const lacking = { wrong: `${path} lacks what a manifest must say.` };
+  const lacking = { wrong: `${path} lacks members that a manifest must have.` };
   for (const [name, values] of Object.entries({
     fusegate: [1, null],
     made_at: [1, null],
@@ -194,7 +194,7 @@ test('a manifest says all of it in its form, or is none', () => {
     assert.deepEqual(read({ ...whole, version }), { wrong });
   }
   for (const other of [{ ...whole, format: 'backup' }, {}, null, 5, []]) {
-    assert.deepEqual(read(other), { wrong: `${path} is no manifest of a Fusegate backup.` });
+    assert.deepEqual(read(other), { wrong: `${path} is not a manifest of a Fusegate backup.` });
   }
   rmSync(path);
   const missing = readManifest(folder);
@@ -227,7 +227,7 @@ describe('a file of records', () => {
   });
 
   test('has keys and values as long as an engine may hold, and no longer', async () => {
-    const wrong = 'it holds something that is no record.';
+    const wrong = 'it contains something that is not a record.';
     const [key, value] = [Buffer.alloc(maxKeyBytes + 1, 1), Buffer.alloc(maxValueBytes + 65_536, 1)];
     assert.equal(await check(framed({ key, value })), undefined);
     assert.equal(await check(framed({ key: Buffer.alloc(maxKeyBytes + 2, 1), value })), wrong);

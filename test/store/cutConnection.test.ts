@@ -196,7 +196,7 @@ describe('PostgreSQL going away', { skip }, () => {
     assert.match(await reasonOf(`${url}?sslmode=verify-full`), /does not answer/);
     assert.match(
       await reasonOf(`${url}?sslmode=never`),
-      /STORE_URL has an sslmode that is none of disable, prefer/,
+      /STORE_URL has an sslmode that is not one of disable, prefer/,
     );
     assert.match(await reasonOf(`${url}?pool=3`), /STORE_URL has a parameter it does not know/);
     assert.match(

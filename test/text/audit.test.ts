@@ -356,7 +356,7 @@ test('an audit of queries speaks of queries', async () => {
       ['Queries a month that miss plainly written records by a word', 500 * headline.low, null],
     ],
   );
-  assert.ok(assumptions.some((each) => each.startsWith('Each query is taken to be asked as often')));
+  assert.ok(assumptions.some((each) => each.startsWith('Each query is assumed to be asked as often')));
 });
 
 test('the headline is the stack’s own, and says so beside what the stack does', async () => {

@@ -67,7 +67,7 @@ export interface CorpusOptions extends CallOptions {
 interface Sent {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly body?: unknown;
-  /** A body that is no JSON; its type is among the headers. */
+  /** A body that is not JSON; its type is among the headers. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank candidates by BM25 and dense similarity
-         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it brings or names those of a `corpus`. Where a doc has no `dense_score`, a model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
+         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it has or names those of a `corpus`. Where a doc has no `dense_score`, a model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
          */
         post: operations["fuse"];
         delete?: never;
@@ -35,7 +35,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank the candidates of many queries
-         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others go on. Blank lines are skipped.
+         * @description One request a line (NDJSON), each answered with one line, in order, while further lines arrive: read the answer while you send. Each line counts and is charged like a single request. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others are still answered. Blank lines are skipped.
          */
         post: operations["fuseBatch"];
         delete?: never;
@@ -53,18 +53,18 @@ export interface paths {
         };
         /**
          * The versions of named statistics
-         * @description Those of the API key of the request; where it has no such name, those that belong to everybody.
+         * @description Those of the API key of the request; if it has no such name, the shared ones.
          */
         get: operations["corpus"];
         /**
-         * Count texts, for statistics that requests name
-         * @description Makes the next version of named statistics, by which `corpus: {name}` of POST /v1/fuse scores. The body has a text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), which are counted and not kept; or, as `application/json`, the statistics themselves: `docs`, `average_length` and `df`, as `corpus` has them. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key belong to everybody. Every worker knows a version within a second. Bytes of the body are charged as characters. More texts than a body holds: `fusegate corpora put`.
+         * Count texts for named statistics
+         * @description Makes the next version of named statistics, for `corpus: {name}` of POST /v1/fuse. The body has a text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), which are counted and not stored; or, as `application/json`, the statistics themselves: `docs`, `average_length` and `df`, as in `corpus`. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key are shared. Every worker knows a version within a second. Bytes of the body are charged as characters. For more texts than a body may have: `fusegate corpora put`.
          */
         put: operations["putCorpus"];
         post?: never;
         /**
          * Remove named statistics
-         * @description Removes those of the API key of the request with all versions, whose numbers are never given out again; without a key, where ACCESS is `open`, those that belong to everybody.
+         * @description Removes those of the API key of the request with all versions, whose numbers are never used again; without a key, where ACCESS is `open`, the shared ones.
          */
         delete: operations["removeCorpus"];
         options?: never;
@@ -81,18 +81,18 @@ export interface paths {
         };
         /**
          * The versions of a profile
-         * @description That of the API key of the request; where it has none of this name, the one that belongs to everybody.
+         * @description That of the API key of the request; if it has none with this name, the shared one.
          */
         get: operations["profile"];
         /**
-         * Keep settings that requests name
-         * @description Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` has, unless it has them itself. They are checked as those of a request are. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key belong to everybody. Every worker knows a version within a second. `fusegate tune --profile` writes one.
+         * Store settings under a name
+         * @description Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` gets, unless it has them itself. They are checked like those of a request. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key are shared. Every worker knows a version within a second. `fusegate tune --profile` writes one.
          */
         put: operations["putProfile"];
         post?: never;
         /**
          * Remove a profile
-         * @description Removes that of the API key of the request with all versions, whose numbers are never given out again; without a key, where ACCESS is `open`, the one that belongs to everybody.
+         * @description Removes that of the API key of the request with all versions, whose numbers are never used again; without a key, where ACCESS is `open`, the shared one.
          */
         delete: operations["removeProfile"];
         options?: never;
@@ -111,7 +111,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as Cohere (version 2) does
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as `/v1/fuse` does it. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. What is not acted on stands in `meta.warnings`. Clients of Cohere need another base URL and any token.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. Clients of Cohere need another base URL and any token.
          */
         post: operations["rerankV2"];
         delete?: never;
@@ -131,7 +131,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as Cohere (version 1), Jina and vLLM do
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as `/v1/fuse` does it. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. What is not acted on stands in `meta.warnings`. A request with `top_k`, null too, gets Voyage's answer.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. A request with `top_k`, null too, gets Voyage's answer.
          */
         post: operations["rerankV1"];
         delete?: never;
@@ -151,7 +151,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as text-embeddings-inference does
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as `/v1/fuse` does it. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. What is not acted on stands in `meta.warnings`. With `texts` the answer is that of text-embeddings-inference, an array of `{index, score, text?}`, and what is wrong with a body is 422; else all is as at `/v1/rerank`.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. With `texts` the answer is that of text-embeddings-inference, an array of `{index, score, text?}`, and what is wrong with a body is 422; else all is as at `/v1/rerank`.
          */
         post: operations["rerank"];
         delete?: never;
@@ -171,7 +171,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as Voyage does
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as `/v1/fuse` does it. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. What is not acted on stands in `meta.warnings`. For clients that leave `top_k` out.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. For clients that leave `top_k` out.
          */
         post: operations["rerankVoyage"];
         delete?: never;
@@ -230,7 +230,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Repair a text and gloss what words do not find
+         * Repair a text and gloss emoji and symbols
          * @description Repairs mojibake, compatibility forms, invisible characters, typographic signs and look-alike letters, gives emoji and symbols their names, and lists every change with its place, so that it can be undone.
          */
         post: operations["normalize"];
@@ -251,7 +251,7 @@ export interface paths {
         put?: never;
         /**
          * Repair and gloss many texts
-         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others go on. Blank lines are skipped.
+         * @description One request a line (NDJSON), each answered with one line, in order, while further lines arrive: read the answer while you send. Each line counts and is charged like a single request. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others are still answered. Blank lines are skipped.
          */
         post: operations["normalizeBatch"];
         delete?: never;
@@ -351,7 +351,7 @@ export interface paths {
         put?: never;
         /**
          * What one tier costs now
-         * @description Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the reason is told.
+         * @description Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the reason is given.
          */
         post: operations["quote"];
         delete?: never;
@@ -371,7 +371,7 @@ export interface paths {
         put?: never;
         /**
          * Order a key, paid on chain
-         * @description Gives a fresh address, which no other order ever has, and the tier’s price. `claim_token` proves who made the order: keep it, and send it with the polls as `X-Claim-Token`.
+         * @description Returns an address that no other order ever gets, and the tier’s price. `claim_token` proves who made the order: keep it, and send it with the polls as `X-Claim-Token`.
          */
         post: operations["createBitcoinOrder"];
         delete?: never;
@@ -389,7 +389,7 @@ export interface paths {
         };
         /**
          * Poll an on-chain order
-         * @description Shows the order and what is known of its payment, unconfirmed included. The first poll after it is confirmed carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it.
+         * @description Shows the order and its known payments, unconfirmed ones included. The first poll after it is confirmed carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it.
          */
         get: operations["bitcoinOrder"];
         put?: never;
@@ -569,7 +569,7 @@ export interface paths {
         };
         /**
          * Whether card settlement can run
-         * @description Tells nothing secret.
+         * @description Reveals no secret.
          */
         get: operations["cardWebhookStatus"];
         put?: never;
@@ -608,8 +608,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Where a buyer comes back to from the card processor
-         * @description A page, always with status 200: it waits for the payment, and the first look after it settled hands out the key, once.
+         * Page that a buyer returns to from the card processor
+         * @description A page, always with status 200: it waits for the payment, and the first request after it is settled reveals the key, once.
          */
         get: operations["cardSuccess"];
         put?: never;
@@ -653,13 +653,13 @@ export interface paths {
         };
         /**
          * The page of an order
-         * @description How to pay, and what became of it. Showing it changes nothing.
+         * @description How to pay, and the state of the order. Showing it changes nothing.
          */
         get: operations["buyOrder"];
         put?: never;
         /**
          * Show an order’s key
-         * @description What the page’s button does: hands out the key, once, to who carries the claim token.
+         * @description The action of the page’s button: reveals the key, once, to whoever has the claim token.
          */
         post: operations["buyReveal"];
         delete?: never;
@@ -719,7 +719,7 @@ export interface paths {
         put?: never;
         /**
          * Say that a delivery model is of interest
-         * @description Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; no key, order or invoice comes of it.
+         * @description Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; no key, order or invoice results from it.
          */
         post: operations["deliveryInterest"];
         delete?: never;
@@ -743,7 +743,7 @@ export interface paths {
         put?: never;
         /**
          * Opt out with one click
-         * @description The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that is not good changes nothing and is told by `unsubscribed: false`, with status 200. A client that prefers text/html gets a page that says the same.
+         * @description The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that is not valid changes nothing; the answer then has `unsubscribed: false` and status 200. A client that prefers text/html gets a page that says the same.
          */
         post: operations["unsubscribe"];
         delete?: never;
@@ -781,7 +781,7 @@ export interface paths {
         };
         /**
          * What this service is
-         * @description Names the service and where its reference lies. A browser gets the home page, where requests can be tried.
+         * @description Names the service and the path of its reference. A browser gets the home page, where requests can be tried.
          */
         get: operations["banner"];
         put?: never;
@@ -900,8 +900,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Limits of a key, and what of them is used
-         * @description For the holder of a key, also when its characters are used up. Keys that replaced each other share their usage. The question counts as one request of the key.
+         * Limits of a key, and how much of them is used
+         * @description For the holder of a key, also when its characters are used up. Keys that replaced each other share their usage. The call counts as one request of the key.
          */
         get: operations["usage"];
         put?: never;
@@ -927,7 +927,7 @@ export interface paths {
         put?: never;
         /**
          * Show the usage of a key by the form of that page
-         * @description Shows the usage of the key in the form. The question counts as one request of the key.
+         * @description Shows the usage of the key in the form. The call counts as one request of the key.
          */
         post: operations["usageShown"];
         delete?: never;
@@ -2596,7 +2596,7 @@ export interface components {
         "server-timing": string;
         /** @description `"minute";r=…;t=…`: whole requests left, and seconds until all are there again (draft-ietf-httpapi-ratelimit-headers). Left out where there is no limit. */
         ratelimit: string;
-        /** @description `"minute";q=…;w=60`: so many requests in 60 seconds. */
+        /** @description `"minute";q=…;w=60`: q requests in 60 seconds. */
         "ratelimit-policy": string;
         /** @description Whole seconds until the request would pass; left out where waiting does not help. */
         "retry-after": number;
@@ -2733,7 +2733,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -2870,7 +2870,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -2963,7 +2963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `corpus_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `corpus_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -2975,7 +2975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3090,7 +3090,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It contradicts what is there. Codes: `corpus_limit`. */
+            /** @description It conflicts with the present state. Codes: `corpus_limit`. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3126,7 +3126,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3209,7 +3209,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `corpus_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `corpus_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3221,7 +3221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3318,7 +3318,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `profile_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `profile_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3330,7 +3330,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3448,7 +3448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It contradicts what is there. Codes: `profile_limit`. */
+            /** @description It conflicts with the present state. Codes: `profile_limit`. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3484,7 +3484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3572,7 +3572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `profile_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `profile_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3584,7 +3584,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3691,7 +3691,7 @@ export interface operations {
                     "application/json": components["schemas"]["RerankV2Response"];
                 };
             };
-            /** @description The request does not fit; `detail` says where. Codes: `invalid_request`, `no_documents`. */
+            /** @description The request is not valid; `detail` says where. Codes: `invalid_request`, `no_documents`. */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3857,7 +3857,7 @@ export interface operations {
                     "application/json": components["schemas"]["RerankResponse"];
                 };
             };
-            /** @description The request does not fit; `detail` says where. Codes: `invalid_request`, `no_documents`. */
+            /** @description The request is not valid; `detail` says where. Codes: `invalid_request`, `no_documents`. */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4021,7 +4021,7 @@ export interface operations {
                     "application/json": components["schemas"]["RerankResponse"];
                 };
             };
-            /** @description The request does not fit; `detail` says where. Codes: `invalid_request`, `no_documents`. */
+            /** @description The request is not valid; `detail` says where. Codes: `invalid_request`, `no_documents`. */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4084,7 +4084,7 @@ export interface operations {
                     "application/json": components["schemas"]["RerankFailure"];
                 };
             };
-            /** @description The request does not fit; `detail` says where. Codes: `invalid_request`. */
+            /** @description The request is not valid; `detail` says where. Codes: `invalid_request`. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4198,7 +4198,7 @@ export interface operations {
                     "application/json": components["schemas"]["VoyageRerankResponse"];
                 };
             };
-            /** @description The request does not fit; `detail` says where. Codes: `invalid_request`, `no_documents`. */
+            /** @description The request is not valid; `detail` says where. Codes: `invalid_request`, `no_documents`. */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4558,7 +4558,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4686,7 +4686,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4987,12 +4987,12 @@ export interface operations {
                      *         }
                      *       ],
                      *       "assumptions": [
-                     *         "The records are taken for a random sample of all of them: only then do the intervals hold for the rest.",
+                     *         "The records are assumed to be a random sample of all of them: only then do the intervals hold for the rest.",
                      *         "Intervals are Wilson score intervals at 95 %, each figure for itself.",
                      *         "A record counts where one of its words, asked as people type it, scores 0 as the record is and above 0 after POST /v1/normalize (mode augment), by the terms of Elasticsearch’s default analyzer (standard: words by UAX #29, lower-cased).",
-                     *         "Over-long is told by the least number of word pieces that a text can have, so that some are not counted.",
-                     *         "The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. It is no forecast: what a found record is worth, only a test in your own search tells.",
-                     *         "Queries are taken to want affected records as often as others. Where your most wanted records are cleaner or worse than the rest, the estimate is too high or too low.",
+                     *         "Over-long is judged by the least number of word pieces that a text can have, so that some are not counted.",
+                     *         "The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. It is not a forecast: only a test in your own search shows what a found record is worth.",
+                     *         "Queries are assumed to want affected records as often as others. Where your most wanted records are cleaner or worse than the rest, the estimate is too high or too low.",
                      *         "How many of these queries would have ended in an order or a ticket is not assumed: the lines say what each 1 % of them is worth."
                      *       ],
                      *       "next_steps": [
@@ -5055,7 +5055,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6303,7 +6303,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6611,7 +6611,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6774,7 +6774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6885,7 +6885,7 @@ export interface operations {
                     "application/json": components["schemas"]["BitcoinOrder"];
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `order_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `order_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6897,7 +6897,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6960,7 +6960,7 @@ export interface operations {
                     "image/svg+xml; charset=utf-8": string;
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `order_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `order_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6972,7 +6972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It is done with; `detail` says what to do. Codes: `order_paid`. */
+            /** @description It is finished; `detail` says what to do. Codes: `order_paid`. */
             410: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6984,7 +6984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7121,7 +7121,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7293,7 +7293,7 @@ export interface operations {
                     "application/json": components["schemas"]["LightningOrder"];
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `order_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `order_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7305,7 +7305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7368,7 +7368,7 @@ export interface operations {
                     "image/svg+xml; charset=utf-8": string;
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `order_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `order_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7380,7 +7380,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It is done with; `detail` says what to do. Codes: `order_paid`. */
+            /** @description It is finished; `detail` says what to do. Codes: `order_paid`. */
             410: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7392,7 +7392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7515,7 +7515,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7610,7 +7610,7 @@ export interface operations {
                     "application/json": components["schemas"]["CardStatusResponse"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7650,7 +7650,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The event has its effect on disk. */
+            /** @description The effect of the event is on disk. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7843,7 +7843,7 @@ export interface operations {
                     "application/json": components["schemas"]["CardPickupResponse"];
                 };
             };
-            /** @description There is no such thing, or it is not told that there is. Codes: `order_not_found`. */
+            /** @description It does not exist, or its existence is not revealed. Codes: `order_not_found`. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7855,7 +7855,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7918,7 +7918,7 @@ export interface operations {
                     "text/html; charset=utf-8": string;
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7969,7 +7969,7 @@ export interface operations {
                     "text/html; charset=utf-8": string;
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8074,7 +8074,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8157,7 +8157,7 @@ export interface operations {
                     "text/html; charset=utf-8": string;
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8264,7 +8264,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8383,7 +8383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8596,7 +8596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8686,7 +8686,7 @@ export interface operations {
                     "text/html; charset=utf-8": string;
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8778,7 +8778,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8828,7 +8828,7 @@ export interface operations {
                     "text/plain; charset=utf-8": string;
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9038,8 +9038,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "not_stored": [
-                     *         "Bodies of requests and answers, but for what is listed above.",
-                     *         "Paths with their values, and queries, but for the tokens and destinations of counted links.",
+                     *         "Bodies of requests and answers, except for what is listed above.",
+                     *         "Paths with their values, and queries, except for the tokens and destinations of counted links.",
                      *         "API keys, idempotency keys and tokens of opt-out links.",
                      *         "IP addresses, Referer and User-Agent."
                      *       ]
@@ -9909,7 +9909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10056,7 +10056,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10159,7 +10159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It contradicts what is there. Codes: `key_replaced`. */
+            /** @description It conflicts with the present state. Codes: `key_replaced`. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10195,7 +10195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10285,7 +10285,7 @@ export interface operations {
                     "text/html; charset=utf-8": string;
                 };
             };
-            /** @description The request does not fit; each error says where and why. */
+            /** @description The request is not valid; each error says where and why. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

@@ -30,7 +30,7 @@ impl Refused {
         match self {
             Self::Keys => format!("its keys have more than {MOST_KEY_BYTES} bytes in all"),
             Self::Texts => format!("it makes the texts longer than {MOST_MAPPED_BYTES} bytes in all"),
-            Self::Search => "long keys begin with short ones that the texts are full of".to_owned(),
+            Self::Search => "long keys begin with short ones that are frequent in the texts".to_owned(),
         }
     }
 }

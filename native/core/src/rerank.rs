@@ -108,7 +108,7 @@ const FIRST_IGNORED: usize = 11;
 /// Fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
-    /// It is no JSON.
+    /// It is not JSON.
     Json(Refusal),
     /// It is JSON of another kind.
     NoObject,
@@ -147,7 +147,7 @@ impl Wrong {
     pub fn text(self) -> String {
         let text = match self {
             Wrong::Json(Refusal { offset, reason }) => {
-                format!("the body is no JSON ({} at byte {offset}).", reason.text())
+                format!("the body is not JSON ({} at byte {offset}).", reason.text())
             }
             Wrong::NoObject => "the body must be a JSON object.".to_owned(),
             Wrong::Missing(name) => format!("{name} is required."),

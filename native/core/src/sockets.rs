@@ -220,7 +220,7 @@ mod elsewhere {
     fn unsupported<T>() -> io::Result<T> {
         Err(io::Error::new(
             ErrorKind::Unsupported,
-            "sockets are handed over on Linux alone",
+            "sockets can be handed over on Linux only",
         ))
     }
 

@@ -51,7 +51,7 @@ impl Gate {
     fn files(&self) -> napi::Result<&Files> {
         self.files
             .as_ref()
-            .ok_or_else(|| napi::Error::from_reason("This place at the gate was given up"))
+            .ok_or_else(|| napi::Error::from_reason("This place in the queue was released"))
     }
 
     /// Enters together with others; false while a process is alone inside, or waits to be.

@@ -438,7 +438,7 @@ fn named_neighbours(view: &View, found: &[nearest::Neighbour]) -> Vec<Neighbour>
 
 fn filter_of(filter: &FragmentFilter) -> Result<Filter> {
     let read = |text: &String| {
-        u64::from_str_radix(text, 16).map_err(|_| Error::from_reason("not what stands for a visitor"))
+        u64::from_str_radix(text, 16).map_err(|_| Error::from_reason("not the hash of a visitor"))
     };
     Ok(Filter {
         kind: filter.kind,

@@ -21,10 +21,10 @@ export interface ListedRoute extends DescribedRoute {
 const statusMeanings: Readonly<Record<number, string>> = {
   400: 'The signature does not fit.',
   401: 'The API key is not accepted.',
-  404: 'There is no such thing, or it is not told that there is.',
+  404: 'It does not exist, or its existence is not revealed.',
   408: 'The body did not arrive in time.',
-  409: 'It contradicts what is there.',
-  410: 'It is done with; `detail` says what to do.',
+  409: 'It conflicts with the present state.',
+  410: 'It is finished; `detail` says what to do.',
   413: 'The body is longer than its limit.',
   415: 'The body is compressed; send it as it is.',
   429: 'Too many requests, or too many characters this month; `Retry-After` says when to try again.',
@@ -33,8 +33,8 @@ const statusMeanings: Readonly<Record<number, string>> = {
 
 /** Meanings of the statuses of a route that reports an invalid body like any other failure. */
 const invalidMeanings: Readonly<Record<number, string>> = {
-  400: 'The request does not fit; `detail` says where.',
-  422: 'The request does not fit; `detail` says where.',
+  400: 'The request is not valid; `detail` says where.',
+  422: 'The request is not valid; `detail` says where.',
 };
 
 /** A header's name as its specification writes it. */
@@ -74,7 +74,7 @@ const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
     schema: { type: 'string' },
   },
   'ratelimit-policy': {
-    description: '`"minute";q=…;w=60`: so many requests in 60 seconds.',
+    description: '`"minute";q=…;w=60`: q requests in 60 seconds.',
     schema: { type: 'string' },
   },
   'retry-after': {
@@ -96,7 +96,8 @@ const securitySchemes: SchemaObject = {
   Bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'The same key as a bearer token. A token that does not begin with `fg_` is no key.',
+    description:
+      'The same key as a bearer token. A token that does not begin with `fg_` is not read as a key.',
     'x-extension': true,
   },
 };
@@ -210,7 +211,7 @@ function responses(draft: Draft, route: ListedRoute): SchemaObject {
   );
   const schema: RouteAnswer = {
     schema: validationErrorType,
-    description: 'The request does not fit; each error says where and why.',
+    description: 'The request is not valid; each error says where and why.',
   };
   const unprocessable = route.unprocessable ? [['422', answer(draft, route, 422, schema)] as const] : [];
   return Object.fromEntries([...answers, ...problems, ...unprocessable]);
@@ -248,7 +249,7 @@ function requestBody(draft: Draft, { body, example: { request } }: ListedRoute):
   if (body.kind === 'lines')
     return { requestBody: { required: true, content: { [ndjson]: { schema, example } } } };
   // From a body with two types, generators make code that does not load.
-  const description = 'The same fields may come as `application/x-www-form-urlencoded`.';
+  const description = 'The same fields may be sent as `application/x-www-form-urlencoded`.';
   const also = body.other === 'form' ? { description } : {};
   return { requestBody: { ...also, required: true, content: { 'application/json': { schema, example } } } };
 }

@@ -146,6 +146,14 @@ export function post(path: string, request: unknown, response: unknown): Example
   };
 }
 
+/** A DELETE that is answered with a JSON body. */
+export function remove(path: string, body: unknown): Example {
+  return {
+    request: { method: 'DELETE', path },
+    response: { status: 200, type: json, body },
+  };
+}
+
 /** A GET whose answer's body is not shown. */
 export function getOther(path: string, type: string, status = 200): Example {
   return { request: { method: 'GET', path }, response: { status, type } };

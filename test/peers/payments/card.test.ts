@@ -97,7 +97,7 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
       await gateway.restart(more);
       const found = await status();
       assert.deepEqual([found.configured, found.ready, found.checkout_url], [true, false, null]);
-      assert.match(found.reason ?? '', /does not take the server’s key, or does not answer/);
+      assert.match(found.reason ?? '', /does not accept the server’s key, or does not answer/);
       assert.equal(((await order(503)) as Problem).code, 'rail_unavailable');
     }
     await gateway.restart({ PUBLIC_URL: '' });

@@ -18,7 +18,7 @@ const REPLACED: &[u8] = b"{\"code\":\"dense_scores_replaced\",\"message\":\"\
 Some docs came with a dense_score and some without: the model computed those of all docs. \
 Set on_missing_dense to keep those that came.\"}";
 const QUERY_BLIND: &[u8] = b"{\"code\":\"dense_leg_blind\",\"message\":\"\
-The model does not know most words of the query, so that its scores tell little. \
+The model does not know most words of the query, so that its scores say little. \
 Name a model of the query's language, or send dense_score.\"}";
 const DOCS_BLIND: &[u8] = b"{\"code\":\"dense_leg_blind\",\"message\":\"\
 The model does not know most words of some texts. A text of which it knows no word counts as the least dense \

@@ -187,7 +187,7 @@ impl Workspace {
         }
         for (place, name) in IGNORED.iter().enumerate() {
             if asked.ignored >> place & 1 == 1 {
-                warn(&[name, b" is not acted on."]);
+                warn(&[name, b" is not used."]);
             }
         }
         for &name in &asked.unknown {
@@ -198,15 +198,15 @@ impl Workspace {
         }
         let (lexical_empty, dense_flat) = self.warnings();
         if lexical_empty {
-            warn(&[b"No document contains a word of the query: the model alone made the order."]);
+            warn(&[b"No document contains a word of the query: the model alone decided the order."]);
         }
         if dense_flat {
             warn(&[
-                b"The model tells no document from another: the words of the query alone made the order.",
+                b"The model scores all documents alike: the words of the query alone decided the order.",
             ]);
         }
         if source.poor.query {
-            warn(&[b"The model does not know most words of the query: its scores tell little."]);
+            warn(&[b"The model does not know most words of the query: its scores say little."]);
         } else if source.poor.docs {
             warn(&[b"The model does not know most words of some documents."]);
         }
