@@ -39,14 +39,18 @@ const recordsName = 'records';
 const manifestName = 'manifest.json';
 const draftName = `${manifestName}.new`;
 
-/** Makes a backup's folder; a sentence if that is impossible. */
-function takeFolder(folder: string): string | undefined {
+/**
+ * Makes a backup's folder and its file of records, at once: of two backups that begin in one folder, one gets
+ * it. `wrong` is a sentence.
+ */
+function takeFolder(folder: string): { readonly file: number } | { readonly wrong: string } {
   try {
     makeFolder(folder, 0o700);
     const [found] = readdirSync(folder);
-    return found === undefined ? undefined : `${folder} is not empty: it holds ${found}. Name a new folder.`;
+    if (found === undefined) return { file: openSync(join(folder, recordsName), 'wx', 0o600) };
+    return { wrong: `${folder} is not empty: it holds ${found}. Name a new folder.` };
   } catch (error) {
-    return `The folder ${folder} cannot be made (${reasonOf(error)}).`;
+    return { wrong: `The folder ${folder} cannot be made (${reasonOf(error)}).` };
   }
 }
 
@@ -58,10 +62,11 @@ export async function makeBackup(
   progress: Progress,
 ): Promise<BackupOutcome> {
   const unfinished = await whenUnavailable(unfinishedSource(engine), ({ message }) => message);
-  const reason = unfinished ?? takeFolder(folder);
-  if (reason !== undefined) return { kind: 'failed', reason };
+  if (unfinished !== undefined) return { kind: 'failed', reason: unfinished };
+  const taken = takeFolder(folder);
+  if ('wrong' in taken) return { kind: 'failed', reason: taken.wrong };
   try {
-    const written = await writeRecords(engine, join(folder, recordsName), progress);
+    const written = await writeRecords(engine, taken.file, progress);
     const { records, bytes, digest: sha256 } = written;
     const manifest: Manifest = { format: 'fusegate-backup', version: 1, ...about, records, bytes, sha256 };
     writeManifest(folder, manifest);
@@ -78,14 +83,14 @@ function removeFiles(folder: string): void {
   for (const name of [recordsName, draftName, manifestName]) rmSync(join(folder, name), { force: true });
 }
 
-async function writeRecords(engine: Engine, path: string, progress: Progress): Promise<Summary> {
-  const about = await engine.count();
-  const file = openSync(path, 'wx', 0o600);
+/** Writes the records to a file, and closes it. */
+async function writeRecords(engine: Engine, file: number, progress: Progress): Promise<Summary> {
   try {
+    const about = await engine.count();
     const walked = await engine.snapshot((scan) =>
       walkOver(scan)((page, records) => {
-        progress('backup', records, about);
         writeAll(file, Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value])));
+        progress('backup', records, about);
       }),
     );
     fsyncSync(file);
@@ -144,12 +149,12 @@ function fileWalk(path: string): Walk {
       for (;;) {
         const chunk = Buffer.allocUnsafe(chunkBytes);
         const { bytesRead } = await file.read(chunk, 0, chunkBytes);
+        if (bytesRead === 0) break;
         const taken = takeEntries(Buffer.concat([rest, chunk.subarray(0, bytesRead)]));
         if ('wrong' in taken) throw damaged(path, taken.wrong);
         rest = taken.rest;
         tally.add(taken.entries);
-        if (taken.entries.length > 0) await visit(taken.entries, tally.records);
-        if (bytesRead === 0) break;
+        await visit(taken.entries, tally.records);
       }
       if (rest.byteLength > 0) throw damaged(path, 'it ends within a record');
       return tally.summary();

@@ -1,7 +1,9 @@
 /** Backups and restores themselves, without their commands: whole, or refused, and nothing in between. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import {
@@ -61,6 +63,20 @@ async function isUnfinished(engine: Engine): Promise<boolean> {
   return (await engine.get(unfinishedCopyKey)) !== undefined;
 }
 
+/** Files of a folder that this process has open; none where the system does not say. */
+function openIn(folder: string): string[] {
+  const own = '/proc/self/fd';
+  if (!existsSync(own)) return [];
+  const paths = readdirSync(own).flatMap((fd) => {
+    try {
+      return [readlinkSync(join(own, fd))];
+    } catch {
+      return []; // It was the listing's own.
+    }
+  });
+  return paths.filter((path) => path.startsWith(folder));
+}
+
 /** A backup's folder with these bytes for records, and a manifest that says so. */
 function written(file: Buffer, more: Partial<Manifest> = {}): { folder: string; manifest: Manifest } {
   const folder = memoryFolder();
@@ -82,27 +98,43 @@ describe('a backup', () => {
   test('has every record, of which its manifest says number, bytes and digest', async () => {
     const folder = join(memoryFolder(), 'new', 'backup');
     const steps: unknown[][] = [];
-    const outcome = await makeBackup(engine, folder, about, (...step) => steps.push(step));
+    const outcome = await makeBackup(engine, folder, about, (...step) => {
+      steps.push([...step, statSync(join(folder, 'records')).size]);
+    });
     assert.ok(outcome.kind === 'made', JSON.stringify(outcome));
+    assert.deepEqual(openIn(folder), []);
     const file = readFileSync(join(folder, 'records'));
     const sha256 = createHash('sha256').update(file).digest('hex');
     const form = { format: 'fusegate-backup', version: 1 };
     const expected = { ...form, ...about, records: records.length, bytes: file.byteLength, sha256 };
     assert.deepEqual(outcome.manifest, expected);
     assert.deepEqual(readManifest(folder), { manifest: expected });
+    const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
+    assert.equal(text, `${JSON.stringify(expected, undefined, 2)}\n`, 'people read it');
     assert.deepEqual(readdirSync(folder).sort(), ['manifest.json', 'records']);
     assert.equal(statSync(folder).mode & 0o777, 0o700);
     for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600);
-    assert.deepEqual(steps.at(-1), ['backup', records.length, records.length]);
+    const written = ['backup', records.length, records.length, file.byteLength];
+    assert.deepEqual(steps.at(-1), written, 'what is said to be written is');
     const seen: Entry[] = [];
     const checked: unknown[][] = [];
+    const seenSoFar: number[] = [];
+    const progress = (...step: unknown[]): void => {
+      checked.push(step);
+      seenSoFar.push(seen.length);
+    };
     const see = ({ key, value }: Entry): void => {
       seen.push({ key: Buffer.from(key), value: Buffer.from(value) });
     };
-    const wrong = await checkBackup(folder, outcome.manifest, (...step) => checked.push(step), see);
+    const wrong = await checkBackup(folder, outcome.manifest, progress, see);
     assert.equal(wrong, undefined);
+    assert.deepEqual(openIn(folder), []);
     assert.deepEqual(shown(seen), shown(records));
     assert.deepEqual(checked.at(-1), ['check', records.length, records.length]);
+    assert.deepEqual(
+      checked.map(([, count]) => count),
+      seenSoFar,
+    );
   });
 
   test('is written to a folder that is empty, and to no other', async () => {
@@ -128,6 +160,17 @@ describe('a backup', () => {
     assert.ok(nowhere.kind === 'failed' && nowhere.reason.startsWith(cannot), JSON.stringify(nowhere));
   });
 
+  test('that is begun twice in one folder at once is made once, and whole', async () => {
+    const folder = memoryFolder();
+    const outcomes = await Promise.all([1, 2].map(() => makeBackup(engine, folder, about, none)));
+    const [made, ...more] = outcomes.flatMap((each) => (each.kind === 'made' ? [each] : []));
+    assert.ok(made !== undefined && more.length === 0);
+    const refused = outcomes.find(({ kind }) => kind === 'failed');
+    assert.match(refused?.kind === 'failed' ? refused.reason : '', /is not empty: it holds records\./);
+    assert.equal(await checkBackup(folder, made.manifest, none, none), undefined);
+    assert.deepEqual(readManifest(folder), { manifest: made.manifest });
+  });
+
   test('that fails half-way leaves nothing, and says why', async () => {
     for (const [error, reason] of [
       [new StoreUnavailable('The disk is gone.'), 'The disk is gone.'],
@@ -145,7 +188,7 @@ describe('a backup', () => {
       for (const failing of [halfway, uncounted]) {
         const folder = memoryFolder();
         assert.deepEqual(await makeBackup(failing, folder, about, none), { kind: 'failed', reason });
-        assert.deepEqual(readdirSync(folder), []);
+        assert.deepEqual([readdirSync(folder), openIn(folder)], [[], []]);
       }
     }
     const unread: Engine = {
@@ -213,6 +256,7 @@ describe('a file of records', () => {
   test('is what its manifest says, by its digest', async () => {
     assert.equal(await check(framed(entry)), undefined);
     assert.equal(await check(Buffer.alloc(0)), undefined);
+    assert.equal(await check(Buffer.alloc(8)), 'it holds something that is no record.');
     const other = 'it is not what the manifest says, by its SHA-256.';
     assert.equal(await check(framed(entry), { sha256: 'a'.repeat(64) }), other);
   });
@@ -272,7 +316,9 @@ describe('a restore', () => {
     assert.deepEqual(during, [true, records.length + 1], 'the marker is one more');
     assert.deepEqual(await allOf(target), shown(records));
     assert.equal(await isUnfinished(target), false);
-    assert.ok(steps.some(([name, count]) => name === 'restore' && count === records.length));
+    const last = steps.findLast(([name]) => name === 'restore');
+    assert.deepEqual(last, ['restore', records.length, records.length]);
+    assert.deepEqual(openIn(folder), []);
     assert.deepEqual(steps.at(-1), ['verify target', records.length, records.length]);
   });
 
@@ -280,11 +326,19 @@ describe('a restore', () => {
     const { folder, manifest } = written(framed(...records.toSorted(byKey)));
     const target = await emptyEngine();
     const begun: string[][] = [];
+    const limits: number[] = [];
     let under = 0;
     const watched: Engine = {
       ...faultyEngine(target, () => 'none'),
+      scan(range) {
+        limits.push(range.limit);
+        return target.scan(range);
+      },
       async transact(keys, decide) {
         assert.equal((under += 1), 1, 'one at a time');
+        // Had the file been read meanwhile, its records would be written by now.
+        for (let times = 0; times < 5; times += 1) await readFile(join(folder, 'records'));
+        assert.equal(under, 1, 'one at a time');
         await target.transact(keys, (read) => {
           const writes = decide(read);
           begun.push(writes.map(({ key }) => Buffer.from(key).toString('hex')));
@@ -294,6 +348,7 @@ describe('a restore', () => {
       },
     };
     assert.equal((await restoreBackup(folder, manifest, watched, none, fine)).kind, 'copied');
+    assert.equal(limits[0], 1, 'one record shows that it is not empty');
     const marker = unfinishedCopyKey.toString('hex');
     assert.deepEqual([begun[0], begun.at(-1)], [[marker], [marker]]);
     const keys = records.toSorted(byKey).map(({ key }) => Buffer.from(key).toString('hex'));
