@@ -216,9 +216,12 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     if (order === undefined) {
       if (!paid) return this.note(event, session.id, 'ignored', null);
       const adopted = await this.adopt(session);
-      if (adopted.kind === 'unanswered') return adopted;
-      if (adopted.kind === 'mismatch') return this.note(event, session.id, 'mismatch', adopted.reason);
-      ({ order } = adopted);
+      if ('kind' in adopted) {
+        return adopted.kind === 'unanswered'
+          ? adopted
+          : this.note(event, session.id, 'mismatch', adopted.reason);
+      }
+      order = adopted;
     }
     if (!paid) return this.unpaid(event, order, what);
     const wrong = this.fault(order, session);
@@ -256,11 +259,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
    */
   private async adopt(
     session: CardSession,
-  ): Promise<
-    | { readonly kind: 'adopted'; readonly order: CardOrder }
-    | { readonly kind: 'mismatch'; readonly reason: string }
-    | Unanswered
-  > {
+  ): Promise<CardOrder | { readonly kind: 'mismatch'; readonly reason: string } | Unanswered> {
     const { store, tiers } = this.parts;
     const meant = await this.tierOf(session);
     if ('kind' in meant) return meant;
@@ -272,11 +271,11 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
       ...this.fixed(),
     });
     const outcome = await store.commit(insertOrder(made.order));
-    if (outcome.kind === 'done') return { kind: 'adopted', order: made.order };
+    if (outcome.kind === 'done') return made.order;
     // Another event of the same session was faster.
     const found = await findOrderAt(store, 'card', session.id);
     if (found === undefined) throw new Error('An order conflicts with one that is not there');
-    return { kind: 'adopted', order: found };
+    return found;
   }
 
   /** The tier of a session that was made elsewhere, and the cents that it must have paid. */
@@ -363,9 +362,9 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
   }
 
   private async applyOne(order: CardOrder, each: HeldEvent, held: Held): Promise<void> {
-    const subject = subjectOf(held);
-    const effect = (): Operation[] => [releaseHeld(each), ...marksOf(subject)];
-    const applied = await apply(this.parts, order.id, orderEvent(subject), effect);
+    const change = changeOf(held);
+    const effect = (): Operation[] => [releaseHeld(each), ...marksOf(change)];
+    const applied = await apply(this.parts, order.id, orderEvent(change), effect);
     if (applied.kind !== 'refused') return;
     // Another process released it; or its dispute ended before it began, and nothing changes.
     await this.parts.store.commit([releaseHeld(each)]);
@@ -377,40 +376,40 @@ function otherCurrency({ currency }: CardSession): string {
 }
 
 /** A held event as stored. */
-interface Held {
-  readonly createdAtMs: number;
-  readonly intent: string;
-  readonly cents: string | null;
-  readonly dispute: string | null;
-  readonly what: 'begun' | 'won' | 'lost' | null;
-}
+type Held = { readonly createdAtMs: number } & (
+  | { readonly cents: string }
+  | { readonly cents: null; readonly dispute: string; readonly what: 'begun' | 'won' | 'lost' }
+);
 
 type IntentSubject = Extract<CardSubject, { kind: 'refund' | 'dispute' }>;
 
+/** What a refund or a dispute is, whichever payment it is of. */
+type IntentChange =
+  | Omit<Extract<IntentSubject, { kind: 'refund' }>, 'intent'>
+  | Omit<Extract<IntentSubject, { kind: 'dispute' }>, 'intent'>;
+
 function heldOf({ createdAtMs }: CardEvent, subject: IntentSubject): Held {
-  const { intent } = subject;
   return subject.kind === 'refund'
-    ? { createdAtMs, intent, cents: subject.cents.toString(), dispute: null, what: null }
-    : { createdAtMs, intent, cents: null, dispute: subject.dispute, what: subject.what };
+    ? { createdAtMs, cents: subject.cents.toString() }
+    : { createdAtMs, cents: null, dispute: subject.dispute, what: subject.what };
 }
 
-function subjectOf({ intent, cents, dispute, what }: Held): IntentSubject {
-  if (cents !== null) return { kind: 'refund', intent, cents: BigInt(cents) };
-  if (dispute === null || what === null) throw new Error('A held card event is malformed');
-  return { kind: 'dispute', intent, dispute, what };
+function changeOf(held: Held): IntentChange {
+  if (held.cents !== null) return { kind: 'refund', cents: BigInt(held.cents) };
+  return { kind: 'dispute', dispute: held.dispute, what: held.what };
 }
 
 /** Effect of a refund or a dispute on an order. */
-function orderEvent(subject: IntentSubject): OrderEvent {
-  if (subject.kind === 'refund') return { kind: 'card refunded', totalCents: subject.cents };
+function orderEvent(change: IntentChange): OrderEvent {
+  if (change.kind === 'refund') return { kind: 'card refunded', totalCents: change.cents };
   const kinds = { begun: 'card disputed', won: 'card dispute won', lost: 'card dispute lost' } as const;
-  return { kind: kinds[subject.what] };
+  return { kind: kinds[change.what] };
 }
 
 /** The marks of a dispute's beginning or end: a dispute that has ended cannot begin again. */
-function marksOf(subject: CardSubject): Operation[] {
-  if (subject.kind !== 'dispute') return [];
-  return [subject.what === 'begun' ? beginDispute(subject.dispute) : endDispute(subject.dispute)];
+function marksOf(change: CardSubject | IntentChange): Operation[] {
+  if (change.kind !== 'dispute') return [];
+  return [change.what === 'begun' ? beginDispute(change.dispute) : endDispute(change.dispute)];
 }
 
 /** The outcome that is reported for an event. */

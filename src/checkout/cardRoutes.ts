@@ -121,7 +121,8 @@ const sessionForm = /^cs_(test|live)_\w{1,180}$/;
 function pickedUp(
   parts: CardRoutesParts,
 ): (session: string, request: PollRequest) => Promise<CardPickup | undefined> {
-  const rail = parts.card ?? closedRail(payments, viewCard);
+  // Only events report payments: a poll asks nobody, whether the rail is set up or not.
+  const rail = closedRail(payments, viewCard);
   const find = (session: string): Promise<CardOrder | undefined> => findOrderAt(parts.store, 'card', session);
   const polled = { parts, rail, find, demanded: { claimRequired: false } };
   return async (session, request) => {
@@ -142,8 +143,7 @@ export function cardOrders(
     note: 'Paid at Stripe, in US dollars.',
     async order(input) {
       if (card === undefined) return railUnavailable(notConfigured(payments).reason);
-      const { tier } = input;
-      const made = await card.create({ ...wishOf(input, parts.tiers), tier });
+      const made = await card.create(wishOf(input, parts.tiers));
       if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
       const { order, claimToken, url } = made;
       return {
@@ -152,7 +152,7 @@ export function cardOrders(
           order_id: order.id,
           session_id: order.place,
           checkout_url: url,
-          tier,
+          tier: input.tier,
           amount_cents: Number(order.cents),
           currency: 'usd',
           expires_at: new Date(order.expiresAtMs).toISOString(),

@@ -4,7 +4,7 @@ import type { Tiers } from '../access/tiers.js';
 import type { CardOrderCreated } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { CreateOrderRequest, Order as OrderAnswer } from '../contract/orders.js';
-import type { PricingResponse, Rail } from '../contract/pricing.js';
+import type { PricingResponse, Rail, Tier } from '../contract/pricing.js';
 import { problemOf, type Problem } from '../contract/problem.js';
 import type { OrderRecord } from '../store/order.js';
 import { checkoutAnswer, orderNotFound, orderPaid, svgAnswer } from './answers.js';
@@ -83,7 +83,7 @@ export function railUnavailable(reason: string): Refusal {
 }
 
 /** The order that a request asks for, with its tier's price. */
-export function wishOf(input: CreateOrderRequest, tiers: Tiers): OrderWish {
+export function wishOf(input: CreateOrderRequest, tiers: Tiers): OrderWish & { readonly tier: Tier } {
   return {
     tier: input.tier,
     sat: BigInt(tiers[input.tier].price_sat),

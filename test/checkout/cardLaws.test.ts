@@ -8,14 +8,7 @@ import { beforeEach, describe, test } from 'node:test';
 import Stripe from 'stripe';
 import { Card, type CardParts, type MadeCardOrder } from '../../src/checkout/card.js';
 import type { CardEvent, CardSession, CardSubject } from '../../src/checkout/cardEvents.js';
-import {
-  cardHandlers,
-  cardStatus,
-  cardWebhook,
-  cardWebhookStatus,
-  pickUpCard,
-  type CardRoutesParts,
-} from '../../src/checkout/cardRoutes.js';
+import { cardHandlers, cardOrders, pickUpCard, type CardRoutesParts } from '../../src/checkout/cardRoutes.js';
 import type { Rate } from '../../src/checkout/rates.js';
 import { StripeClient } from '../../src/checkout/stripe.js';
 import type {
@@ -521,6 +514,37 @@ describe('refunds and disputes', () => {
     assert.equal(await held(session), 0);
   });
 
+  test('held refunds apply in the order in which they happened, each with its amount', async () => {
+    const session = paidSession();
+    const { intent } = session;
+    const at = (id: string, step: number): Partial<CardEvent> => ({
+      id: `evt_${id}_${random()}`,
+      createdAtMs: shop.time.nowMs + step,
+    });
+    // Totals only grow: the lesser one, applied second, would be lost.
+    assert.equal(await result(refund(intent, 300n, at('a', 2))), 'recorded');
+    assert.equal(await result(refund(intent, 100n, at('b', 1))), 'recorded');
+    assert.equal(await result(about(session)), 'minted');
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -100, -200]);
+  });
+
+  test('only disputes are remembered as begun or ended', async () => {
+    const session = await minted();
+    const marks = async (): Promise<string[]> => {
+      const range = { from: Buffer.from('dispute:'), to: Buffer.from('dispute:\u007f'), limit: 1_000 };
+      const found = await shop.book.store.scan('cardMarks', range);
+      return found.map(({ key }) => Buffer.from(key).toString());
+    };
+    const before = await marks();
+    await result(refund(session.intent, 1n));
+    await result(about(session, 'expired'));
+    assert.deepEqual(await marks(), before);
+    await result(dispute(session.intent, 'dp_noted', 'begun'));
+    assert.deepEqual(new Set(await marks()), new Set([...before, 'dispute:dp_noted']));
+    for (const mark of before) assert.match(mark, /^dispute:dp_/);
+  });
+
   test('what was held and changes nothing any more is let go of', async () => {
     const session = paidSession();
     const { intent } = session;
@@ -624,7 +648,7 @@ describe('refunds and disputes', () => {
       assert.equal(await result(returned), 'recorded');
       return { session, payment: about(session) };
     };
-    await shop.eachFault(
+    const operations = await shop.eachFault(
       waiting,
       ({ payment }) => rail().settle(payment),
       async ({ session, payment }) => {
@@ -634,6 +658,7 @@ describe('refunds and disputes', () => {
         assert.equal(await held(session), 0);
       },
     );
+    assert.equal(operations, 14, 'reads and commits, none of them in vain');
     // The same of an event that is held, of one that comes again, and of one that nobody cares for.
     const early = () => Promise.resolve({ session: paidSession(), id: random() });
     await shop.eachFault(early, ({ session, id }) => rail().settle(refund(session.intent, 1n, { id })));
@@ -725,7 +750,11 @@ describe('the card endpoints', () => {
     const timestamp = Math.floor(shop.time.nowMs / 1_000) - ageS;
     const header = Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp });
     const fields = (name: string): string => (name === 'stripe-signature' ? header : '');
-    return call(cardWebhook(parts), { input: undefined, body: Buffer.from(payload), header: fields });
+    return call(cardHandlers(parts).cardWebhook, {
+      input: undefined,
+      body: Buffer.from(payload),
+      header: fields,
+    });
   }
 
   const signed = (what: object, parts = routes()): Promise<Answer> => delivered(JSON.stringify(what), parts);
@@ -734,6 +763,20 @@ describe('the card endpoints', () => {
     const asked = { input: undefined, path: { session_id: session }, mayAct };
     return jsonOf(await call(cardHandlers(parts).cardOrder, asked)) as CardPickupResponse;
   }
+
+  test('are of a rail that is paid elsewhere', () => {
+    const { paid, title, note } = cardOrders(routes());
+    assert.deepEqual([paid, title, note], ['elsewhere', 'Card', 'Paid at Stripe, in US dollars.']);
+  });
+
+  test('hand out what was paid after the rail was switched off', async () => {
+    const session = await paidHere();
+    await result(about(session));
+    const off = routes({ card: undefined });
+    assert.equal((await pickup(session.id, false, off)).status, 'paid');
+    const shown = await pickup(session.id, true, off);
+    assert.deepEqual([shown.key_status, shown.tier], ['revealed_now', 'developer']);
+  });
 
   test('make a session, and say what it is', async () => {
     const { eventId: event_id, ...input } = wish;
@@ -776,7 +819,7 @@ describe('the card endpoints', () => {
 
   test('say whether a tier can be paid, and for how much', async () => {
     const status = async (query: Record<string, string>, parts = routes()): Promise<CardStatusResponse> =>
-      jsonOf(await call(cardStatus(parts), { input: undefined, query })) as CardStatusResponse;
+      jsonOf(await call(cardHandlers(parts).cardStatus, { input: undefined, query })) as CardStatusResponse;
     const on = { rail: 'card', provider: 'stripe', configured: true, ready: true, reason: null } as const;
     const more = { currency: 'usd', methods: ['card'], checkout_url: '/v1/checkout/card' };
     assert.deepEqual(await status({}), { ...on, ...more, tier: 'growth', amount_cents: 16_500 });
@@ -801,7 +844,7 @@ describe('the card endpoints', () => {
 
   test('name the ways to pay that the account has switched on', async () => {
     const methods = async (): Promise<readonly string[]> => {
-      const answer = await call(cardStatus(routes()), { input: undefined, query: {} });
+      const answer = await call(cardHandlers(routes()).cardStatus, { input: undefined, query: {} });
       return (jsonOf(answer) as CardStatusResponse).methods;
     };
     assert.deepEqual(await methods(), ['card']);
@@ -817,7 +860,8 @@ describe('the card endpoints', () => {
     const parts = routes();
     const asked = (): number => stripe.asked.filter((each) => each.includes('configurations')).length;
     const before = asked();
-    for (let at = 0; at < 5; at += 1) await call(cardStatus(parts), { input: undefined, query: {} });
+    for (let at = 0; at < 5; at += 1)
+      await call(cardHandlers(parts).cardStatus, { input: undefined, query: {} });
     assert.equal(asked(), before + 1);
   });
 
@@ -852,7 +896,9 @@ describe('the card endpoints', () => {
     assert.equal(await taken({ id: 'of a shape that is none' }), 'ignored');
     assert.equal(await lastEventMs(shop.book.store), shop.time.nowMs);
     const status = async (more: Partial<CardRoutesParts> = {}): Promise<CardWebhookStatusResponse> =>
-      jsonOf(await call(cardWebhookStatus(routes(more)), { input: undefined })) as CardWebhookStatusResponse;
+      jsonOf(
+        await call(cardHandlers(routes(more)).cardWebhookStatus, { input: undefined }),
+      ) as CardWebhookStatusResponse;
     assert.deepEqual(await status(), {
       ...{ configured: true, secrets: 1, last_event_at: new Date(shop.time.nowMs).toISOString() },
       ...{ ready: true, reason: null },
@@ -870,7 +916,7 @@ describe('the card endpoints', () => {
       [false, false, 'Card payments are not configured on this server.'],
     );
     shop.failing.failure = 'not written';
-    const unread = await call(cardWebhookStatus(routes()), { input: undefined });
+    const unread = await call(cardHandlers(routes()).cardWebhookStatus, { input: undefined });
     shop.failing.failure = undefined;
     assert.equal((jsonOf(unread, 503) as Problem).code, 'store_unavailable');
   });
