@@ -19,7 +19,7 @@ import { attended, transition, type KeyEffect, type OrderEvent } from './orders.
 export interface BookParts extends KeyParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   /** The lease's fence for events that are applied in the background. */
-  readonly fence?: Fence;
+  readonly fence?: Fence | undefined;
 }
 
 /** Members of a new order on every rail; the others have fixed initial values. */

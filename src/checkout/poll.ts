@@ -9,12 +9,11 @@ import { attended, transition } from './orders.js';
 
 /** A new order as the answer to its maker shows it. */
 export function unpolled<Order extends OrderRecord>(order: Order): Polled<Order> {
-  return { kind: 'polled', order, apiKey: null, keyStatus: 'none', keyExpiresAtMs: null };
+  return { order, apiKey: null, keyStatus: 'none', keyExpiresAtMs: null };
 }
 
 /** An order as a poll finds it. */
 export interface Polled<Order extends OrderRecord = OrderRecord> {
-  readonly kind: 'polled';
   readonly order: Order;
   /** The raw key, for the one poll that reveals it. */
   readonly apiKey: string | null;
@@ -42,8 +41,12 @@ function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish)
 }
 
 /** True if a poll without a claim token comes too late for the key. */
-function isLate({ clock }: Pick<BookParts, 'clock'>, key: KeyRecord, { claim, bareMs }: PollWish): boolean {
-  return claim === '' && bareMs !== undefined && clock.wallMs() - key.issuedAtMs > bareMs;
+function isLate(
+  { clock }: Pick<BookParts, 'clock'>,
+  key: KeyRecord,
+  { claim, bareMs = Infinity }: PollWish,
+): boolean {
+  return claim === '' && clock.wallMs() - key.issuedAtMs > bareMs;
 }
 
 /** The key's status as a poll shows it: the order's, unless the operator ended the key. */
@@ -67,7 +70,7 @@ async function shown<Order extends OrderRecord>(
 ): Promise<Polled<Order>> {
   const key = await keyOf(parts, order);
   const keyStatus = keyStatusOf(parts, order, key, wish);
-  return { kind: 'polled', order, apiKey: null, keyStatus, keyExpiresAtMs: key?.expiresAtMs ?? null };
+  return { order, apiKey: null, keyStatus, keyExpiresAtMs: key?.expiresAtMs ?? null };
 }
 
 /**
@@ -81,16 +84,15 @@ export async function poll<Order extends OrderRecord>(
 ): Promise<Polled<Order>> {
   const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
   if (!claims && !reveals(order, wish)) return shown(parts, order, wish);
-  const raw: { key: string | null; expiresAtMs: number | null } = { key: null, expiresAtMs: null };
+  let handedOut = undefined as Pick<Polled, 'apiKey' | 'keyExpiresAtMs'> | undefined;
   const outcome = await changeOrder(parts.store, order.id, async (record) => {
-    raw.key = null;
+    handedOut = undefined;
     const claimed = record.claimed || claims;
     if (reveals(record, wish)) {
       const key = await keyOf(parts, record);
       // A key that the operator ended is not revealed.
       if (key?.status === 'active' && !isLate(parts, key, wish)) {
-        raw.key = rawKeyOf(parts, record);
-        raw.expiresAtMs = key.expiresAtMs;
+        handedOut = { apiKey: rawKeyOf(parts, record), keyExpiresAtMs: key.expiresAtMs };
         return { to: { ...revealed(parts, record), claimed } };
       }
     }
@@ -100,9 +102,8 @@ export async function poll<Order extends OrderRecord>(
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
   // No change moves an order to another rail.
   const now = outcome.order as Order;
-  if (raw.key === null) return shown(parts, now, wish);
-  const { key: apiKey, expiresAtMs: keyExpiresAtMs } = raw;
-  return { kind: 'polled', order: now, apiKey, keyStatus: 'revealed_now', keyExpiresAtMs };
+  if (handedOut === undefined) return shown(parts, now, wish);
+  return { order: now, keyStatus: 'revealed_now', ...handedOut };
 }
 
 /** The record of an order whose key was revealed: its seed is erased. */

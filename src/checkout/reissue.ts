@@ -50,7 +50,6 @@ export async function reissueOrderKey(
   let made: Pick<Extract<Reissued, { kind: 'reissued' }>, 'key' | 'rawKey'> | undefined;
   let refusal: Reissued | undefined;
   const outcome = await changeOrder(parts.store, orderId, async (record) => {
-    refusal = undefined;
     const found = await keyOf(parts, record);
     if (claim !== null && !isClaim(record, claim)) refusal = { kind: 'absent' };
     else if (record.key !== 'active' || found?.status !== 'active') {

@@ -1,7 +1,7 @@
 /** Laws of the book of orders: of keys and what they end with, of polls at once, of master secrets. */
 import { encodeOrder, type OrderRecord } from '../../src/store/order.js';
 import { reissueOrderKey, replaceUnrevealedKey } from '../../src/checkout/reissue.js';
-import { poll } from '../../src/checkout/poll.js';
+import { poll, unpolled } from '../../src/checkout/poll.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { revokeKey } from '../../src/access/issue.js';
@@ -92,7 +92,10 @@ describe('a key', () => {
     const { keyId, keyGeneration } = await shop.stored(order.id);
     const [ended, second] = (await shop.keys(order.id)).toSorted((a) => (a.id === first.id ? -1 : 1));
     assert.deepEqual([second?.id, keyGeneration, ended?.id], [keyId, 1, first.id]);
-    assert.deepEqual([ended?.status, ended?.reason], ['revoked', `replaced by ${keyId ?? ''}`]);
+    assert.deepEqual(
+      [ended?.status, ended?.reason, ended?.changedAtMs],
+      ['revoked', `replaced by ${keyId ?? ''}`, shop.time.nowMs],
+    );
     assert.notDeepEqual(second?.hash, first.hash);
     const { status, issuedAtMs, expiresAtMs } = first;
     assert.deepEqual(
@@ -104,6 +107,27 @@ describe('a key', () => {
     const { apiKey } = await shop.polled(order.id);
     assert.ok(second !== undefined && isKey(apiKey, second));
   });
+});
+
+test('a poll shows the order as it is on disk, and until when its key lasts', async () => {
+  const { order, claimToken } = await shop.make('lightning');
+  const none = { order, apiKey: null, keyStatus: 'none', keyExpiresAtMs: null };
+  assert.deepEqual(unpolled(order), none);
+  assert.deepEqual(await shop.polled(order.id), none);
+  // Whoever shows the claim token once needs it from then on.
+  await shop.polled(order.id, { claim: claimToken });
+  assert.equal((await shop.stored(order.id)).claimed, true);
+  await shop.happened(order.id, settled);
+  const { expiresAtMs: keyExpiresAtMs } = await keyOf(order);
+  const bare = { order: await shop.stored(order.id), apiKey: null, keyExpiresAtMs };
+  assert.deepEqual(await shop.polled(order.id), { ...bare, keyStatus: 'claim_required' });
+  const { apiKey, ...first } = await shop.polled(order.id, { claim: claimToken });
+  const after = await shop.stored(order.id);
+  assert.deepEqual(first, { order: after, keyStatus: 'revealed_now', keyExpiresAtMs });
+  assert.ok(isKey(apiKey, await keyOf(order)));
+  assert.deepEqual([after.claimed, after.revealedAtMs, after.seed], [true, shop.time.nowMs, null]);
+  const later = { order: after, apiKey: null, keyStatus: 'already_revealed', keyExpiresAtMs };
+  assert.deepEqual(await shop.polled(order.id, { claim: claimToken }), later);
 });
 
 test('a key that the operator ended before a restore is not replaced', async () => {
@@ -142,6 +166,8 @@ describe('a key that cannot be made', () => {
     );
     const disputed = apply(shop.book, order.id, { kind: 'card disputed' });
     await assert.rejects(disputed, /^Error: The key of order \w+ is not there$/);
+    const { apiKey, keyStatus, keyExpiresAtMs } = await shop.polled(order.id);
+    assert.deepEqual([apiKey, keyStatus, keyExpiresAtMs], [null, 'none', null]);
   });
 
   test('whose order has no price is no reason to give it away', async () => {
@@ -296,7 +322,17 @@ test('a lost key is replaced by one that lasts as long, and cannot be derived ag
   assert.deepEqual([ended?.status, ended?.reason, ended?.changedAtMs], ['revoked', reason, shop.time.nowMs]);
   // A key that the operator ended is not made anew.
   await revokeKey({ ...shop.book, clock: shop.time.clock }, again.key.id, 'misuse');
-  assert.equal((await reissueOrderKey(shop.book, order.id, claimToken)).kind, 'without key');
+  const without = { kind: 'without key', order: after };
+  assert.deepEqual(await reissueOrderKey(shop.book, order.id, claimToken), without);
+});
+
+test('a key that was handed out and is replaced was handed out when it was replaced', async () => {
+  const { order } = await shop.make('lightning');
+  await shop.happened(order.id, settled);
+  await shop.polled(order.id);
+  shop.time.nowMs += day;
+  assert.equal((await reissueOrderKey(shop.book, order.id, null)).kind, 'reissued');
+  assert.equal((await shop.stored(order.id)).revealedAtMs, shop.time.nowMs);
 });
 
 /** What a Lightning or card order was wished as. */
