@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 import * as secp256k1 from '@bitcoinerlab/secp256k1';
 import { BIP32Factory, type BIP32Interface } from 'bip32';
 import { networks, payments, type Network as Params } from 'bitcoinjs-lib';
-import { btcText } from './money.js';
 import type { Network } from '../store/order.js';
+import { BoundedMap } from '../system/boundedMap.js';
+import { btcText } from './money.js';
 
 const bip32 = BIP32Factory(secp256k1);
 
@@ -64,7 +65,7 @@ export function readAccount(
     return { wrong: `is a ${version.name}, which is not of BTC_NETWORK ${network}` };
   }
   const receiving = key.derive(0);
-  const derived = new Map<number, string>();
+  const derived = new BoundedMap<number, string>(maxDerived);
   const digest = createHash('sha256').update(key.chainCode).update(key.publicKey).digest().subarray(0, 16);
   const address = (index: number): string => {
     const known = derived.get(index);
@@ -74,8 +75,6 @@ export function readAccount(
       network: addressParameters[network],
     }).address;
     if (found === undefined) throw new Error(`Index ${index} has no address`);
-    const [oldest] = derived.keys();
-    if (derived.size >= maxDerived && oldest !== undefined) derived.delete(oldest);
     derived.set(index, found);
     return found;
   };

@@ -94,13 +94,15 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/** The outcome of each wish: made, refused for its client address, or refused for the limit over all. */
+/**
+ * The outcome of each wish: made, or refused for its address; undefined: the limit over all is reached.
+ */
 function outcomes(
   busy: readonly (AddressBusy | undefined)[],
   made: readonly MadeOrder<BtcOrder>[],
-): readonly BitcoinMade[] {
+): readonly (BitcoinMade | undefined)[] {
   const left = [...made];
-  return busy.map((refused) => refused ?? left.shift() ?? { kind: 'rail busy' });
+  return busy.map((refused) => refused ?? left.shift());
 }
 
 const storeDown = { ready: false, reason: 'The store is not available.' } as const;
@@ -222,8 +224,8 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return this.begun ? undefined : stillSearching;
   }
 
-  /** Makes orders in one unit; fewer than wished if the limit of unpaid orders is reached. */
-  private async makeGroup(wishes: readonly BitcoinWish[]): Promise<readonly BitcoinMade[]> {
+  /** Makes orders in one unit; undefined for those beyond the limit of unpaid orders. */
+  private async makeGroup(wishes: readonly BitcoinWish[]): Promise<readonly (BitcoinMade | undefined)[]> {
     const { store, account } = this.parts;
     let skipped = 0;
     for (;;) {
@@ -337,7 +339,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
 
   /** Applies what the node knows of an order's address; false if the node does not answer. */
   private async lookUp(order: BtcOrder, fence?: Fence): Promise<boolean> {
-    const outcome = await lookUpOrder({ ...this.parts, ...(fence && { fence }) }, order);
+    const outcome = await lookUpOrder({ ...this.parts, fence }, order);
     if (outcome.kind !== 'failed') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // Time passes all the same, but what was paid meanwhile is unknown.

@@ -3,6 +3,7 @@
  * knows every payment, unconfirmed ones too, and follows reorganisations itself.
  */
 import { Agent } from 'node:https';
+import { BoundedMap } from '../system/boundedMap.js';
 import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { BtcdFollower, type BtcdPlace } from './btcdFollow.js';
@@ -56,8 +57,8 @@ function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
 /** A client of one btcd. */
 export class Btcd implements Chain {
   private readonly agent: Agent;
-  /** Heights by block hash, in the order of use, the latest last: a block's height never changes. */
-  private readonly heights = new Map<string, number>();
+  /** Heights by block hash: a block's height never changes. */
+  private readonly heights = new BoundedMap<string, number>(mostHeights);
 
   constructor(
     private readonly place: BtcdPlace,
@@ -70,8 +71,8 @@ export class Btcd implements Chain {
 
   async network(): Promise<ChainAnswer<string>> {
     const answer = await this.call('getblockchaininfo', []);
-    if (answer.kind === 'failed') return answer;
-    const chain = isJson(answer.value) ? answer.value['chain'] : undefined;
+    if (!('result' in answer)) return answer;
+    const chain = isJson(answer.result) ? answer.result['chain'] : undefined;
     const names: Readonly<Record<string, string>> = { testnet3: 'testnet', testnet4: 'testnet' };
     const name = String(chain);
     return { kind: 'answer', value: names[name] ?? name };
@@ -79,27 +80,27 @@ export class Btcd implements Chain {
 
   async tip(): Promise<ChainAnswer<number>> {
     const answer = await this.call('getblockcount', []);
-    if (answer.kind === 'failed') return answer;
-    const { value } = answer;
-    return Number.isSafeInteger(value)
-      ? { kind: 'answer', value: value as number }
+    if (!('result' in answer)) return answer;
+    const { result } = answer;
+    return Number.isSafeInteger(result)
+      ? { kind: 'answer', value: result as number }
       : failure('its height is not a number');
   }
 
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
     return usedEach(addresses, async (address) => {
       const answer = await this.call('searchrawtransactions', [address, 0, 0, 1]);
-      if (answer.kind === 'answer') return { kind: 'answer', value: true };
-      return answer.code === nothingKnown ? { kind: 'answer', value: false } : answer;
+      if ('result' in answer) return true;
+      return answer.code === nothingKnown ? false : answer;
     });
   }
 
   async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
     const outputs = await this.outputs(address);
-    if (outputs.kind === 'failed') return outputs;
+    if ('kind' in outputs) return outputs;
     const found: FoundOutput[] = [];
-    for (const { block, ...output } of outputs.value) {
-      const height = block === null ? null : await this.heightOf(block);
+    for (const { block, ...output } of outputs) {
+      const height = block === null ? block : await this.heightOf(block);
       if (typeof height === 'object' && height !== null) return height;
       found.push({ ...output, height });
     }
@@ -111,31 +112,27 @@ export class Btcd implements Chain {
     const known = this.heights.get(block);
     if (known !== undefined) return known;
     const answer = await this.call('getblockheader', [block, true]);
-    if (answer.kind === 'failed') return answer;
-    const height = isJson(answer.value) ? answer.value['height'] : undefined;
+    if (!('result' in answer)) return answer;
+    const height = isJson(answer.result) ? answer.result['height'] : undefined;
     if (!Number.isSafeInteger(height)) return failure('a block has no height');
-    const [oldest] = this.heights.keys();
-    if (this.heights.size >= mostHeights && oldest !== undefined) this.heights.delete(oldest);
     this.heights.set(block, height as number);
     return height as number;
   }
 
-  private async outputs(address: string): Promise<ChainAnswer<readonly PlacedOutput[]>> {
+  private async outputs(address: string): Promise<readonly PlacedOutput[] | Failed> {
     const found: PlacedOutput[] = [];
     for (let skip = 0; ; skip += pageTransactions) {
       const parameters = [address, 1, skip, pageTransactions, 0, false, [address]];
       const answer = await this.call('searchrawtransactions', parameters);
-      if (answer.kind === 'failed') {
-        return answer.code === nothingKnown ? { kind: 'answer', value: found } : answer;
-      }
-      if (!Array.isArray(answer.value)) return failure('its transactions are not a list');
-      const page: readonly unknown[] = answer.value;
+      if (!('result' in answer)) return answer.code === nothingKnown ? found : answer;
+      if (!Array.isArray(answer.result)) return failure('its transactions are not a list');
+      const page: readonly unknown[] = answer.result;
       try {
         found.push(...page.flatMap((each) => outputsOf(each, address)));
       } catch (error) {
         return failure(reasonOf(error));
       }
-      if (page.length < pageTransactions) return { kind: 'answer', value: found };
+      if (page.length < pageTransactions) return found;
     }
   }
 
@@ -149,19 +146,19 @@ export class Btcd implements Chain {
   private async call(
     method: string,
     params: readonly unknown[],
-  ): Promise<ChainAnswer<unknown> & { readonly code?: number }> {
+  ): Promise<{ readonly result: unknown } | (Failed & { readonly code?: number })> {
     try {
       const { url, user, password } = this.place;
       const body = JSON.stringify({ jsonrpc: '1.0', id: 1, method, params });
       const auth = `${user}:${password}`;
-      const asked = { agent: this.agent, method: 'POST', auth, body, isOwn: true } as const;
+      const asked = { agent: this.agent, auth, body, isOwn: true };
       const { status, text } = await askNode(new URL(url), asked, this.clock);
       if (status === 401) return failure('btcd does not know this user or password');
       const json: unknown = JSON.parse(text);
       if (!isJson(json)) return failure('its answer is not a JSON object');
       const { error, result } = json;
-      if (error === null || error === undefined) return { kind: 'answer', value: result };
-      const { code, message } = isJson(error) ? error : {};
+      if (error === null || error === undefined) return { result };
+      const { code, message } = error as Json;
       return { ...failure(`btcd says: ${String(message)}`), code: Number(code) };
     } catch (error) {
       return failure(`btcd does not answer (${reasonOf(error)})`);

@@ -65,16 +65,15 @@ const together = 8;
 /** {@link Chain.used} of a node that answers for one address at a time. */
 export async function usedEach(
   addresses: readonly string[],
-  isUsed: (address: string) => Promise<ChainAnswer<boolean>>,
+  isUsed: (address: string) => Promise<boolean | Failed>,
 ): Promise<ChainAnswer<ReadonlySet<string>>> {
   const used = new Set<string>();
   for (let at = 0; at < addresses.length; at += together) {
     const group = addresses.slice(at, at + together);
-    const answers = await Promise.all(group.map(isUsed));
-    for (const [index, answer] of answers.entries()) {
-      if (answer.kind === 'failed') return answer;
-      const address = group[index];
-      if (answer.value && address !== undefined) used.add(address);
+    const answers = group.map(async (address) => ({ address, answer: await isUsed(address) }));
+    for (const { address, answer } of await Promise.all(answers)) {
+      if (typeof answer === 'object') return answer;
+      if (answer) used.add(address);
     }
   }
   return { kind: 'answer', value: used };

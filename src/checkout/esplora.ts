@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
-import { usedEach, type Chain, type ChainAnswer } from './chain.js';
+import { usedEach, type Chain, type ChainAnswer, type Failed } from './chain.js';
 import { agentFor, askNode, type NodeAgent } from './httpsJson.js';
 import { outpointOf, type FoundOutput } from './orders.js';
 
@@ -23,26 +23,24 @@ const pageTransactions = 25;
 interface Transaction {
   readonly txid: string;
   readonly vout: readonly { readonly scriptpubkey_address?: string; readonly value: number }[];
-  readonly status: {
-    readonly confirmed: boolean;
-    readonly block_height?: number;
-    readonly block_time?: number;
-  };
+  readonly status: (
+    | { readonly confirmed: true; readonly block_height: number }
+    | { readonly confirmed: false; readonly block_height?: number }
+  ) & { readonly block_time?: number };
 }
 
-function isTransaction(value: unknown): value is Transaction {
-  const { txid, vout, status } = (value ?? {}) as Partial<Transaction>;
+/** True for a transaction. @throws Error for what is not even an object, or has a member that is none */
+function isTransaction({ txid, vout, status }: Partial<Transaction>): boolean {
   return (
     typeof txid === 'string' &&
-    Array.isArray(vout) &&
-    vout.every((output) => Number.isSafeInteger((output as Transaction['vout'][number] | null)?.value)) &&
+    vout?.every(({ value }) => Number.isSafeInteger(value)) === true &&
     typeof status?.confirmed === 'boolean' &&
     (!status.confirmed || Number.isSafeInteger(status.block_height))
   );
 }
 
 function outputsOf({ txid, vout, status }: Transaction, address: string, tip: number): FoundOutput[] {
-  const height = status.confirmed ? (status.block_height ?? tip) : null;
+  const height = status.confirmed ? status.block_height : null;
   // The block may be newer than the tip that was read before it: then its depth is one.
   const confirmations = height === null ? 0 : Math.max(1, tip - height + 1);
   const atMs = status.block_time === undefined ? null : status.block_time * 1_000;
@@ -52,25 +50,21 @@ function outputsOf({ txid, vout, status }: Transaction, address: string, tip: nu
   });
 }
 
-/** True if an address has transactions, by the server's statistics. */
-function hasHistory(text: string): ChainAnswer<boolean> {
-  const counts = countsOf(text);
-  return counts.every((count) => Number.isSafeInteger(count))
-    ? { kind: 'answer', value: counts.some((count) => count !== 0) }
-    : failure('its statistics of an address are malformed');
+/** Numbers of transactions, confirmed ones or unconfirmed ones. */
+interface Stats {
+  readonly tx_count?: unknown;
 }
 
-/** Numbers of confirmed and unconfirmed transactions; undefined if the server does not say. */
-function countsOf(text: string): readonly [unknown, unknown] {
-  interface Stats {
-    readonly tx_count?: unknown;
-  }
+/** True if an address has transactions, by the server's statistics. */
+function hasHistory(text: string): boolean | Failed {
   try {
-    const json = JSON.parse(text) as { readonly chain_stats?: Stats; readonly mempool_stats?: Stats } | null;
-    return [json?.chain_stats?.tx_count, json?.mempool_stats?.tx_count];
+    const json = JSON.parse(text) as { readonly chain_stats?: Stats; readonly mempool_stats?: Stats };
+    const counts = [json.chain_stats?.tx_count, json.mempool_stats?.tx_count];
+    if (counts.every((count) => Number.isSafeInteger(count))) return counts.some((count) => count !== 0);
   } catch {
-    return [undefined, undefined];
+    // Not JSON.
   }
+  return failure('its statistics of an address are malformed');
 }
 
 /** A client of one server. */
@@ -86,23 +80,23 @@ export class Esplora implements Chain {
   }
 
   async network(): Promise<ChainAnswer<string>> {
-    const answer = await this.get('/block-height/0');
-    if (answer.kind === 'failed') return answer;
-    return { kind: 'answer', value: firstBlocks[answer.value.trim()] ?? 'an unknown network' };
+    const text = await this.get('/block-height/0');
+    if (typeof text !== 'string') return text;
+    return { kind: 'answer', value: firstBlocks[text.trim()] ?? 'an unknown network' };
   }
 
   async tip(): Promise<ChainAnswer<number>> {
-    const tip = await this.get('/blocks/tip/height');
-    if (tip.kind === 'failed') return tip;
-    return /^\d{1,9}$/.test(tip.value.trim())
-      ? { kind: 'answer', value: Number(tip.value) }
+    const text = await this.get('/blocks/tip/height');
+    if (typeof text !== 'string') return text;
+    return /^\d{1,9}$/.test(text.trim())
+      ? { kind: 'answer', value: Number(text) }
       : failure('its height is not a number');
   }
 
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
     return usedEach(addresses, async (address) => {
-      const answer = await this.get(`/address/${address}`);
-      return answer.kind === 'failed' ? answer : hasHistory(answer.value);
+      const text = await this.get(`/address/${address}`);
+      return typeof text === 'string' ? hasHistory(text) : text;
     });
   }
 
@@ -112,12 +106,12 @@ export class Esplora implements Chain {
     const found = new Map<string, FoundOutput>();
     for (let path = `/address/${address}/txs`; ;) {
       const page = await this.transactions(path);
-      if (page.kind === 'failed') return page;
-      const outputs = page.value.flatMap((each) => outputsOf(each, address, tip.value));
+      if ('kind' in page) return page;
+      const outputs = page.flatMap((each) => outputsOf(each, address, tip.value));
       for (const output of outputs) found.set(outpointOf(output), output);
-      const confirmed = page.value.filter(({ status }) => status.confirmed);
-      const last = confirmed.at(-1);
-      if (last === undefined || confirmed.length < pageTransactions) break;
+      const confirmed = page.filter(({ status }) => status.confirmed);
+      const last = confirmed.slice(pageTransactions - 1).at(-1);
+      if (last === undefined) break;
       path = `/address/${address}/txs/chain/${last.txid}`;
     }
     return { kind: 'answer', value: [...found.values()] };
@@ -127,29 +121,28 @@ export class Esplora implements Chain {
     this.agent.destroy();
   }
 
-  private async transactions(path: string): Promise<ChainAnswer<readonly Transaction[]>> {
-    const answer = await this.get(path);
-    if (answer.kind === 'failed') return answer;
+  private async transactions(path: string): Promise<readonly Transaction[] | Failed> {
+    const text = await this.get(path);
+    if (typeof text !== 'string') return text;
     try {
-      const list: unknown = JSON.parse(answer.value);
-      if (Array.isArray(list) && list.every(isTransaction)) return { kind: 'answer', value: list };
+      const list = JSON.parse(text) as readonly Transaction[];
+      if (list.every(isTransaction)) return list;
     } catch {
-      // Not JSON.
+      // Not JSON, or no list of objects.
     }
     return failure('its transactions are not a list');
   }
 
-  private async get(path: string): Promise<ChainAnswer<string>> {
+  private async get(path: string): Promise<string | Failed> {
     try {
-      const asked = { agent: this.agent, method: 'GET', body: '' } as const;
-      const { status, text } = await askNode(new URL(this.url + path), asked, this.clock);
-      return status === 200 ? { kind: 'answer', value: text } : failure(`it answers with status ${status}`);
+      const { status, text } = await askNode(new URL(this.url + path), { agent: this.agent }, this.clock);
+      return status === 200 ? text : failure(`it answers with status ${status}`);
     } catch (error) {
       return failure(`it does not answer (${reasonOf(error)})`);
     }
   }
 }
 
-function failure(reason: string): { readonly kind: 'failed'; readonly reason: string } {
+function failure(reason: string): Failed {
   return { kind: 'failed', reason: `Esplora: ${reason}` };
 }

@@ -16,12 +16,11 @@ export function agentFor(url: string): NodeAgent {
 /** A request to a node. */
 export interface NodeRequest {
   readonly agent: NodeAgent;
-  readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   /** `user:password` for basic authentication. A secret. */
   readonly auth?: string;
-  /** JSON text; `''`: none. */
-  readonly body: string;
+  /** JSON text of a POST; absent: it is a GET. */
+  readonly body?: string;
   /** True if the node is the operator's own: it gets the trace that the request belongs to. */
   readonly isOwn?: boolean;
 }
@@ -48,18 +47,18 @@ export async function askNode(
   asked: NodeRequest,
   clock: Pick<Clock, 'after'>,
 ): Promise<NodeResponse> {
-  const { method, isOwn = false } = asked;
+  const method = asked.body === undefined ? 'GET' : 'POST';
   const span = activeSpan()?.child(method, 'client');
-  if (span === undefined) return send(url, asked, clock);
+  if (span === undefined) return send(url, { ...asked, method }, clock);
   const facts = { 'http.request.method': method, 'server.address': url.hostname };
-  const headers = isOwn ? { ...asked.headers, ...span.fields() } : asked.headers;
-  const work = () => send(url, { ...asked, ...(headers === undefined ? {} : { headers }) }, clock);
+  const headers = { ...asked.headers, ...(asked.isOwn === true ? span.fields() : {}) };
+  const work = () => send(url, { ...asked, method, headers }, clock);
   return recorded(span, facts, work, ({ status }) => httpFacts(status));
 }
 
 function send(
   url: URL,
-  { agent, method, headers, auth, body }: NodeRequest,
+  { agent, method, headers, auth, body = '' }: NodeRequest & { readonly method: string },
   clock: Pick<Clock, 'after'>,
 ): Promise<NodeResponse> {
   const options: RequestOptions = {

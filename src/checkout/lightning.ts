@@ -76,11 +76,11 @@ export class Lightning implements Rail<
   async check(sat: bigint): Promise<Readiness> {
     const { inboundSat, reason } = await this.liquidity();
     if (reason !== null) return { ready: false, reason };
-    if ((inboundSat ?? 0n) >= sat) return { ready: true };
-    return {
-      ready: false,
-      reason: `The node can receive ${inboundSat ?? 0n} sat over Lightning now, not ${sat}.`,
-    };
+    // A node that did not say has a reason.
+    const inbound = inboundSat ?? 0n;
+    if (inbound >= sat) return { ready: true };
+    const short = `The node can receive ${inbound} sat over Lightning now, not ${sat}.`;
+    return { ready: false, reason: short };
   }
 
   async create(wish: OrderWish): Promise<MadeOrder<LightningOrder> | RailUnavailable> {
@@ -126,7 +126,7 @@ export class Lightning implements Rail<
       return answer.absent;
     }
     if (answer.value.state === 'open' || answer.value.state === 'accepted') return true;
-    await apply({ ...this.parts, ...(fence && { fence }) }, order.id, { kind: 'invoice', ...answer.value });
+    await apply({ ...this.parts, fence }, order.id, { kind: 'invoice', ...answer.value });
     return true;
   }
 
@@ -166,8 +166,8 @@ function invoiceFault(
   try {
     const { sections } = decode(bolt11);
     const find = (name: string): unknown => {
-      const section = sections.find((each) => each.name === name);
-      return section !== undefined && 'value' in section ? section.value : undefined;
+      const section = sections.find((each) => each.name === name) as { readonly value?: unknown } | undefined;
+      return section?.value;
     };
     const chain = find('coin_network') as { readonly bech32?: string } | undefined;
     if (chain?.bech32 !== prefixes[network]) return `it is not of ${network}`;

@@ -182,7 +182,7 @@ export class Lnd {
   }
 
   info(): Promise<LndAnswer<NodeInfo>> {
-    return this.ask('GET', '/v1/getinfo', undefined, (json) => {
+    return this.ask('/v1/getinfo', undefined, (json) => {
       const chains: unknown = json['chains'];
       const chain: unknown = Array.isArray(chains) ? chains[0] : undefined;
       if (!isJson(chain) || typeof chain['network'] !== 'string') throw new Error('it names no network');
@@ -198,7 +198,7 @@ export class Lnd {
 
   /** Satoshi that can be received now, over all active channels. */
   inbound(): Promise<LndAnswer<bigint>> {
-    return this.ask('GET', '/v1/channels?active_only=true', undefined, (json) => {
+    return this.ask('/v1/channels?active_only=true', undefined, (json) => {
       const channels: unknown = json['channels'] ?? [];
       if (!Array.isArray(channels)) throw new Error('its channels are not a list');
       return channels.filter(isJson).reduce((sum, channel) => sum + receivable(channel), 0n);
@@ -208,7 +208,7 @@ export class Lnd {
   /** Makes an invoice that expires after `expiryS` seconds. */
   addInvoice(sat: bigint, memo: string, expiryS: number): Promise<LndAnswer<MadeInvoice>> {
     const body = { memo, value: sat.toString(), expiry: String(expiryS) };
-    return this.ask('POST', '/v1/invoices', body, (json) => {
+    return this.ask('/v1/invoices', body, (json) => {
       const { r_hash: hash, payment_request: bolt11 } = json;
       if (typeof hash !== 'string' || typeof bolt11 !== 'string') throw new Error('its invoice is malformed');
       return { paymentHash: Buffer.from(hash, 'base64').toString('hex'), bolt11 };
@@ -217,7 +217,7 @@ export class Lnd {
 
   /** Looks up an invoice by its payment hash in hex. */
   invoice(paymentHash: string): Promise<LndAnswer<Invoice>> {
-    return this.ask('GET', `/v1/invoice/${paymentHash}`, undefined, invoiceOf);
+    return this.ask(`/v1/invoice/${paymentHash}`, undefined, invoiceOf);
   }
 
   /** Paid invoices that were made since a time (ms since 1970). */
@@ -226,7 +226,7 @@ export class Lnd {
     for (let offset = '0'; ;) {
       const since = Math.floor(fromMs / 1_000);
       const query = `index_offset=${offset}&num_max_invoices=${pageInvoices}&creation_date_start=${since}`;
-      const page = await this.ask('GET', `/v1/invoices?${query}`, undefined, (json) => {
+      const page = await this.ask(`/v1/invoices?${query}`, undefined, (json) => {
         const invoices: unknown = json['invoices'] ?? [];
         if (!Array.isArray(invoices)) throw new Error('its invoices are not a list');
         return { invoices: invoices.filter(isJson), last: String(json['last_index_offset']) };
@@ -247,7 +247,7 @@ export class Lnd {
 
   /** An account of the wallet, by name. */
   account(name: string): Promise<LndAnswer<WalletAccount>> {
-    return this.ask('GET', `/v2/wallet/accounts?name=${encodeURIComponent(name)}`, undefined, (json) => {
+    return this.ask(`/v2/wallet/accounts?name=${encodeURIComponent(name)}`, undefined, (json) => {
       const [found] = accountsOf(json);
       if (found === undefined) throw new Error(`it has no account ${name}`);
       return found;
@@ -256,20 +256,18 @@ export class Lnd {
 
   /** Every account of the wallet. */
   accounts(): Promise<LndAnswer<readonly WalletAccount[]>> {
-    return this.ask('GET', '/v2/wallet/accounts', undefined, accountsOf);
+    return this.ask('/v2/wallet/accounts', undefined, accountsOf);
   }
 
   /** Hands out the account's next receiving address; the wallet watches it from then on. */
   nextAddress(account: string): Promise<LndAnswer<string>> {
-    return this.ask('POST', '/v2/wallet/address/next', { account, change: false }, ({ addr }) =>
-      String(addr),
-    );
+    return this.ask('/v2/wallet/address/next', { account, change: false }, ({ addr }) => String(addr));
   }
 
   /** The account's transactions in blocks of at least this height, and the unconfirmed ones. */
   transactions(account: string, fromHeight: number): Promise<LndAnswer<readonly WalletTransaction[]>> {
     const query = `account=${encodeURIComponent(account)}&start_height=${fromHeight}&end_height=-1`;
-    return this.ask('GET', `/v1/transactions?${query}`, undefined, (json) => {
+    return this.ask(`/v1/transactions?${query}`, undefined, (json) => {
       const list: unknown = json['transactions'] ?? [];
       if (!Array.isArray(list)) throw new Error('its transactions are not a list');
       return list.filter(isJson).map(walletTransaction);
@@ -301,22 +299,16 @@ export class Lnd {
     this.agent.destroy();
   }
 
-  /** Calls the interface; `read` throws if the answer is malformed. */
+  /** Calls the interface, by a POST if there is a body; `read` throws if the answer is malformed. */
   async ask<Value>(
-    method: 'GET' | 'POST',
     path: string,
-    body: unknown,
+    body: object | undefined,
     read: (json: Json) => Value,
   ): Promise<LndAnswer<Value>> {
     try {
       const headers = { 'grpc-metadata-macaroon': this.place.macaroon };
-      const asked = {
-        agent: this.agent,
-        method,
-        headers,
-        body: body === undefined ? '' : JSON.stringify(body),
-        isOwn: true,
-      };
+      const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+      const asked = { agent: this.agent, headers, isOwn: true, ...sent };
       const { status, text } = await askNode(new URL(path, this.place.url), asked, this.clock);
       const json: unknown = JSON.parse(text);
       if (!isJson(json)) throw new Error('its answer is not a JSON object');

@@ -115,7 +115,7 @@ export class LndWallet implements StampWallet {
 
   readonly publish: StampWallet['publish'] = async (transaction, label) => {
     const body = { tx_hex: Buffer.from(transaction).toString('base64'), label };
-    const answer = await this.lnd.ask('POST', '/v2/wallet/tx', body, (json) => textOf(json['publish_error']));
+    const answer = await this.lnd.ask('/v2/wallet/tx', body, (json) => textOf(json['publish_error']));
     if (answer.kind === 'failed') return { wrong: answer.reason };
     return answer.value === '' ? undefined : { wrong: `LND says: ${answer.value}` };
   };
@@ -136,7 +136,7 @@ export class LndWallet implements StampWallet {
       target_conf: targetBlocks,
       min_confs: 1,
     };
-    const funded = valueOf(await this.lnd.ask('POST', '/v2/wallet/psbt/fund', body, (json) => json));
+    const funded = valueOf(await this.lnd.ask('/v2/wallet/psbt/fund', body, (json) => json));
     const held = listOf(funded['locked_utxos']).map(({ id, outpoint }) => ({ id, outpoint }));
     try {
       const psbt = Psbt.fromBuffer(bytesOf(funded['funded_psbt']));
@@ -154,7 +154,7 @@ export class LndWallet implements StampWallet {
   private async finalized(psbt: Psbt, funded: Buffer): Promise<Buffer> {
     const body = { funded_psbt: funded.toString('base64') };
     const raw = valueOf(
-      await this.lnd.ask('POST', '/v2/wallet/psbt/finalize', body, (json) => bytesOf(json['raw_final_tx'])),
+      await this.lnd.ask('/v2/wallet/psbt/finalize', body, (json) => bytesOf(json['raw_final_tx'])),
     );
     if (!isSame(Transaction.fromBuffer(raw), psbt)) throw new Error('LND signed another transaction');
     return raw;
@@ -164,15 +164,13 @@ export class LndWallet implements StampWallet {
   private async release(held: readonly Held[]): Promise<void> {
     for (const { id, outpoint } of held) {
       // If this fails, LND unlocks it after ten minutes.
-      await this.lnd.ask('POST', '/v2/wallet/utxos/release', { id, outpoint }, () => undefined);
+      await this.lnd.ask('/v2/wallet/utxos/release', { id, outpoint }, () => undefined);
     }
   }
 
   private async transactions(fromHeight: number): Promise<Known[]> {
     const path = `/v1/transactions?start_height=${fromHeight}&end_height=-1`;
-    return valueOf(
-      await this.lnd.ask('GET', path, undefined, (json) => listOf(json['transactions']).map(knownOf)),
-    );
+    return valueOf(await this.lnd.ask(path, undefined, (json) => listOf(json['transactions']).map(knownOf)));
   }
 
   private async place(transaction: Transaction, fromHeight: number): Promise<InBlock | NotInBlock> {
@@ -183,7 +181,7 @@ export class LndWallet implements StampWallet {
     if (confirmations < 1) return { kind: 'waiting' };
     const hash = Buffer.from(blockHash, 'hex').reverse().toString('base64');
     const path = `/v2/chainkit/block?block_hash=${encodeURIComponent(hash)}`;
-    const raw = valueOf(await this.lnd.ask('GET', path, undefined, (json) => bytesOf(json['raw_block'])));
+    const raw = valueOf(await this.lnd.ask(path, undefined, (json) => bytesOf(json['raw_block'])));
     const block = Block.fromBuffer(raw);
     const txids = (block.transactions ?? []).map((each) => Buffer.from(each.getHash()));
     const header = Buffer.from(block.toBuffer(true));

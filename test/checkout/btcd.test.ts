@@ -1,9 +1,12 @@
 /** What btcd says is read as money once, exactly, or not at all. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { after, beforeEach, describe, test } from 'node:test';
 import { Btcd } from '../../src/checkout/btcd.js';
 import { systemClock } from '../../src/system/clock.js';
+import { spansOf } from '../telemetry/recording.js';
+import { until } from '../until.js';
 import { HttpsNode, type NodeAnswer } from './httpsNode.js';
 
 const ours = 'bcrt1qours';
@@ -28,6 +31,9 @@ class BtcdServer extends HttpsNode {
   /** What it answers to a method, or the error. */
   readonly results = new Map<string, (params: readonly unknown[]) => unknown>();
   readonly asked: string[] = [];
+  /** The connections that it was asked on, and the traces that it was asked for. */
+  readonly sockets = new Set<Socket>();
+  readonly traces = new Set<unknown>();
 
   static start(): Promise<BtcdServer> {
     return new BtcdServer('').listening();
@@ -38,7 +44,11 @@ class BtcdServer extends HttpsNode {
     for await (const chunk of request) body += String(chunk);
     const expected = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
     if (request.headers.authorization !== expected) return { status: 401, json: '401 Unauthorized.' };
-    const { method, params } = JSON.parse(body) as { method: string; params: readonly unknown[] };
+    const { method, params, ...more } = JSON.parse(body) as { method: string; params: readonly unknown[] };
+    // As its documentation has requests.
+    assert.deepEqual([request.method, more], ['POST', { jsonrpc: '1.0', id: 1 }]);
+    this.sockets.add(request.socket);
+    this.traces.add(request.headers['traceparent']);
     this.asked.push(`${method} ${JSON.stringify(params)}`);
     const answer = this.results.get(method);
     if (answer === undefined) return undefined;
@@ -257,6 +267,24 @@ describe('btcd', () => {
       assert.equal(await tipOf({ result: 7, error }), 'btcd says: undefined');
     }
     assert.equal(await tipOf({ result: 7, error: { message: 'busy' } }), 'btcd says: busy');
+  });
+
+  test('is asked on one connection, which ends when it is not needed any more', async () => {
+    server.results.set('getblockcount', () => 100);
+    server.sockets.clear();
+    for (let count = 0; count < 3; count += 1) assert.equal((await chain.tip()).kind, 'answer');
+    const [socket, ...more] = server.sockets;
+    assert.ok(socket !== undefined && more.length === 0);
+    chain.close();
+    await until(() => socket.destroyed);
+  });
+
+  test('is the operator’s own: it gets the trace that a question belongs to', async () => {
+    server.results.set('getblockcount', () => 100);
+    server.traces.clear();
+    const [span] = await spansOf(() => chain.tip());
+    assert.ok(span !== undefined);
+    assert.deepEqual([...server.traces], [`00-${span.traceId}-${span.spanId}-01`]);
   });
 
   test('is not asked with another password, nor behind another certificate', async () => {

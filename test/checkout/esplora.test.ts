@@ -1,10 +1,11 @@
 /** What an Esplora server says is read as money once, exactly, or not at all. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Esplora } from '../../src/checkout/esplora.js';
 import { systemClock } from '../../src/system/clock.js';
+import { until } from '../until.js';
 
 const ours = 'bc1qours';
 const txid = (number: number): string => number.toString(16).padStart(64, '0');
@@ -29,9 +30,13 @@ function paying(number: number, sat: number, height: number | null, more: Partia
 describe('an Esplora server', () => {
   const answers = new Map<string, string>();
   const asked: string[] = [];
+  /** The connections that it was asked on. */
+  const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
-    const path = request.url ?? '';
+    const { url: path = '', method, headers } = request;
+    assert.deepEqual([method, headers['content-length']], ['GET', '0']);
     asked.push(path);
+    sockets.add(request.socket);
     if (path.startsWith('/gone')) {
       request.socket.destroy();
       return;
@@ -210,6 +215,16 @@ describe('an Esplora server', () => {
     shows([]);
     answers.delete('/api/blocks/tip/height');
     assert.deepEqual(await chain.lookup(ours), failed('it answers with status 404'), 'without a tip');
+  });
+
+  test('is asked on one connection, which ends when it is not needed any more', async () => {
+    const own = at('/api');
+    sockets.clear();
+    for (let count = 0; count < 3; count += 1) assert.equal((await own.tip()).kind, 'answer');
+    const [socket, ...more] = sockets;
+    assert.ok(socket !== undefined && more.length === 0);
+    own.close();
+    await until(() => socket.destroyed);
   });
 
   test('that breaks off does not answer', async () => {

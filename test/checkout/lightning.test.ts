@@ -27,7 +27,7 @@ import { request } from '../outreach/fixture.js';
 import { channel, LndServer } from './lndServer.js';
 import { call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from './shop.js';
 import { collect } from '../store/collect.js';
-import { StoreUnavailable } from '../../src/store/store.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
 
 const shop = await Shop.open();
 const node = await LndServer.start(() => shop.time.nowMs);
@@ -47,6 +47,7 @@ function later(ms = 60_000): void {
 beforeEach(() => {
   later();
   node.up = true;
+  node.broken = undefined;
   node.network = 'regtest';
   node.syncedToChain = true;
   node.channels = [channel(10_000_000)];
@@ -128,6 +129,28 @@ describe('an order over Lightning', () => {
     assert.equal(await refusal(), 'The Lightning node has no active channel.');
     node.channels = [channel(10_000_000, { active: false })];
     assert.equal(await refusal(), 'The Lightning node has no active channel.');
+  });
+
+  test('is checked for: why not, in a sentence', async () => {
+    assert.deepEqual(await rail().check(price), { ready: true });
+    const reason = 'The node can receive 9999000 sat over Lightning now, not 9999001.';
+    assert.deepEqual(await rail().check(9_999_001n), { ready: false, reason });
+    assert.deepEqual(await rail().check(9_999_000n), { ready: true });
+    node.syncedToChain = false;
+    const behind = 'The Lightning node is catching up with the chain.';
+    assert.deepEqual(await rail().check(price), { ready: false, reason: behind });
+  });
+
+  test('is made by a node that says what it is and what it can receive, not one of the two', async () => {
+    for (const path of ['/v1/getinfo', '/v1/channels']) {
+      node.broken = path;
+      later();
+      assert.deepEqual(await rail().liquidity(), {
+        ...{ inboundSat: null, network: null, reason: 'The Lightning node does not answer.' },
+        checkedAtMs: shop.book.clock.wallMs(),
+      });
+      assert.match(shop.said(), /^warn: the Lightning node cannot be used .*LND does not answer/);
+    }
   });
 
   test('is not made for more than can be received', async () => {
@@ -319,6 +342,32 @@ describe('looking orders up', () => {
     if (again.kind !== 'held') assert.fail(again.kind);
     await rail().reconcile({ lease: name, token: again.lease.record.token });
     assert.equal((await shop.stored(order.id)).status, 'settled');
+  });
+
+  test('an invoice that waits costs no more of the store than to be found', async () => {
+    const own = await Shop.open();
+    const read: string[] = [];
+    const store: Store = {
+      ...own.book.store,
+      get(space, key) {
+        if (space === 'orders') read.push(Buffer.from(key).toString());
+        return own.book.store.get(space, key);
+      },
+    };
+    const lightning = rail({ ...own.book, store });
+    const [open, accepted, canceled] = [
+      await ordered(lightning),
+      await ordered(lightning),
+      await ordered(lightning),
+    ];
+    node.become(accepted.place, 'ACCEPTED');
+    read.splice(0);
+    assert.equal(await lightning.reconcile(), 3);
+    assert.equal(read.splice(0).length, 3);
+    node.become(canceled.place, 'CANCELED');
+    assert.equal(await lightning.reconcile(), 3);
+    assert.equal(read.filter((id) => id === canceled.id).length, 2, 'what changed is read again');
+    assert.equal((await own.stored(open.id)).status, 'pending');
   });
 
   test('polls at once ask LND once, polls after a second again', async () => {

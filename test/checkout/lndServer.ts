@@ -51,6 +51,8 @@ export class LndServer extends HttpsNode {
   channels: readonly Channel[] = [channel(10_000_000)];
   /** Whether it answers. */
   up = true;
+  /** The path that it does not answer. */
+  broken: string | undefined;
   /** What the invoice is that it makes where another was asked for. */
   instead: Partial<InvoiceWish> = {};
   /** The preimage of the next invoice; undefined: a new one. */
@@ -112,7 +114,7 @@ export class LndServer extends HttpsNode {
     let body = '';
     for await (const chunk of request) body += String(chunk);
     this.asked.push({ method, path: url });
-    if (!this.up) return undefined;
+    if (!this.up || url.startsWith(this.broken ?? 'none')) return undefined;
     if (request.headers['grpc-metadata-macaroon'] !== this.macaroon) {
       return failure(500, 2, 'verification failed: signature mismatch after caveat verification');
     }

@@ -41,11 +41,7 @@ const done: Outcome = { kind: 'done', positions: [] };
 const store = tracedStore({ commit: () => Promise.resolve(done) } as unknown as Store);
 
 const ask = (isOwn: boolean) =>
-  askNode(
-    new URL('/v1/invoice/secret-hash', node.url),
-    { agent: agentFor(node.url), method: 'GET', body: '', isOwn },
-    systemClock,
-  );
+  askNode(new URL('/v1/invoice/secret-hash', node.url), { agent: agentFor(node.url), isOwn }, systemClock);
 
 let ended: (() => void) | undefined;
 const routes = [

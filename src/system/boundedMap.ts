@@ -1,0 +1,20 @@
+/** A map that holds so much and no more. */
+
+/** A map of at most `most` entries: the one that was put first makes room. */
+export class BoundedMap<Key, Value> {
+  private readonly entries = new Map<Key, Value>();
+
+  constructor(private readonly most: number) {}
+
+  get(key: Key): Value | undefined {
+    return this.entries.get(key);
+  }
+
+  set(key: Key, value: Value): void {
+    this.entries.set(key, value);
+    for (const first of this.entries.keys()) {
+      if (this.entries.size <= this.most) return;
+      this.entries.delete(first);
+    }
+  }
+}

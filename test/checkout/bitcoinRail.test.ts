@@ -1,0 +1,288 @@
+/** The on-chain rail of a process: how often it asks its node, which orders share a unit, what it awaits. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/bitcoin.js';
+import type { Chain, ChainAnswer } from '../../src/checkout/chain.js';
+import type { BtcOrder } from '../../src/store/order.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { HandClock } from '../system/handClock.js';
+import { account, pricedWish, Shop } from './shop.js';
+
+/** A node, a store and the rail of a process on both. */
+class World {
+  /** How often the node was asked what, and the store. */
+  readonly asked: Record<string, number> = {};
+  /** What the node does not answer. */
+  down = '';
+  /** Spaces that the store cannot read; `commit`: it cannot write. */
+  readonly unread = new Set<string>();
+  readonly said: unknown[] = [];
+  readonly clock = new HandClock();
+  readonly chain: Chain;
+  private readonly store: Store;
+
+  private constructor(readonly shop: Shop) {
+    const { store } = shop.book;
+    const count = (what: string): void => {
+      this.asked[what] = (this.asked[what] ?? 0) + 1;
+    };
+    const read = async <Value>(space: string, reading: () => Promise<Value>): Promise<Value> => {
+      count(space);
+      if (this.unread.has(space)) throw new StoreUnavailable('told to fail');
+      return reading();
+    };
+    this.store = {
+      ...store,
+      get: (space, key) => read(space, () => store.get(space, key)),
+      scan: (space, range) => read(space, () => store.scan(space, range)),
+      commit: (operations, id) => read('commit', () => store.commit(operations, id)),
+    };
+    const answer = <Value>(what: string, value: Value): Promise<ChainAnswer<Value>> => {
+      count(what);
+      const failed = { kind: 'failed', reason: `${what} fails` } as const;
+      return Promise.resolve(this.down === what ? failed : { kind: 'answer', value });
+    };
+    this.chain = {
+      network: () => answer('network', 'mainnet'),
+      tip: () => answer('tip', 100),
+      used: () => answer('used', new Set<string>()),
+      lookup: () => answer('lookup', []),
+      close: () => undefined,
+    };
+  }
+
+  static async open(): Promise<World> {
+    return new World(await Shop.open());
+  }
+
+  /** Counts what is asked of `what` while something is done. */
+  async count(what: string, work: () => Promise<unknown>): Promise<number> {
+    const before = this.asked[what] ?? 0;
+    await work();
+    return (this.asked[what] ?? 0) - before;
+  }
+
+  process(more: Partial<BitcoinParts> = {}): Bitcoin {
+    const say =
+      (level: string) =>
+      (about: object, text?: string): void =>
+        void this.said.push([level, text, about]);
+    return new Bitcoin({
+      ...{ ...this.shop.book, store: this.store, clock: this.clock, account, chain: this.chain },
+      ...{ confirmationsRequired: 2, maxUnpaidOrders: 0 },
+      log: { warn: say('warn'), info: say('info'), debug: say('debug') },
+      ...more,
+    });
+  }
+
+  async begun(more: Partial<BitcoinParts> = {}): Promise<Bitcoin> {
+    const rail = this.process(more);
+    assert.equal(await rail.begin(), 0);
+    this.said.splice(0);
+    return rail;
+  }
+}
+
+const create = (rail: Bitcoin, count: number): Promise<BitcoinMade[]> =>
+  Promise.all(Array.from({ length: count }, () => rail.create(pricedWish)));
+
+async function order(rail: Bitcoin): Promise<BtcOrder> {
+  const made = await rail.create(pricedWish);
+  if (made.kind !== 'made') assert.fail(JSON.stringify(made));
+  return made.order;
+}
+
+const following = { watch: () => undefined, stop: () => undefined };
+const searching = 'The account is being searched for earlier payments. Try again in a minute.';
+const storeDown = { ready: false, reason: 'The store is not available.' };
+
+describe('the node', () => {
+  test('is asked whether it can be used every three seconds at most, however many ask', async () => {
+    const world = await World.open();
+    const rail = await world.begun();
+    const checks = async (): Promise<number> =>
+      world.count('network', async () => {
+        for (const found of await Promise.all([rail.check(), rail.check(), rail.create(pricedWish)])) {
+          assert.ok('ready' in found ? found.ready : found.kind === 'made');
+        }
+      });
+    assert.equal(await checks(), 1);
+    await world.clock.pass(2_999);
+    assert.equal(await checks(), 0);
+    await world.clock.pass(1);
+    assert.equal(await checks(), 1);
+  });
+
+  test('is asked about a polled order each second; each five where it notifies of payments', async () => {
+    for (const [follow, freshMs] of [
+      [undefined, 1_000],
+      [() => following, 5_000],
+    ] as const) {
+      const world = await World.open();
+      const rail = await world.begun({ chain: { ...world.chain, ...(follow && { follow }) } });
+      assert.equal(rail.follows, follow !== undefined);
+      const made = await order(rail);
+      const polls = (): Promise<number> =>
+        world.count('lookup', () => Promise.all([1, 2, 3].map(() => rail.refresh(made))));
+      assert.equal(await polls(), 1);
+      await world.clock.pass(freshMs - 1);
+      assert.equal(await polls(), 0);
+      await world.clock.pass(1);
+      assert.equal(await polls(), 1);
+    }
+  });
+
+  test('that notifies of nothing is not watched', async () => {
+    const world = await World.open();
+    const fence = { lease: 'orders btc', token: 1 };
+    assert.equal((await world.begun()).watch(fence), undefined);
+    const rail = world.process({ chain: { ...world.chain, follow: () => following } });
+    const watcher = rail.watch(fence);
+    assert.ok(watcher !== undefined);
+    await watcher.stop();
+  });
+
+  test('that fails at any of its questions makes no order; the operator learns why', async () => {
+    for (const down of ['network', 'used', 'tip']) {
+      const world = await World.open();
+      const rail = await world.begun();
+      world.down = down;
+      const reason = 'The Bitcoin node does not answer.';
+      const made = await rail.create(pricedWish);
+      assert.deepEqual(made, { kind: 'rail unavailable', reason }, down);
+      assert.deepEqual(world.said.at(-1), [
+        'warn',
+        'the Bitcoin node cannot be used',
+        { reason: `${down} fails` },
+      ]);
+      assert.deepEqual(await world.shop.orders(), []);
+      if (down === 'tip') assert.equal((await rail.check()).ready, true);
+      else assert.deepEqual(await rail.check(), { ready: false, reason });
+    }
+    const world = await World.open();
+    const rail = await world.begun();
+    await order(rail);
+    world.down = 'lookup';
+    assert.equal(await rail.reconcile(), undefined);
+    assert.deepEqual(world.said, [['warn', 'the Bitcoin node cannot be used', { reason: 'lookup fails' }]]);
+  });
+});
+
+describe('orders at once', () => {
+  test('are written together, at most 64 in a unit', async () => {
+    const world = await World.open();
+    const rail = await world.begun();
+    const units = (count: number): Promise<number> =>
+      world.count('commit', async () => {
+        for (const { kind } of await create(rail, count)) assert.equal(kind, 'made');
+      });
+    assert.equal(await units(1), 1);
+    assert.equal(await units(64), 1);
+    assert.equal(await units(65), 2);
+    const indexes = (await world.shop.orders()).map((each) => each.rail === 'btc' && each.addressIndex);
+    assert.deepEqual(new Set(indexes), new Set(Array.from({ length: 130 }, (_, index) => index)));
+  });
+
+  test('that cannot be written all fail, and those after them do not', async () => {
+    const world = await World.open();
+    const rail = await world.begun();
+    world.unread.add('commit');
+    const outcomes = await Promise.allSettled([1, 2, 3].map(() => rail.create(pricedWish)));
+    for (const outcome of outcomes) {
+      assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailable);
+    }
+    world.unread.clear();
+    assert.equal((await order(rail)).addressIndex, 0);
+  });
+});
+
+describe('an account that is not begun', () => {
+  test('is begun once: what was found is logged, and asked no more', async () => {
+    const world = await World.open();
+    const rail = world.process();
+    assert.equal(await rail.begin(), 0);
+    const about = { rail: 'btc', nextIndex: 0, passedOver: 0 };
+    assert.deepEqual(world.said, [['info', 'the account was searched for earlier payments', about]]);
+    const asked = { ...world.asked };
+    assert.equal(await rail.begin(), 0);
+    assert.deepEqual([world.asked, world.said.length], [asked, 1]);
+    // Another process finds what the first has stored.
+    await order(rail);
+    assert.equal(await world.process().begin(), 0);
+    assert.deepEqual(world.said.at(-1), ['info', 'the account is known', { ...about, nextIndex: 1 }]);
+    // A process that has begun does not look for that again.
+    await world.clock.pass(3_000);
+    assert.equal(await world.count('addressIndexes', () => rail.check()), 1);
+    assert.equal(await world.count('addressIndexes', () => rail.check()), 0);
+    assert.equal(await world.count('addressIndexes', () => create(rail, 1)), 1);
+  });
+
+  test('stays so where the node or the store does not answer', async () => {
+    const world = await World.open();
+    const rail = world.process();
+    world.down = 'used';
+    assert.equal(await rail.begin(), undefined);
+    assert.deepEqual(world.said, [['warn', 'the Bitcoin node cannot be used', { reason: 'used fails' }]]);
+    world.down = '';
+    for (const space of ['addressIndexes', 'commit']) {
+      world.unread.add(space);
+      assert.equal(await rail.begin(), undefined);
+      world.unread.clear();
+    }
+    assert.equal(world.said.length, 1);
+    assert.deepEqual(await rail.check(), { ready: false, reason: searching });
+    assert.equal(await rail.begin(), 0);
+    assert.deepEqual(await rail.check(), { ready: true });
+  });
+
+  test('has an order wait for ten seconds at most, and no longer than it takes', async () => {
+    const world = await World.open();
+    const rail = world.process();
+    const made: BitcoinMade[] = [];
+    const making = async (): Promise<void> => void made.push(await rail.create(pricedWish));
+    const first = making();
+    await world.clock.pass(9_999);
+    assert.equal(made.length, 0);
+    await world.clock.pass(1);
+    await first;
+    assert.deepEqual(made.splice(0), [{ kind: 'rail unavailable', reason: searching }]);
+    const second = making();
+    await world.clock.pass(300);
+    assert.equal(made.length, 0);
+    assert.equal(await world.process().begin(), 0);
+    await world.clock.pass(100);
+    await second;
+    assert.equal(made[0]?.kind, 'made');
+    assert.equal(world.clock.timers, 0);
+  });
+});
+
+describe('a check', () => {
+  test('says that the store does not answer, whatever it is asked for', async () => {
+    const world = await World.open();
+    world.unread.add('addressIndexes');
+    assert.deepEqual(await world.process().check(), storeDown);
+    world.unread.clear();
+    const rail = await world.begun({ maxUnpaidOrders: 2 });
+    world.unread.add('addressIndexes');
+    assert.deepEqual(await rail.check(), storeDown);
+    world.unread.clear();
+    await world.clock.pass(3_000);
+    assert.deepEqual(await rail.check(), { ready: true });
+    world.unread.add('openOrders');
+    assert.deepEqual(await rail.check(), storeDown);
+    world.unread.clear();
+    assert.deepEqual(await rail.check(), { ready: true });
+  });
+
+  test('says whether an unpaid order may be added', async () => {
+    const world = await World.open();
+    const rail = await world.begun({ maxUnpaidOrders: 2 });
+    const full = { ready: false, reason: 'Too many on-chain orders wait for their payment.' };
+    await order(rail);
+    assert.deepEqual(await rail.check(), { ready: true });
+    await order(rail);
+    assert.deepEqual(await rail.check(), full);
+    assert.deepEqual(await rail.create(pricedWish), { kind: 'rail busy' });
+  });
+});
