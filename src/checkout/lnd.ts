@@ -103,7 +103,7 @@ function isJson(value: unknown): value is Json {
 /** LND writes 64-bit numbers as strings. @throws Error if the value is not such a number */
 function whole(value: unknown): bigint {
   if (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) return BigInt(value);
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
+  if (Number.isSafeInteger(value)) return BigInt(value as number);
   throw new Error('an amount is not a number');
 }
 
@@ -111,7 +111,7 @@ const states = { OPEN: 'open', ACCEPTED: 'accepted', SETTLED: 'settled', CANCELE
 
 function invoiceOf(json: Json): Invoice {
   const { state } = json;
-  if (typeof state !== 'string' || !(state in states)) throw new Error('an invoice has no known state');
+  if (typeof state !== 'string' || !Object.hasOwn(states, state)) throw new Error('an invoice has no known state');
   const settled = whole(json['settle_date'] ?? '0');
   return {
     state: states[state as keyof typeof states],
@@ -307,8 +307,8 @@ export class Lnd {
   ): Promise<LndAnswer<Value>> {
     try {
       const headers = { 'grpc-metadata-macaroon': this.place.macaroon };
-      const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-      const asked = { agent: this.agent, headers, isOwn: true, ...sent };
+      // JSON.stringify(undefined) is undefined: no body is sent.
+      const asked = { agent: this.agent, headers, isOwn: true, body: JSON.stringify(body) };
       const { status, text } = await askNode(new URL(path, this.place.url), asked, this.clock);
       const json: unknown = JSON.parse(text);
       if (!isJson(json)) throw new Error('its answer is not a JSON object');

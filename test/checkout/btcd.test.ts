@@ -1,7 +1,6 @@
 /** What btcd says is read as money once, exactly, or not at all. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { after, beforeEach, describe, test } from 'node:test';
 import { Btcd } from '../../src/checkout/btcd.js';
 import { systemClock } from '../../src/system/clock.js';
@@ -31,8 +30,7 @@ class BtcdServer extends HttpsNode {
   /** What it answers to a method, or the error. */
   readonly results = new Map<string, (params: readonly unknown[]) => unknown>();
   readonly asked: string[] = [];
-  /** The connections that it was asked on, and the traces that it was asked for. */
-  readonly sockets = new Set<Socket>();
+  /** The traces that it was asked for. */
   readonly traces = new Set<unknown>();
 
   static start(): Promise<BtcdServer> {
@@ -47,7 +45,6 @@ class BtcdServer extends HttpsNode {
     const { method, params, ...more } = JSON.parse(body) as { method: string; params: readonly unknown[] };
     // As its documentation has requests.
     assert.deepEqual([request.method, more], ['POST', { jsonrpc: '1.0', id: 1 }]);
-    this.sockets.add(request.socket);
     this.traces.add(request.headers['traceparent']);
     this.asked.push(`${method} ${JSON.stringify(params)}`);
     const answer = this.results.get(method);

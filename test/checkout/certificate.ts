@@ -20,8 +20,11 @@ const utcTime = (text: string): Buffer => der(0x17, Buffer.from(text));
 
 const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
 
-/** The name CN=localhost. */
-const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from('localhost')))));
+/** The name of somebody (CN). */
+const nameOf = (common: string): Buffer =>
+  sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from(common)))));
+
+const ownName = 'localhost';
 
 /** It is an authority, as it signs itself; and it is of localhost and 127.0.0.1. */
 const extensions = sequence(
@@ -37,20 +40,20 @@ function pem(label: string, bytes: Buffer): string {
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
 
-/** Makes a key and its certificate. */
-export function makeCertificate(): Certificate {
+/** Makes a key and its certificate, signed by itself, or by another of these under another name. */
+export function makeCertificate(issuer?: Certificate): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const body = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
     der(0x02, Buffer.of(1)),
     ecdsaWithSha256,
-    name,
+    nameOf(ownName),
     sequence(utcTime('200101000000Z'), utcTime('491231235959Z')),
-    name,
+    nameOf(issuer === undefined ? ownName : 'issued'),
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, extensions),
   );
-  const signature = sign('sha256', body, privateKey);
+  const signature = sign('sha256', body, issuer?.key ?? privateKey);
   const signed = sequence(body, ecdsaWithSha256, der(0x03, Buffer.of(0), signature));
   return {
     cert: pem('CERTIFICATE', signed),

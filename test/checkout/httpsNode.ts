@@ -1,23 +1,33 @@
 /** A thin LND for the tests, over HTTPS with a certificate of its own and a macaroon. */
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { after } from 'node:test';
 import { makeCertificate } from './certificate.js';
 
-/** An answer in JSON; undefined: the connection is closed without one. */
-export type NodeAnswer = { readonly status: number; readonly json: unknown } | undefined;
+/** An answer in JSON, or lines of one that goes on; undefined: the connection is closed without one. */
+export type NodeAnswer =
+  { readonly status: number; readonly json: unknown } | { readonly lines: readonly string[] } | undefined;
 
 export abstract class HttpsNode {
-  private readonly certificate = makeCertificate();
   private readonly server: Server;
+  /** The connections that it was asked on. */
+  readonly sockets = new Set<Socket>();
 
-  protected constructor(readonly macaroon: string) {
-    const { cert, key } = this.certificate;
+  protected constructor(
+    readonly macaroon: string,
+    private readonly certificate = makeCertificate(),
+  ) {
+    const { cert, key } = certificate;
     this.server = createServer({ cert, key }, (request, response) => {
+      this.sockets.add(request.socket);
       void this.answer(request).then((told) => {
         if (told === undefined) {
           request.socket.destroy();
+          return;
+        }
+        if ('lines' in told) {
+          response.write(told.lines.map((line) => `${line}\n`).join(''));
           return;
         }
         response.writeHead(told.status, { 'content-type': 'application/json' });
