@@ -111,7 +111,8 @@ const states = { OPEN: 'open', ACCEPTED: 'accepted', SETTLED: 'settled', CANCELE
 
 function invoiceOf(json: Json): Invoice {
   const { state } = json;
-  if (typeof state !== 'string' || !Object.hasOwn(states, state)) throw new Error('an invoice has no known state');
+  if (typeof state !== 'string' || !Object.hasOwn(states, state))
+    throw new Error('an invoice has no known state');
   const settled = whole(json['settle_date'] ?? '0');
   return {
     state: states[state as keyof typeof states],

@@ -104,7 +104,8 @@ function buildPages() {
   const base = readFileSync(join(ownFolder, 'base.css'), 'utf8');
   for (const name of readdirSync(ownFolder)) {
     if (!/\.(?:css|js|svg)$/.test(name) || name === 'base.css') continue;
-    if (based.has(name)) writeFileSync(join(folder, name), base + readFileSync(join(ownFolder, name), 'utf8'));
+    if (based.has(name))
+      writeFileSync(join(folder, name), base + readFileSync(join(ownFolder, name), 'utf8'));
     else copyFileSync(join(ownFolder, name), join(folder, name));
   }
   const { resolve } = createRequire(import.meta.url);
