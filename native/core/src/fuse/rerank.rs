@@ -201,9 +201,7 @@ impl Workspace {
             warn(&[b"No document contains a word of the query: the model alone decided the order."]);
         }
         if dense_flat {
-            warn(&[
-                b"The model scores all documents alike: the words of the query alone decided the order.",
-            ]);
+            warn(&[b"The model scores all documents alike: the words of the query alone decided the order."]);
         }
         if source.poor.query {
             warn(&[b"The model does not know most words of the query: its scores say little."]);
