@@ -1,10 +1,10 @@
 /**
- * Asks a server for /health again and again while told to, one request after the other, and says how long the
- * longest took: for about so long the event loop there was held up. In a thread of its own, so that what else
- * its process does takes no time of it.
+ * Asks a server for /health from an order to begin to an order to end, one request after the other, and says
+ * how long the longest took: for about that time the event loop there was held up. In a thread of its own, so
+ * that what else its process does takes no time of it.
  */
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { head } from '../http/raw.js';
 
@@ -13,39 +13,58 @@ export interface PingParts {
   readonly port: number;
 }
 
-/** `begin`: asks from now on, told once the first answer is there. `end`: told the longest (ms). */
+/** `begin`: asks from now on; answered after the first response. `end`: answered with the longest (ms). */
 export type PingOrder = 'begin' | 'end';
 
 const request = head('GET', '/health');
 
-async function ping({ port }: PingParts): Promise<void> {
+/** A connection, and the signal of its end. */
+interface Asked {
+  readonly socket: Socket;
+  readonly signal: AbortSignal;
+}
+
+/** A connection of its own each time: the server closes one that is idle. */
+async function open(port: number): Promise<Asked> {
+  const ended = new AbortController();
   const socket = connect(port, '127.0.0.1').setNoDelay(true);
+  socket.once('close', () => ended.abort(new Error('the server closed the connection')));
   await once(socket, 'connect');
-  let isAsking = false;
-  const ask = async (): Promise<number> => {
-    const begunMs = performance.now();
-    socket.write(request);
-    await once(socket, 'data');
-    return performance.now() - begunMs;
-  };
+  return { socket, signal: ended.signal };
+}
+
+/** Asks once; how long the answer took (ms). @throws Error if the connection ends without one */
+async function ask({ socket, signal }: Asked): Promise<number> {
+  const begunMs = performance.now();
+  socket.write(request);
+  await once(socket, 'data', { signal });
+  return performance.now() - begunMs;
+}
+
+function ping({ port }: PingParts): void {
+  let current: Asked | undefined;
   let longestMs = 0;
   let asking: Promise<void> = Promise.resolve();
-  const loop = async (): Promise<void> => {
-    while (isAsking) longestMs = Math.max(longestMs, await ask());
+  const loop = async (asked: Asked): Promise<void> => {
+    while (current === asked) longestMs = Math.max(longestMs, await ask(asked));
   };
   const obey = async (order: PingOrder): Promise<number> => {
-    isAsking = order === 'begin';
-    if (order === 'end') await asking;
-    else {
-      longestMs = 0;
-      await ask();
-      asking = loop();
+    if (order === 'end') {
+      const asked = current;
+      current = undefined;
+      await asking;
+      asked?.socket.destroy();
+    } else {
+      const asked = await open(port);
+      await ask(asked);
+      [current, longestMs] = [asked, 0];
+      asking = loop(asked);
     }
     return longestMs;
   };
   parentPort?.on('message', (order: PingOrder) => {
-    void obey(order).then((told) => parentPort?.postMessage(told));
+    void obey(order).then((longest) => parentPort?.postMessage(longest));
   });
 }
 
-await ping(workerData as PingParts);
+ping(workerData as PingParts);
