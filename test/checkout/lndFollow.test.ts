@@ -197,7 +197,7 @@ describe('an LND that is followed', () => {
     assert.deepEqual(news(), ['ours,theirs']);
     await clock.pass(5_000);
     assert.deepEqual(news(), []);
-    assert.throws(() => lnd.last.listener.onTransaction({ tx_hash: 'aa' }), /a transaction is none/);
+    assert.throws(() => lnd.last.listener.onTransaction({ tx_hash: 'aa' }), /a transaction is malformed/);
   });
 
   test('reports a block when its tip is another, not when it is first seen', async () => {

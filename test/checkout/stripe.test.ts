@@ -77,7 +77,7 @@ describe('an account', () => {
 
   test('that does not take the key is not ready, has no methods, and says why', async () => {
     const client = new StripeClient({ ...place, secretKey: 'sk_test_another' });
-    const reason = 'The card processor does not take the server’s key, or does not answer.';
+    const reason = 'The card processor does not accept the server’s key, or does not answer.';
     assert.deepEqual(await client.check(), { ready: false, reason });
     assert.deepEqual(await client.methods(), []);
     for (const answer of [await client.createSession(wish), await client.pricesOf('cs_test_a')]) {

@@ -51,6 +51,14 @@ function relayTo(port: number): Promise<{ readonly port: number; readonly server
   });
 }
 
+/** What a cluster is made of. */
+export interface ClusterOptions {
+  /** Patroni's version. */
+  readonly patroni: string;
+  /** Folder for what its programs write; undefined: only the last of it is kept. */
+  readonly logs: string | undefined;
+}
+
 /** A cluster. */
 export class Cluster {
   private readonly cuts = new Cuts();
@@ -63,10 +71,14 @@ export class Cluster {
   ) {}
 
   /** Makes the machines and starts everything. Resolves when it is whole. */
-  static async start(folder: string): Promise<Cluster> {
+  static async start(folder: string, { patroni, logs }: ClusterOptions): Promise<Cluster> {
     makeFolder(folder);
-    const machine = (name: string, index: number): Machine => new Machine(name, index, join(folder, name));
-    const databases = new Databases([1, 2, 3].map((number) => machine(`db${number}`, number)));
+    const machine = (name: string, index: number): Machine =>
+      new Machine(name, index, join(folder, name), logs);
+    const databases = new Databases(
+      [1, 2, 3].map((number) => machine(`db${number}`, number)),
+      patroni,
+    );
     const lightning = await LndServer.start(() => systemClock.wallMs());
     const { certificate, macaroon, url } = lightning.place;
     writeFileSync(join(folder, 'lnd.cert'), certificate, { mode: 0o644 });

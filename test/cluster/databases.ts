@@ -4,7 +4,7 @@
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
-import { postgresFolder, programOf } from './install.js';
+import { patroniAt, postgresFolder, programOf } from './install.js';
 import { user, type Machine, type Started } from './network.js';
 
 /** Password of every role; the network is the test's own. */
@@ -40,10 +40,11 @@ export function makeFolder(path: string): void {
 
 /** Settings that all members share. Times in seconds. */
 const shared = {
-  ttl: 8,
+  // Above `loop_wait + 2 * retry_timeout`, as Patroni demands.
+  ttl: 6,
   loop_wait: 1,
-  retry_timeout: 3,
-  master_start_timeout: 0,
+  retry_timeout: 2,
+  primary_start_timeout: 0,
   synchronous_mode: true,
   synchronous_mode_strict: true,
   postgresql: {
@@ -55,6 +56,8 @@ const shared = {
       wal_keep_size: '256MB',
       wal_receiver_timeout: '5s',
       wal_sender_timeout: '5s',
+      // A standby looks for the new leader at once: its first try may come before its replication slot.
+      wal_retrieve_retry_interval: '500ms',
       tcp_keepalives_idle: 2,
       tcp_keepalives_interval: 1,
       tcp_keepalives_count: 3,
@@ -68,7 +71,11 @@ const shared = {
 export class Databases {
   private readonly started = new Map<string, Started>();
 
-  constructor(readonly machines: readonly Machine[]) {}
+  constructor(
+    readonly machines: readonly Machine[],
+    /** Patroni's version. */
+    private readonly patroni: string,
+  ) {}
 
   /** Starts all of it; the first Patroni that gets to it makes the database. */
   start(): void {
@@ -83,7 +90,7 @@ export class Databases {
     const running = machine.processes();
     if (machine.processes(/^etcd$/).length === 0) this.keep(machine, 'etcd', this.startEtcd(machine));
     if (running.length === 0 || machine.processes(/^patroni/).length === 0) {
-      const patroni = machine.start(programOf('patroni'), [join(machine.folder, 'patroni.json')], {});
+      const patroni = machine.start(patroniAt(this.patroni), [join(machine.folder, 'patroni.json')], {});
       this.keep(machine, 'patroni', patroni);
     }
   }
@@ -173,10 +180,12 @@ export class Databases {
       'advertise-client-urls': `http://${address}:2379`,
       'initial-cluster': peers,
       'initial-cluster-state': 'new',
-      'heartbeat-interval': '200',
-      'election-timeout': '2000',
+      // For a network of one site. An election takes one to two timeouts, and starts every lease again.
+      'heartbeat-interval': '50',
+      'election-timeout': '500',
+      'pre-vote': 'true',
     };
-    const args = Object.entries(options).flatMap(([option, value]) => [`--${option}`, value]);
+    const args = Object.entries(options).map(([option, value]) => `--${option}=${value}`);
     return machine.start(programOf('etcd'), args, {});
   }
 

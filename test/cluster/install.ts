@@ -1,12 +1,14 @@
-/** Brings the programs of a cluster by Debian's packages, without starting any of them. */
-import { execFileSync } from 'node:child_process';
+/** Installs the programs of a cluster, without starting any: Debian's packages, and Patroni from PyPI. */
+import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { projectRoot } from '../peers/python.js';
 
 /** Packages, and a program that each of them brings. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   postgresql: ['postgres'],
-  patroni: ['patroni'],
+  // With the packages that its Python environments need.
+  'python3-venv': ['python3'],
   'etcd-server': ['etcd'],
   haproxy: ['haproxy'],
   pgbouncer: ['pgbouncer'],
@@ -64,4 +66,26 @@ export function installAll(): void {
   } finally {
     if (!hasPolicy) rmSync(policy);
   }
+}
+
+/**
+ * The Patroni that databases run unless another is named. Debian 12 has 3.0.2, which writes the leader's key
+ * to etcd without a comparison: a leader that was cut off takes the lead back, and what its successor
+ * acknowledged is lost. 3.2 and later take no `ttl` below 20 s: when a leader's machine dies, nothing is
+ * written for longer than 15 s.
+ */
+export const usualPatroni = '3.1.2';
+
+/** Path of a version of Patroni, in an environment of its own; installs it where it is not there. */
+export function patroniAt(version: string): string {
+  const folder = join(projectRoot, '.peers', `patroni-${version}`);
+  const path = join(folder, 'bin', 'patroni');
+  if (existsSync(path)) return path;
+  console.error(`Installing Patroni ${version} (Python's packages) …`);
+  const options: ExecFileSyncOptions = { stdio: ['ignore', 'ignore', 'inherit'] };
+  // Debian's Python: what is below root's home is not the database user's to run.
+  execFileSync(programOf('python3'), ['-m', 'venv', folder], options);
+  const packages = [`patroni[etcd3]==${version}`, 'psycopg[binary]==3.3.9', 'setuptools==80.9.0'];
+  execFileSync(join(folder, 'bin', 'pip'), ['install', '--quiet', ...packages], options);
+  return path;
 }

@@ -16,6 +16,9 @@ interface Answer {
 /** How long a client waits for an answer (ms). */
 const patienceMs = 10_000;
 
+/** How long the key of a paid order may stay away once nodes answer (ms). */
+const keyMs = 180_000;
+
 /** Pause of a client that was refused or had no answer (ms). */
 const pauseMs = 100;
 
@@ -103,7 +106,12 @@ export class Load {
       history.revealed.set(order.payment_hash, []);
       lightning.settle(order.payment_hash);
       let isSeen = false;
+      const paidMs = performance.now();
       while (!isSeen) {
+        if (performance.now() - paidMs > keyMs) {
+          history.wrong.push(`order ${order.order_id} is paid, and shows no key`);
+          break;
+        }
         const fields = { 'x-claim-token': order.claim_token };
         const polls = nodes.map((node) =>
           this.ask(node, 'GET', `${path}/${order.payment_hash}`, undefined, fields),

@@ -6,7 +6,9 @@
  *
  * `--seeds <n>`: how many schedules (3). `--seed <n>`: the first; one that failed comes again with
  * `--seed <its number> --seeds 1`. `--steps <n>`: faults of a schedule (3). `--only <faults>`: of these
- * kinds, by commas. `--fresh <n>`: schedules after which the cluster is made anew (10).
+ * kinds, by commas. `--fresh <n>`: schedules after which the cluster is made again (10).
+ * `--patroni <version>`: the Patroni that its databases run (3.1.2). `--logs <folder>`:
+ * has all that the machines' programs write, a file a program.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { installAll, programOf } from './install.js';
+import { installAll, patroniAt, programOf, usualPatroni } from './install.js';
 import { startRouter } from './network.js';
 import { runRounds, type RoundsOptions } from './rounds.js';
 import { faults, type Fault } from './schedule.js';
@@ -26,6 +28,8 @@ const { values } = parseArgs({
     steps: { type: 'string', default: '3' },
     only: { type: 'string', default: '' },
     fresh: { type: 'string', default: '10' },
+    patroni: { type: 'string', default: usualPatroni },
+    logs: { type: 'string' },
     inside: { type: 'boolean', default: false },
   },
 });
@@ -48,6 +52,7 @@ function runInside(): number {
     return 1;
   }
   installAll();
+  patroniAt(values.patroni);
   const file = fileURLToPath(import.meta.url);
   const again = [process.execPath, '--enable-source-maps', file, '--inside', ...process.argv.slice(2)];
   const apart = ['--mount', '--net', '--pid', '--fork', '--mount-proc', '--kill-child'];
@@ -63,6 +68,8 @@ async function main(): Promise<number> {
     steps: Number(values.steps),
     only: kindsOf(values.only),
     fresh: Number(values.fresh),
+    patroni: values.patroni,
+    logs: values.logs,
   };
   if (!values.inside) return runInside();
   startRouter();

@@ -3,8 +3,8 @@
  * and slows their ways to each other. The router is the namespace of this process, which `main.ts` makes.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 
 /** The user that everything on a machine runs as; PostgreSQL refuses to be root. */
 export const user = 'postgres';
@@ -43,6 +43,8 @@ export class Machine {
     index: number,
     /** The folder of its files. */
     readonly folder: string,
+    /** Folder for the whole output of its programs, a file each; undefined: only the end of it is kept. */
+    private readonly logs: string | undefined,
   ) {
     this.address = `10.209.${index}.2`;
     this.router = `10.209.${index}.1`;
@@ -77,8 +79,12 @@ export class Machine {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
+    const log = this.logs && join(this.logs, `${this.name}-${basename(program)}.log`);
     for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (data: Buffer) => (output = (output + data.toString()).slice(-keptOutput)));
+      stream.on('data', (data: Buffer) => {
+        output = (output + data.toString()).slice(-keptOutput);
+        if (log !== undefined) appendFileSync(log, data);
+      });
     }
     return () => output;
   }
@@ -148,6 +154,8 @@ export class Cuts {
   /** Lets nothing pass from one machine to another. */
   oneWay(from: Machine, to: Machine): void {
     const rule = ['from', from.address, 'to', to.address, 'blackhole'];
+    // Two groups may have machines in common.
+    if (this.rules.some((each) => each.join() === rule.join())) return;
     command('ip', 'rule', 'add', 'pref', '100', ...rule);
     this.rules.push(rule);
   }

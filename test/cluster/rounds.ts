@@ -5,14 +5,14 @@ import { leadsAfter } from '../../src/store/leads.js';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
 import { storeAt } from '../store/open.js';
 import type { Databases } from './databases.js';
-import { Cluster, foundIn } from './cluster.js';
+import { Cluster, foundIn, type ClusterOptions } from './cluster.js';
 import { History, problemsOf } from './history.js';
 import { Load } from './load.js';
 import type { Machine } from './network.js';
 import { faults, scheduleOf, type Fault, type Step } from './schedule.js';
 
 /** What the command line may set. */
-export interface RoundsOptions {
+export interface RoundsOptions extends ClusterOptions {
   readonly seeds: number;
   readonly first: number;
   /** Faults of a schedule. */
@@ -176,27 +176,28 @@ class Trial {
   private async take(step: Step): Promise<void> {
     const { cluster, history } = this;
     await this.written(step.after);
+    // Without a synchronous standby nobody may take a lost leader's place, so that no write is due.
+    await cluster.whole();
     const machine = await cluster.machineOf(step.fault, step.node);
     const standby = (await cluster.databases.standby())?.name ?? 'none';
     const beganMs = performance.now();
     const ends = [cluster.begin(step.fault, machine)];
-    if (step.second !== undefined) {
-      const other = await cluster.machineOf(step.second, step.node);
-      ends.push(cluster.begin(step.second, other));
+    let endedMs = beganMs;
+    let leads = 'none';
+    try {
+      if (step.second !== undefined) {
+        const other = await cluster.machineOf(step.second, step.node);
+        ends.push(cluster.begin(step.second, other));
+      }
+      const beside = step.second === undefined ? '' : `, and ${step.second}`;
+      console.log(`    ${step.fault} (${machine.name}; standby ${standby})${beside}`);
+      await this.overcome(step, machine);
+      await pause(Math.max(0, step.lastsMs - (performance.now() - beganMs)));
+      endedMs = performance.now();
+      leads = (await cluster.databases.leader())?.name ?? 'none';
+    } finally {
+      for (const end of ends.reverse()) end();
     }
-    const beside = step.second === undefined ? '' : `, and ${step.second}`;
-    console.log(`    ${step.fault} (${machine.name}; standby ${standby})${beside}`);
-    const refused = history.refused;
-    if (faults[step.fault] === 'writes') {
-      if (replacing.has(step.fault)) await this.replaced(machine);
-      await this.written(overcomeBy);
-    } else if (step.fault.startsWith('cut')) {
-      await cluster.waitFor(() => history.refused > refused + overcomeBy, patienceMs);
-    }
-    await pause(Math.max(0, step.lastsMs - (performance.now() - beganMs)));
-    const endedMs = performance.now();
-    const leads = (await cluster.databases.leader())?.name ?? 'none';
-    for (const end of ends.reverse()) end();
     await cluster.whole();
     await this.written(overcomeBy);
     const silentMs = longestSilence(history.acknowledgedMs, beganMs, endedMs);
@@ -205,6 +206,18 @@ class Trial {
     const whole = Math.round((performance.now() - endedMs) / 1_000);
     const silence = `no write for ${(silentMs / 1_000).toFixed(1)} s`;
     console.log(`      ${silence}; ${leads} led then; whole ${whole} s after its end`);
+  }
+
+  /** Resolves when a cluster works on in spite of a fault, as far as it has to. */
+  private async overcome({ fault }: Step, machine: Machine): Promise<void> {
+    const { cluster, history } = this;
+    const { refused } = history;
+    if (faults[fault] === 'writes') {
+      if (replacing.has(fault)) await this.replaced(machine);
+      await this.written(overcomeBy);
+    } else if (fault.startsWith('cut')) {
+      await cluster.waitFor(() => history.refused > refused + overcomeBy, patienceMs);
+    }
   }
 
   /** Resolves when so many more writes are acknowledged. */
@@ -236,7 +249,7 @@ export async function runRounds(folder: string, options: RoundsOptions): Promise
       trial = undefined;
     }
     const began = performance.now();
-    trial ??= new Trial(await Cluster.start(join(folder, String(round))), silences);
+    trial ??= new Trial(await Cluster.start(join(folder, String(round)), options), silences);
     console.log(`seed ${seed}`);
     const { history } = trial;
     const told = [history.leads.size, history.receipts.size, history.orders.size] as const;

@@ -17,7 +17,7 @@ import { listening, memoryFolder, processesOf, run, runServer, Running } from '.
 const command = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const linux = process.platform === 'linux';
 const greeting = /^Fusegate 0\.4\.0 listens on http:\/\/0\.0\.0\.0:\d+ \(1 worker, data in [^\r]+\)\r$/m;
-const renewed = /^\d{4}-\d\d-\d\dT[\d:.]+Z info  the settings were read again, and hold \(.*pid=\d+\)\r$/m;
+const renewed = /^\d{4}-\d\d-\d\dT[\d:.]+Z info  the settings were read again and apply now \(.*pid=\d+\)\r$/m;
 const announced = /listens on http:\/\/127\.0\.0\.1:(\d+)/;
 
 /** One line, as the log writes it. */
@@ -104,7 +104,7 @@ describe('a server that no terminal reads', () => {
     assert.equal(lineOf(first, /^LOGLEVEL is not read; did you mean LOG_LEVEL/).level, 40);
     await exchange(Number(port), head('GET', '/health'));
     first.child.kill('SIGHUP');
-    await first.prints(/the settings were read again, and hold/);
+    await first.prints(/the settings were read again and apply now/);
     const second = run(command, ['serve', '--take-over'], environment);
     await second.prints(announced);
     await first.ended();
@@ -150,7 +150,7 @@ describe('a server that no terminal reads', () => {
     ] as const) {
       const before = worker();
       act(before, what);
-      await server.prints(new RegExp(`"workerPid":${before},"how":"${how}".*another takes its place`));
+      await server.prints(new RegExp(`"workerPid":${before},"how":"${how}".*a worker ended and is replaced`));
       await until(answers);
     }
     server.child.kill('SIGTERM');
