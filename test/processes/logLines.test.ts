@@ -17,7 +17,8 @@ import { listening, memoryFolder, processesOf, run, runServer, Running } from '.
 const command = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const linux = process.platform === 'linux';
 const greeting = /^Fusegate 0\.4\.0 listens on http:\/\/0\.0\.0\.0:\d+ \(1 worker, data in [^\r]+\)\r$/m;
-const renewed = /^\d{4}-\d\d-\d\dT[\d:.]+Z info  the settings were read again and apply now \(.*pid=\d+\)\r$/m;
+const renewed =
+  /^\d{4}-\d\d-\d\dT[\d:.]+Z info  the settings were read again and apply now \(.*pid=\d+\)\r$/m;
 const announced = /listens on http:\/\/127\.0\.0\.1:(\d+)/;
 
 /** One line, as the log writes it. */
