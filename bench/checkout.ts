@@ -28,7 +28,7 @@ export interface CheckoutOptions extends RecordOptions {
 
 /** Least rates (1/s), most of a core that watching takes, most time until a payment is found (s). */
 const TARGETS = { orders: 500, polls: 5_000, watching: 0.05, found: 2 } as const;
-/** Least number of watched orders, and the time of watching (s); orders that are polled, and that are paid. */
+/** Watched orders at least, and the time of watching (s); orders that are polled, and that are paid. */
 const SIZES = { watched: 10_000, watchedSeconds: 60, polled: 1_000, payments: 5 } as const;
 
 interface Figures {

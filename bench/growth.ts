@@ -49,8 +49,9 @@ const TARGETS = {
 } as const;
 
 /**
- * Number of requests to a route; of those on a fresh state, each after a submission; of answers compared with
- * the exact ones; of results of a search; and of a walk's step: those that it passes, and five to choose from.
+ * Number of requests to a route; of those on a fresh state, each after a submission; of answers compared
+ * with the exact ones; of results of a search; and of a walk's step: those that it passes, and five to
+ * choose from.
  */
 const SIZES = { requests: 200, fresh: 12, checked: 40, results: 10, stepResults: 15 } as const;
 const CONNECTIONS = 32;

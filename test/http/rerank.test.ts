@@ -51,8 +51,8 @@ const cohere = ['/v2/rerank', '/v1/rerank', '/voyage/v1/rerank'] as const;
 /** Path, body, status, and what the sentence says. */
 const wrong: readonly (readonly [string, string, number, RegExp])[] = [
   ...cohere.flatMap((path) => [
-    [path, '', 400, /no JSON \(syntax at byte 0\)/] as const,
-    [path, '{', 400, /no JSON \(syntax at byte 1\)/] as const,
+    [path, '', 400, /not JSON \(syntax at byte 0\)/] as const,
+    [path, '{', 400, /not JSON \(syntax at byte 1\)/] as const,
     [path, `{${q},${d}`, 400, /not JSON/] as const,
     [path, `{${q},${d}}}`, 400, /not JSON/] as const,
     [path, `{${q},"documents":["a",]}`, 400, /not JSON/] as const,

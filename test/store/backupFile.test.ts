@@ -256,7 +256,7 @@ describe('a file of records', () => {
   test('is what its manifest says, by its digest', async () => {
     assert.equal(await check(framed(entry)), undefined);
     assert.equal(await check(Buffer.alloc(0)), undefined);
-    assert.equal(await check(Buffer.alloc(8)), 'it holds something that is no record.');
+    assert.equal(await check(Buffer.alloc(8)), 'it contains something that is not a record.');
     const other = 'it is not what the manifest says, by its SHA-256.';
     assert.equal(await check(framed(entry), { sha256: 'a'.repeat(64) }), other);
   });
