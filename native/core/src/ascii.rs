@@ -75,17 +75,22 @@ const BATCH: usize = 256;
 /// Most places that one block adds, and those written beyond them.
 const SPARE: usize = 32 + 16;
 
+/// Numbers that a list of a batch has room for.
+pub(crate) const ROOM: usize = BATCH + SPARE;
+/// The same, rounded up to a power of two.
+pub(crate) const FOUND: usize = ROOM.next_power_of_two();
+
 /// Places in a text.
 #[derive(Debug)]
-struct Places {
-    list: [u32; BATCH + SPARE],
-    count: usize,
+pub(crate) struct Places {
+    pub(crate) list: [u32; ROOM],
+    pub(crate) count: usize,
 }
 
 impl Default for Places {
     fn default() -> Self {
         Places {
-            list: [0; BATCH + SPARE],
+            list: [0; ROOM],
             count: 0,
         }
     }
@@ -114,25 +119,48 @@ impl Places {
 
 /// Tokens of one text, in order, before they are looked up. Reused from text to text, since clearing it would
 /// take longer than filling it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Batch {
-    starts: Places,
+    pub(crate) starts: Places,
     /// The ends of the tokens, by token number.
-    ends: Places,
+    pub(crate) ends: Places,
     /// Numbers of the tokens that may be terms, or that are long.
-    longer: Places,
+    pub(crate) longer: Places,
+    /// What is noted of the tokens that are looked for.
+    pub(crate) found: [u32; FOUND],
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Batch {
+            starts: Places::default(),
+            ends: Places::default(),
+            longer: Places::default(),
+            found: [0; FOUND],
+        }
+    }
 }
 
 impl Batch {
+    /// Where a token begins and ends.
+    #[inline(always)]
+    pub(crate) fn place(&self, number: usize) -> (usize, usize) {
+        (self.starts.list[number] as usize, self.ends.list[number] as usize)
+    }
+
     /// Looks up the tokens with known ends; a last start without its end is kept for the next call.
     #[inline(never)]
     fn look_up(&mut self, text: &[u8], terms: &Terms, hits: &mut Hits) {
-        let Batch { starts, ends, longer } = self;
+        if hits.met.purpose != Use::Count {
+            terms.meet_all(text, self, hits);
+            return self.keep_last();
+        }
+        let Batch {
+            starts, ends, longer, ..
+        } = self;
         let count = ends.count;
         let (first, last) = (&starts.list[..count], &ends.list[..count]);
-        if hits.met.purpose != Use::Count {
-            terms.meet_all(text, (first, last), &mut longer.list, hits);
-        } else if !terms.forms().leaves_ascii() {
+        if !terms.forms().leaves_ascii() {
             terms.count_ascii_forms(text, (first, last), &mut longer.list, hits);
         } else {
             let look_up = |number: usize, hits: &mut Hits| {
@@ -148,8 +176,15 @@ impl Batch {
                 (0..count).for_each(|number| look_up(number, hits));
             }
         }
-        starts.list[0] = starts.list[count];
-        starts.count -= count;
+        self.keep_last();
+    }
+
+    /// Forgets the tokens with known ends.
+    #[inline]
+    fn keep_last(&mut self) {
+        let Batch { starts, ends, .. } = self;
+        starts.list[0] = starts.list[ends.count];
+        starts.count -= ends.count;
         ends.count = 0;
     }
 }

@@ -15,6 +15,7 @@ mod pending;
 mod profile;
 mod rerank;
 mod score;
+mod window;
 
 use std::sync::Arc;
 

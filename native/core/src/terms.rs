@@ -21,7 +21,7 @@ pub(crate) use distinct::Distinct;
 pub(crate) use filter::Filter;
 use forms::Mix;
 use memo::Memo;
-pub(crate) use met::{Located, Met, Use};
+pub(crate) use met::{Located, Met, Places, SLACK, Use};
 use short_terms::ShortTerms;
 
 /// Two words and a length that identify terms of up to 16 bytes, and nearly identify longer ones.
@@ -143,6 +143,7 @@ impl Hits {
         self.touched.clear();
         self.counts.clear();
         self.counts.resize(terms, 0);
+        self.met.begin_texts(terms);
     }
 
     #[inline]

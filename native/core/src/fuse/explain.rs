@@ -15,20 +15,22 @@ const MOST_MATCHED: usize = 10;
 /// Pieces of JSON to insert into the answer, one for each result.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
+    /// Room, of which that many bytes are written.
     bytes: Vec<u8>,
+    written: usize,
     ends: Vec<usize>,
 }
 
 impl Pieces {
     /// Removes all pieces.
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
+        self.written = 0;
         self.ends.clear();
     }
 
     /// Bytes of all pieces.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        self.written
     }
 
     /// Bytes of memory held.
@@ -46,7 +48,7 @@ impl Pieces {
     }
 
     pub(super) fn raw(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        self.write(bytes.len(), |writer| writer.raw(bytes));
     }
 
     pub(super) fn number(&mut self, before: &[u8], value: f64) {
@@ -57,17 +59,18 @@ impl Pieces {
     /// Adds a piece that `write` writes, of at most `most` bytes.
     #[inline]
     pub(super) fn write(&mut self, most: usize, write: impl FnOnce(&mut Writer)) {
-        let start = self.bytes.len();
-        self.bytes.resize(start + most, 0);
-        let out = &mut self.bytes[start..];
+        let needed = self.written + most;
+        if self.bytes.len() < needed {
+            self.bytes.resize(2 * needed, 0);
+        }
+        let out = &mut self.bytes[self.written..needed];
         let mut writer = Writer { out, at: 0 };
         write(&mut writer);
-        let written = writer.at;
-        self.bytes.truncate(start + written);
+        self.written += writer.at;
     }
 
     pub(super) fn end(&mut self) {
-        self.ends.push(self.bytes.len());
+        self.ends.push(self.written);
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::answer::Writer;
 use super::explain::Pieces;
+use super::window::{Value, Window};
 use super::{Workspace, with_text};
 use crate::ascii::count_ws_ascii;
 use crate::request::Options;
 use crate::request::results::Highlight;
+use crate::simd::Path;
 use crate::terms::{Located, Use};
 use crate::tokenize::{self, Tokenizer};
 
@@ -19,24 +21,11 @@ struct Fragment {
 }
 
 /// Room for what one text needs after the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Room {
     chosen: Vec<Fragment>,
     window: Window,
 }
-
-/// The matches that the best window is looked for among, one after the other. Each has a number of its own,
-/// from 1 on, so that nothing is cleared between texts.
-#[derive(Debug, Default)]
-struct Window {
-    /// Number of the last match of each term.
-    last: Vec<u64>,
-    /// Number of matches in the windows before.
-    before: u64,
-}
-
-/// The rank of a window: more different terms win, then more matches.
-type Value = (usize, usize);
 
 /// A text as its fragments need it.
 struct Text<Joined> {
@@ -50,8 +39,12 @@ impl Workspace {
     /// Writes the fragments of each result.
     pub(super) fn highlight(&mut self, body: &[u8], options: &Options, highlight: Highlight) {
         let mut pieces = std::mem::take(&mut self.highlights);
-        let mut room = Room::default();
-        room.window.last.resize(self.frequencies(options).len(), 0);
+        let terms = self.frequencies(options).len();
+        self.hits.met.begin_places(terms);
+        let mut room = Room {
+            chosen: Vec::new(),
+            window: Window::new(Path::best(), terms),
+        };
         for rank in 0..self.shown {
             let doc = self.order[rank].1 as usize;
             let span = self.lists.docs[doc].text;
@@ -102,7 +95,7 @@ impl Workspace {
         } = self;
         let mut note = |term: Option<u32>, start, end| {
             if let Some(term) = term {
-                hits.met.note(Located { start, end, term });
+                hits.met.note(start, end, term);
             }
         };
         match tokenizer {
@@ -138,7 +131,7 @@ const MATCH_BYTES: usize = 32;
 /// Writes the fragments of a text with its matches in order.
 fn write(
     text: &Text<impl Fn(u32) -> bool>,
-    located: &[Located],
+    located: Located<'_>,
     (highlight, room): (Highlight, &mut Room),
     pieces: &mut Pieces,
 ) {
@@ -151,39 +144,36 @@ fn write(
             writer.whole(b"{\"start\":", fragment.start);
             writer.whole(b",\"end\":", fragment.end);
             writer.raw(b",\"matches\":[");
-            write_spans(&located[fragment.first..fragment.after], writer);
+            write_spans(located, fragment, writer);
             writer.raw(b"},");
         }
         writer.end_list(!room.chosen.is_empty());
     });
 }
 
-/// Writes the spans of matches; those that overlap, as bigrams of one run do, are one.
-fn write_spans(located: &[Located], writer: &mut Writer) {
-    let mut matches = located.iter().peekable();
-    while let Some(one) = matches.next() {
-        let mut end = one.end;
-        while let Some(other) = matches.next_if(|other| other.start < end) {
-            end = end.max(other.end);
+/// Writes the spans of a fragment's matches; those that overlap, as bigrams of one run do, are one.
+fn write_spans(located: Located<'_>, fragment: &Fragment, writer: &mut Writer) {
+    let mut matches = located.among(fragment.first, fragment.after).peekable();
+    while let Some((start, mut end)) = matches.next() {
+        while let Some((_, other)) = matches.next_if(|&(other, _)| other < end) {
+            end = end.max(other);
         }
-        writer.whole(b"[", one.start);
-        writer.whole(b",", end);
-        writer.raw(b"],");
+        writer.span(start, end);
     }
-    writer.end_list(!located.is_empty());
+    writer.end_list(fragment.first < fragment.after);
 }
 
 /// Chooses the best fragments, in the order of the text: those of the most different terms, then of the most
 /// matches, then the first. Without a match, the beginning.
-fn choose(text: &Text<impl Fn(u32) -> bool>, located: &[Located], highlight: Highlight, room: &mut Room) {
+fn choose(text: &Text<impl Fn(u32) -> bool>, located: Located<'_>, highlight: Highlight, room: &mut Room) {
     let most = highlight.characters as u32;
     let Room { chosen, window } = room;
     chosen.clear();
     for _ in 0..highlight.fragments {
-        let Some((first, after)) = window.best_free(located, most, chosen) else {
+        let Some((first, after)) = best_free(window, located, most, chosen) else {
             break;
         };
-        let window = (located[first].start, located[after - 1].end);
+        let window = (located.start(first), located.end(after - 1));
         let lower = chosen.iter().filter(|one| one.first < first).map(|one| one.end);
         let upper = chosen.iter().filter(|one| one.first > first).map(|one| one.start);
         let bounds = (lower.max().unwrap_or(0), upper.min().unwrap_or(text.length));
@@ -207,55 +197,35 @@ fn choose(text: &Text<impl Fn(u32) -> bool>, located: &[Located], highlight: Hig
     chosen.sort_unstable_by_key(|fragment| fragment.start);
 }
 
-impl Window {
-    /// The matches, from one up to another, that one more fragment can hold best.
-    fn best_free(&mut self, located: &[Located], most: u32, chosen: &[Fragment]) -> Option<(usize, usize)> {
-        if chosen.is_empty() {
-            return self.best(located, most).map(|(_, window)| window);
-        }
-        let is_free = |one: &Located| {
-            let apart = |fragment: &Fragment| one.end <= fragment.start || one.start >= fragment.end;
-            chosen.iter().all(apart)
-        };
-        let mut best: Option<(Value, (usize, usize))> = None;
-        let mut start = 0;
-        while start < located.len() {
-            // No fragment that is chosen stands between matches of one run.
-            let run = located[start..].iter().take_while(|one| is_free(one)).count();
-            if let Some((value, (first, after))) = self.best(&located[start..start + run], most)
-                && best.is_none_or(|(known, _)| value > known)
-            {
-                best = Some((value, (start + first, start + after)));
-            }
-            start += run.max(1);
-        }
-        best.map(|(_, window)| window)
+/// The matches, from one up to another, that one more fragment can hold best.
+fn best_free(
+    window: &mut Window,
+    located: Located<'_>,
+    most: u32,
+    chosen: &[Fragment],
+) -> Option<(usize, usize)> {
+    let Located { first, after, .. } = located;
+    if chosen.is_empty() {
+        return window.best(located, (first, after), most).map(|(_, found)| found);
     }
-
-    /// The same among matches that are free: of each match the widest window that ends with it. A longer
-    /// match than a fragment is in none.
-    fn best(&mut self, located: &[Located], most: u32) -> Option<(Value, (usize, usize))> {
-        let Window { last, before } = self;
-        let (mut best, mut window) = ((0, 0), (0, 0));
-        let (mut first, mut different) = (0, 0);
-        for (at, one) in located.iter().enumerate() {
-            let number = |at: usize| *before + at as u64 + 1;
-            let known = &mut last[one.term as usize];
-            different += usize::from(*known < number(first));
-            *known = number(at);
-            let least = one.end.saturating_sub(most);
-            while first <= at && located[first].start < least {
-                different -= usize::from(last[located[first].term as usize] == number(first));
-                first += 1;
-            }
-            let value = (different, at + 1 - first);
-            if value > best {
-                (best, window) = (value, (first, at + 1));
-            }
+    let is_free = |&at: &usize| {
+        let (start, end) = (located.start(at), located.end(at));
+        let apart = |fragment: &Fragment| end <= fragment.start || start >= fragment.end;
+        chosen.iter().all(apart)
+    };
+    let mut best: Option<(Value, (usize, usize))> = None;
+    let mut start = first;
+    while start < after {
+        // No fragment that is chosen stands between matches of one run.
+        let run = (start..after).take_while(is_free).count();
+        if let Some((value, found)) = window.best(located, (start, start + run), most)
+            && best.is_none_or(|(known, _)| value > known)
+        {
+            best = Some((value, found));
         }
-        *before += located.len() as u64;
-        (best != (0, 0)).then_some((best, window))
+        start += run.max(1);
     }
+    best.map(|(_, found)| found)
 }
 
 /// A fragment with a window of matches in its middle, within bounds; it cuts no token outside the window.
@@ -288,23 +258,23 @@ fn around(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terms::Met;
     use proptest::prelude::*;
 
+    /// A match by its start, its end and its term.
+    type Match = (u32, u32, u32);
+
     /// The best window by trying all: the first of those of the best value.
-    fn naive(located: &[Located], most: u32, chosen: &[Fragment]) -> Option<(usize, usize)> {
-        let free = |one: &Located| {
-            chosen
-                .iter()
-                .all(|own| one.end <= own.start || one.start >= own.end)
-        };
+    fn naive(located: &[Match], most: u32, chosen: &[(u32, u32)]) -> Option<(usize, usize)> {
+        let free = |&(start, end, _): &Match| chosen.iter().all(|own| end <= own.0 || start >= own.1);
         let mut best: Option<(Value, (usize, usize))> = None;
         for first in 0..located.len() {
             for after in first + 1..=located.len() {
                 let window = &located[first..after];
-                if window[window.len() - 1].end - window[0].start > most || !window.iter().all(free) {
+                if window[window.len() - 1].1 - window[0].0 > most || !window.iter().all(free) {
                     break;
                 }
-                let mut terms: Vec<u32> = window.iter().map(|one| one.term).collect();
+                let mut terms: Vec<u32> = window.iter().map(|one| one.2).collect();
                 terms.sort_unstable();
                 terms.dedup();
                 let value = (terms.len(), window.len());
@@ -317,13 +287,13 @@ mod tests {
     }
 
     /// Matches by their distances, lengths and terms: words apart, or bigrams that share a character.
-    fn matches(steps: &[(u32, u32, u32)], bigrams: bool) -> Vec<Located> {
+    fn matches(steps: &[(u32, u32, u32)], bigrams: bool) -> Vec<Match> {
         let mut at = 0;
         let each = steps.iter().map(|&(gap, length, term)| {
             let start = at + gap;
             let end = start + if bigrams { 2 } else { length };
             at = if bigrams { start + 1 } else { end + 1 };
-            Located { start, end, term }
+            (start, end, term)
         });
         each.collect()
     }
@@ -333,23 +303,35 @@ mod tests {
         #[test]
         fn the_best_window_is_that_of_all_windows(
             texts in prop::collection::vec(
-                prop::collection::vec((0..12_u32, 1..30_u32, 0..5_u32), 0..30), 1..4),
+                prop::collection::vec((0..12_u32, 1..30_u32, 0..5_u32), 0..60), 1..4),
+            far in 1..4_u32,
             bigrams in any::<bool>(),
-            most in 20..60_u32,
+            most in 20..160_u32,
             fragments in 1..4,
         ) {
-            let mut window = Window { last: vec![0; 5], before: 0 };
-            for steps in texts {
-                let located = matches(&steps, bigrams);
-                let mut chosen = Vec::new();
-                for _ in 0..fragments {
-                    let found = window.best_free(&located, most, &chosen);
-                    prop_assert_eq!(found, naive(&located, most, &chosen));
-                    let Some((first, after)) = found else { break };
-                    // Wider than its matches, as fragments are, but not over others.
-                    let start = located[first].start.saturating_sub(2);
-                    let end = located[after - 1].end + 2;
-                    chosen.push(Fragment { start, end, first, after });
+            for path in Path::all() {
+                let mut window = Window::new(path, 5);
+                let mut met = Met::default();
+                met.begin_places(5);
+                for steps in &texts {
+                    // Some far from each other, and some so near that many stand in one window.
+                    let steps: Vec<_> = steps.iter()
+                        .map(|&(gap, length, term)| (gap / far, (length / far).max(1), term))
+                        .collect();
+                    let located = matches(&steps, bigrams);
+                    met.begin(Use::Locate);
+                    located.iter().for_each(|&(start, end, term)| met.note(start, end, term));
+                    let (places, mut chosen, mut taken) = (met.located(), Vec::new(), Vec::new());
+                    for _ in 0..fragments {
+                        let found = best_free(&mut window, places, most, &chosen);
+                        let own = found.map(|(first, after)| (first - places.first, after - places.first));
+                        prop_assert_eq!(own, naive(&located, most, &taken));
+                        let (Some((first, after)), Some((from, to))) = (found, own) else { break };
+                        // Wider than its matches, as fragments are, but not over others.
+                        let (start, end) = (located[from].0.saturating_sub(2), located[to - 1].1 + 2);
+                        chosen.push(Fragment { start, end, first, after });
+                        taken.push((start, end));
+                    }
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::memo::Remembered;
 use super::{Form, Hits, Key, LOWER, MIX, Terms, fold_multiply, word};
 use crate::analyzer::LONGEST_STEMMED;
+use crate::ascii::Batch;
 
 /// Hashes of a text's terms. Half the words of a text are those of before: which ones cannot be predicted, so
 /// that nothing branches on it, and those that come soon again are left out where they are met.
@@ -91,10 +92,13 @@ impl Terms {
     pub(super) fn collect_ascii<const COUNTS: bool>(
         &self,
         text: &[u8],
-        (starts, ends): (&[u32], &[u32]),
-        unsure: &mut [u32],
+        Batch {
+            starts, ends, longer, ..
+        }: &mut Batch,
         hits: &mut Hits,
     ) -> usize {
+        let (starts, ends) = (&starts.list[..ends.count], &ends.list[..ends.count]);
+        let unsure = &mut longer.list;
         let Hits { by_slot, met, .. } = hits;
         let collected = &mut met.collected;
         collected.make_room(starts.len());
@@ -205,7 +209,7 @@ mod tests {
         terms.clear();
         terms.finish();
         assert_eq!(
-            terms.collect_ascii::<true>(b"", (&[], &[]), &mut [], &mut hits),
+            terms.collect_ascii::<true>(b"", &mut Batch::default(), &mut hits),
             0
         );
         assert!(hits.met.hashes().is_empty());

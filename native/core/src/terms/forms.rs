@@ -1,9 +1,11 @@
 //! Terms by token, where the forms of tokens are compared.
 
 use super::memo::{Memo, Remembered};
-use super::short_terms::Token;
+use super::met::{LAST, Met};
+use super::short_terms::{NUMBER_BITS, Token};
 use super::{EMPTY, FEW, Form, Hits, Key, LOWER, Terms};
 use crate::analyzer::LONGEST_STEMMED;
+use crate::ascii::{Batch, FOUND};
 
 /// Counts of few terms, with a place for what is none. As long as a power of two, so that no place needs a
 /// check.
@@ -31,6 +33,9 @@ impl Counts {
         }
     }
 }
+
+/// The bits of a token's number in what is noted of it.
+const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
 
 /// How many of a request's tokens begin as a form's words do. Where most do, they are looked for among the
 /// terms as they are first; where few do, the others are left out first, which is one look less.
@@ -207,45 +212,61 @@ impl Terms {
         counts.collect(self.keys.len(), hits);
     }
 
-    /// Counts and notes the tokens at these places that are terms, or whose forms are, where the terms are
-    /// few. `unsure`: room for the numbers of those that have to be looked up.
-    pub(super) fn locate(&self, text: &[u8], places: (&[u32], &[u32]), unsure: &mut [u32], hits: &mut Hits) {
+    /// Counts and notes the tokens of a batch that are terms, or whose forms are, where the terms are few.
+    pub(super) fn locate(&self, text: &[u8], batch: &mut Batch, hits: &mut Hits) {
         let leaves_ascii = self.forms.leaves_ascii();
         let Hits {
             by_slot, met, memo, ..
         } = hits;
-        let room = met.places.room(places.0.len());
-        let (found, others) = if leaves_ascii {
+        let (count, others) = if leaves_ascii {
             let longer = |token| self.short.could_be_longer(token);
-            self.short
-                .locate_or(text, places, (by_slot, room), unsure, longer)
+            self.short.find_or(text, batch, by_slot, longer)
         } else {
             let begins = |token: Token| !token.is_term & self.beginnings.begins(token.key);
-            self.short
-                .locate_or(text, places, (by_slot, room), unsure, begins)
+            self.short.find_or(text, batch, by_slot, begins)
         };
-        let (mut counts, mut is_whole) = (Counts::default(), true);
-        for &at in &unsure[..others] {
-            let one = &mut room[at as usize];
-            let (start, length) = (one.start as usize, (one.end - one.start) as usize);
-            one.term = if leaves_ascii {
-                self.term_as_it_is(text, start, length).min(FEW as u32)
-            } else {
-                self.recent_term(text, start, length, memo)
-            };
-            counts.add(one.term);
-            is_whole &= one.term < FEW as u32;
-        }
-        let mut kept = found;
-        if !is_whole {
-            kept = 0;
-            for at in 0..found {
-                room[kept] = room[at];
-                kept += usize::from(room[at].term < FEW as u32);
+        if others > 0 {
+            let mut counts = Counts::default();
+            for other in 0..others {
+                let at = batch.longer.list[other] as usize;
+                let number = batch.found[at] & NUMBER_MASK;
+                let (start, end) = batch.place(number as usize);
+                let term = if leaves_ascii {
+                    self.term_as_it_is(text, start, end - start).min(FEW as u32)
+                } else {
+                    self.recent_term(text, start, end - start, memo)
+                };
+                counts.add(term);
+                batch.found[at] = term << NUMBER_BITS | number;
             }
+            self.note_found(batch, count, met);
+            return counts.collect(self.keys.len(), hits);
+        }
+        self.note_found(batch, count, met);
+    }
+
+    /// Notes the first of those that were found, but for those that turned out to be no terms.
+    #[inline]
+    fn note_found(&self, batch: &Batch, count: usize, met: &mut Met) {
+        let terms = self.short.terms();
+        let room = met.places.room(count);
+        let Some(last) = met.last.first_chunk_mut::<LAST>() else {
+            return;
+        };
+        let (starts, ends) = (&mut room.starts[..count], &mut room.ends[..count]);
+        let (befores, own_terms) = (&mut room.before[..count], &mut room.terms[..count]);
+        let base = met.base;
+        let mut kept = 0;
+        for &one in &batch.found[..count] {
+            let term = terms[(one >> NUMBER_BITS) as usize];
+            let (start, end) = batch.place((one & NUMBER_MASK) as usize % FOUND);
+            let (start, end) = (base + start as u32, base + end as u32);
+            (starts[kept], ends[kept], own_terms[kept]) = (start, end, term);
+            // What is no term has a place of its own.
+            befores[kept] = std::mem::replace(&mut last[term as usize % LAST], start);
+            kept += usize::from(term < FEW as u32);
         }
         met.places.add(kept);
-        counts.collect(self.keys.len(), hits);
     }
 
     /// The term of a token of ASCII letters and digits, in whatever case, where the terms are few; [`FEW`]

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::collected::Collected;
-use super::{EMPTY, Filter, Hits, Key, Terms};
+use super::{EMPTY, FEW, Filter, Hits, Key, Terms};
+use crate::ascii::Batch;
 
 /// Use of the tokens that a reading of a text meets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -19,39 +20,107 @@ pub(crate) enum Use {
     Locate,
 }
 
-/// A token that is a term of the query.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Located {
-    /// Its first place in the text, and the place after its last.
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-    pub(crate) term: u32,
-}
-
 /// Places that are kept of the texts that are counted; the texts beyond are read again where theirs are asked
 /// for.
 const KEPT_PLACES: usize = 1 << 14;
+/// Zeros before the first place, so that those before any place can be looked at at once.
+pub(crate) const SLACK: usize = 48;
+/// The base of a text's numbers stays below it, so that none of them overflows.
+const MOST_BASE: u32 = 1 << 31;
 
-/// Places of terms, in room that is kept from text to text: filling it again costs more than most texts add.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    room: Vec<Located>,
+/// Places of the query's terms in texts, text after text, in the order of the text. Every number is raised by
+/// its text's base, so that those of one text are greater than all before them; before the first text stand
+/// zeros. The room is kept from text to text: filling it again costs more than most texts add.
+///
+/// Four lists in one room: the starts; the ends; of each the start of the one of the same term before it,
+/// which is of another text, or 0, where its own has none; the terms.
+#[derive(Debug)]
+pub(crate) struct Places {
+    room: Vec<u32>,
+    /// Numbers from the beginning of a list to that of the next.
+    stride: usize,
     count: usize,
+}
+
+const LISTS: usize = 4;
+/// Numbers that lists are as long as, or several times as long, but for [`APART`]: a page.
+const PAGE: usize = 1024;
+/// By this, the places of one match in the lists fall into different lines of the processor's cache.
+const APART: usize = PAGE / LISTS + 16;
+
+/// Room for places that come after those that are known.
+pub(super) struct Room<'a> {
+    pub(super) starts: &'a mut [u32],
+    pub(super) ends: &'a mut [u32],
+    pub(super) before: &'a mut [u32],
+    pub(super) terms: &'a mut [u32],
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Places {
+            room: vec![0; LISTS * SLACK],
+            stride: SLACK,
+            count: SLACK,
+        }
+    }
 }
 
 impl Places {
     fn clear(&mut self) {
-        self.count = 0;
+        self.count = SLACK;
     }
 
-    /// Room for so many more. Those that are written to it count from [`Places::add`] on.
+    fn list(&self, number: usize) -> &[u32] {
+        &self.room[number * self.stride..][..self.count]
+    }
+
+    /// First code point of each.
+    pub(crate) fn starts(&self) -> &[u32] {
+        self.list(0)
+    }
+
+    /// The code point after the last of each.
+    pub(crate) fn ends(&self) -> &[u32] {
+        self.list(1)
+    }
+
+    /// Start of the one of the same term before each.
+    pub(crate) fn before(&self) -> &[u32] {
+        self.list(2)
+    }
+
+    /// The query's term that each is.
+    pub(crate) fn terms(&self) -> &[u32] {
+        self.list(3)
+    }
+
+    /// Room for at most that number more. Those that are written to it count from [`Places::add`] on.
     #[inline]
-    pub(super) fn room(&mut self, more: usize) -> &mut [Located] {
-        let needed = self.count + more;
-        if self.room.len() < needed {
-            self.room.resize(2 * needed, Located::default());
+    pub(super) fn room(&mut self, more: usize) -> Room<'_> {
+        if self.count + more > self.stride {
+            self.grow(more);
         }
-        &mut self.room[self.count..needed]
+        let (starts, rest) = self.room.split_at_mut(self.stride);
+        let (ends, rest) = rest.split_at_mut(self.stride);
+        let (before, terms) = rest.split_at_mut(self.stride);
+        let place = self.count..self.count + more;
+        Room {
+            starts: &mut starts[place.clone()],
+            ends: &mut ends[place.clone()],
+            before: &mut before[place.clone()],
+            terms: &mut terms[place],
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) {
+        let stride = (2 * (self.count + more)).next_multiple_of(PAGE) + APART;
+        let mut room = vec![0; LISTS * stride];
+        for number in 0..LISTS {
+            room[number * stride..][..self.count].copy_from_slice(self.list(number));
+        }
+        (self.room, self.stride) = (room, stride);
     }
 
     /// Adds the first of those that were written to the room after them.
@@ -60,8 +129,47 @@ impl Places {
         self.count += count;
     }
 
-    fn all(&self) -> &[Located] {
-        &self.room[..self.count]
+    /// The start of the last one; 0 where there is none.
+    fn last(&self) -> u32 {
+        self.room[self.count - 1]
+    }
+
+    fn held(&self) -> usize {
+        size_of::<u32>() * self.room.capacity()
+    }
+}
+
+/// The places in one text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Located<'a> {
+    /// Those of all texts.
+    pub(crate) places: &'a Places,
+    /// The first of this text, and the one after its last.
+    pub(crate) first: usize,
+    pub(crate) after: usize,
+    /// What its numbers are raised by.
+    base: u32,
+}
+
+impl Located<'_> {
+    /// Number of the first code point of a place.
+    #[inline]
+    pub(crate) fn start(&self, at: usize) -> u32 {
+        self.places.starts()[at] - self.base
+    }
+
+    /// The one after its last.
+    #[inline]
+    pub(crate) fn end(&self, at: usize) -> u32 {
+        self.places.ends()[at] - self.base
+    }
+
+    /// Both of the places from one up to another.
+    #[inline]
+    pub(crate) fn among(self, first: usize, after: usize) -> impl Iterator<Item = (u32, u32)> {
+        let starts = self.places.starts()[first..after].iter();
+        let both = starts.zip(&self.places.ends()[first..after]);
+        both.map(move |(start, end)| (start - self.base, end - self.base))
     }
 }
 
@@ -71,24 +179,47 @@ pub(crate) struct Met {
     pub(crate) purpose: Use,
     pub(super) collected: Collected,
     pub(super) places: Places,
+    /// Start of the last place of each term, and of what is none; at least [`LAST`] of them.
+    pub(super) last: Vec<u32>,
+    /// What the numbers of the text that is read are raised by.
+    pub(super) base: u32,
     /// True if the places of terms will be asked for once the texts are counted.
     keeps: bool,
     /// The places in the texts that were counted, text after text.
     kept: Places,
-    /// Where those of each text begin and end; [`UNKNOWN`] and the end of those before it where they are not
-    /// known.
-    texts: Vec<(u32, u32)>,
+    /// Where those of each text begin and end, and its base; [`UNKNOWN`] and the end of those before it where
+    /// they are not known.
+    texts: Vec<(u32, u32, u32)>,
 }
 
 /// Beginning of the places of a text where they are not known.
 const UNKNOWN: u32 = u32::MAX;
+/// Terms that there is room for in any case: twice as many as are looked up without branches.
+pub(super) const LAST: usize = 2 * FEW;
 
 impl Met {
     /// Begins a text.
     pub(crate) fn begin(&mut self, purpose: Use) {
         self.purpose = purpose;
         self.collected.begin();
+        self.raise_base();
         self.places.clear();
+    }
+
+    /// Raises the base above the last number.
+    fn raise_base(&mut self) {
+        self.base = self.base.max(self.places.last()) + 1;
+        if self.base >= MOST_BASE {
+            self.begin_places(self.last.len());
+        }
+    }
+
+    /// Begins the noting of places of that number of terms.
+    pub(crate) fn begin_places(&mut self, terms: usize) {
+        self.last.clear();
+        self.last.resize(terms.max(LAST), 0);
+        self.places.clear();
+        self.base = 1;
     }
 
     /// Begins a request. `keeps`: places will be asked for once the texts are counted.
@@ -98,10 +229,22 @@ impl Met {
         self.texts.clear();
     }
 
+    /// Begins the texts of a request whose query has that number of terms.
+    #[inline]
+    pub(super) fn begin_texts(&mut self, terms: usize) {
+        if self.keeps {
+            self.begin_places(terms);
+        }
+    }
+
     /// Begins a text of ASCII that is counted; true if its places are kept.
     #[inline]
     pub(crate) fn begin_counted(&mut self) -> bool {
-        let keeps = self.keeps && self.places.count < KEPT_PLACES;
+        if !self.keeps {
+            return false;
+        }
+        self.base = self.base.max(self.places.last()) + 1;
+        let keeps = self.places.count < KEPT_PLACES && self.base < MOST_BASE;
         if keeps {
             self.purpose = Use::Locate;
         }
@@ -111,13 +254,14 @@ impl Met {
     /// Ends a text that was counted. `keeps`: as it was when it began.
     #[inline]
     pub(crate) fn end_counted(&mut self, keeps: bool) {
-        if keeps {
-            let start = self.texts.last().map_or(0, |&(_, end)| end);
-            self.texts.push((start, self.places.count as u32));
-            self.purpose = Use::Count;
-        } else if self.keeps {
+        if self.keeps {
+            let start = self.texts.last().map_or(SLACK as u32, |&(_, end, _)| end);
             let end = self.places.count as u32;
-            self.texts.push((UNKNOWN, end));
+            self.texts
+                .push((if keeps { start } else { UNKNOWN }, end, self.base));
+        }
+        if keeps {
+            self.purpose = Use::Count;
         }
     }
 
@@ -140,26 +284,40 @@ impl Met {
 
     /// Notes the place of a term.
     #[inline]
-    pub(crate) fn note(&mut self, one: Located) {
-        self.places.room(1)[0] = one;
+    pub(crate) fn note(&mut self, start: u32, end: u32, term: u32) {
+        let (start, end) = (self.base + start, self.base + end);
+        let before = std::mem::replace(&mut self.last[term as usize], start);
+        let room = self.places.room(1);
+        (room.starts[0], room.ends[0]) = (start, end);
+        (room.before[0], room.terms[0]) = (before, term);
         self.places.add(1);
     }
 
     /// The places in the text that was read last.
-    pub(crate) fn located(&self) -> &[Located] {
-        self.places.all()
+    pub(crate) fn located(&self) -> Located<'_> {
+        Located {
+            places: &self.places,
+            first: SLACK,
+            after: self.places.count,
+            base: self.base,
+        }
     }
 
     /// The places in the text of that number among those that were counted, where they are known.
-    pub(crate) fn kept(&self, text: usize) -> Option<&[Located]> {
-        let &(start, end) = self.texts.get(text)?;
-        self.kept.all().get(start as usize..end as usize)
+    pub(crate) fn kept(&self, text: usize) -> Option<Located<'_>> {
+        let &(start, end, base) = self.texts.get(text)?;
+        (start != UNKNOWN).then_some(Located {
+            places: &self.kept,
+            first: start as usize,
+            after: end as usize,
+            base,
+        })
     }
 
     /// Bytes of room held.
     pub(crate) fn room(&self) -> usize {
-        let located = self.places.room.capacity() + self.kept.room.capacity();
-        self.collected.room_held() + located * size_of::<Located>()
+        let places = self.places.held() + self.kept.held();
+        self.collected.room_held() + places + self.last.capacity() * size_of::<u32>()
     }
 }
 
@@ -174,31 +332,26 @@ impl Terms {
         self.filter = filter;
     }
 
-    /// Meets the tokens of ASCII letters and digits at these places of a text. Apart from the loops that
-    /// count, which are slower where this stands within them. `sifted`: room for the tokens' numbers.
+    /// Meets the tokens of ASCII letters and digits of a batch. Apart from the loops that count, which are
+    /// slower where this stands within them.
     #[inline(never)]
-    pub(crate) fn meet_all(
-        &self,
-        text: &[u8],
-        (starts, ends): (&[u32], &[u32]),
-        sifted: &mut [u32],
-        hits: &mut Hits,
-    ) {
-        let place = |number: usize| starts[number] as usize..ends[number] as usize;
-        let places = (starts, ends);
+    pub(crate) fn meet_all(&self, text: &[u8], batch: &mut Batch, hits: &mut Hits) {
         match hits.met.purpose {
             Use::Collect if self.forms.leaves_ascii() => {
-                self.collect_ascii::<false>(text, places, sifted, hits);
+                self.collect_ascii::<false>(text, batch, hits);
             }
             Use::CountAndCollect if self.forms.leaves_ascii() && self.short.usable() => {
-                let unsure = self.collect_ascii::<true>(text, places, sifted, hits);
-                for &number in &sifted[..unsure] {
-                    let place = place(number as usize);
-                    self.count_ascii(text, place.start, place.len(), hits);
+                let unsure = self.collect_ascii::<true>(text, batch, hits);
+                for at in 0..unsure {
+                    let (start, end) = batch.place(batch.longer.list[at] as usize);
+                    self.count_ascii(text, start, end - start, hits);
                 }
             }
-            Use::Locate if self.short.usable() => self.locate(text, places, sifted, hits),
-            _ => (0..starts.len()).for_each(|number| self.meet_ascii(text, place(number), hits)),
+            Use::Locate if self.short.usable() => self.locate(text, batch, hits),
+            _ => (0..batch.ends.count).for_each(|number| {
+                let (start, end) = batch.place(number);
+                self.meet_ascii(text, start..end, hits);
+            }),
         }
     }
 
@@ -219,8 +372,7 @@ impl Terms {
             Use::Locate => {
                 let term = self.term_of_ascii(text, place.clone(), hits);
                 if term != EMPTY {
-                    let (start, end) = (place.start as u32, place.end as u32);
-                    hits.met.note(Located { start, end, term });
+                    hits.met.note(place.start as u32, place.end as u32, term);
                     hits.add(term, 1);
                 }
             }

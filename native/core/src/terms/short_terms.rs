@@ -1,6 +1,7 @@
 //! Short terms of a query, found without a branch.
 
-use super::{FEW, Hits, Key, LOWER, Located, MIX, word};
+use super::{FEW, Hits, Key, LOWER, MIX, word};
+use crate::ascii::{Batch, FOUND, ROOM};
 
 /// The terms of up to eight ASCII bytes, each in a slot of its own, so that one lookup decides. Which tokens
 /// are terms cannot be predicted, and a mispredicted branch costs more than all other work, so there are no
@@ -11,7 +12,7 @@ pub(crate) struct ShortTerms {
     slots: Vec<u64>,
     /// (slot, term)
     members: Vec<(u32, u32)>,
-    /// The term of each slot that has one.
+    /// As [`ShortTerms::terms`] says.
     terms: Vec<u32>,
     multiplier: u64,
     shift: u32,
@@ -30,6 +31,11 @@ pub(super) struct Token {
     /// True if it is one of the short terms.
     pub(super) is_term: bool,
 }
+
+/// Bits of a token's number, the lowest of what is noted of it: a batch has fewer tokens.
+pub(super) const NUMBER_BITS: u32 = 16;
+/// Numbers that stand for terms, or none, before those that stand for slots.
+const FIRST_SLOT: usize = 2 * FEW;
 
 /// A table without collisions is found within a few tries; after this many, something is wrong.
 const TRIES: usize = 1000;
@@ -56,6 +62,9 @@ impl ShortTerms {
         let count = short.clone().count();
         // With n terms in n * n / 4 slots, about one multiplier in eight has no collision.
         let size = (count * count / 4).next_power_of_two().max(64);
+        if self.terms.is_empty() {
+            self.terms.extend(0..FIRST_SLOT as u32);
+        }
         self.shift = 64 - size.trailing_zeros();
         self.multiplier = seed | 1;
         for _ in 0..TRIES {
@@ -63,11 +72,11 @@ impl ShortTerms {
             self.slots.clear();
             self.slots.resize(size, 0);
             self.members.clear();
-            self.terms.resize(size, 0);
+            self.terms.resize(FIRST_SLOT + size, 0);
             for (term, key) in short.clone() {
                 let slot = self.place(key.first);
                 self.slots[slot] = key.first;
-                self.terms[slot] = term as u32;
+                self.terms[FIRST_SLOT + slot] = term as u32;
                 self.members.push((slot as u32, term as u32));
             }
             if self.slots.iter().filter(|&&key| key != 0).count() == count {
@@ -133,32 +142,36 @@ impl ShortTerms {
         found
     }
 
-    /// The same, which also writes to `room`, in order, the positions of these terms and of the tokens for
-    /// which `is_unsure` is true; `unsure` gets the indexes in `room` of the latter. Returns the number of
-    /// positions and of these indexes.
+    /// As [`ShortTerms::count_or`], for a batch: `found` gets, in order, the numbers of these terms and of the
+    /// tokens for which `is_unsure` is true, each with its slot above it, from [`NUMBER_BITS`] on; `longer`
+    /// gets the indexes in `found` of the latter. Returns the number of tokens found and of these indexes.
     #[inline(always)]
-    pub(super) fn locate_or(
+    pub(super) fn find_or(
         &self,
         text: &[u8],
-        (starts, ends): (&[u32], &[u32]),
-        (counts, room): (&mut [u32], &mut [Located]),
-        unsure: &mut [u32],
+        batch: &mut Batch,
+        counts: &mut [u32],
         is_unsure: impl Fn(Token) -> bool,
     ) -> (usize, usize) {
-        let count = self.slots.len();
-        let (counts, terms) = (&mut counts[..count], &self.terms[..count]);
-        let (mut found, mut others) = (0, 0);
-        for (&start, &end) in starts.iter().zip(ends) {
+        let counts = &mut counts[..self.slots.len()];
+        let (mut count, mut others) = (0, 0);
+        for number in 0..batch.ends.count.min(ROOM) {
+            let (start, end) = (batch.starts.list[number], batch.ends.list[number]);
             let (slot, token) = self.look_at(text, start, end);
             counts[slot] += u32::from(token.is_term);
-            let term = terms[slot];
-            room[found] = Located { start, end, term };
-            unsure[others] = found as u32;
+            batch.found[count % FOUND] = ((slot + FIRST_SLOT) << NUMBER_BITS | number) as u32;
+            batch.longer.list[others] = count as u32;
             let is_other = is_unsure(token);
             others += usize::from(is_other);
-            found += usize::from(token.is_term | is_other);
+            count += usize::from(token.is_term | is_other);
         }
-        (found, others)
+        (count, others)
+    }
+
+    /// The term of each slot that has one, after [`FIRST_SLOT`] numbers, of which those up to [`FEW`] are
+    /// terms themselves.
+    pub(super) fn terms(&self) -> &[u32] {
+        &self.terms
     }
 
     /// Slot of the token of ASCII letters and digits at a position, in any case, and the result of its
