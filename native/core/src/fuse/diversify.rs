@@ -49,52 +49,45 @@ impl Workspace {
             // Without a model the request was refused.
             _ => Likeness::Terms(self.terms_of(body, (options, analyzer), count)),
         };
-        let largest = self.order[..count]
-            .iter()
-            .map(|&(_, doc)| self.fused[doc as usize].score.abs())
-            .fold(0.0, f64::max);
-        let d = diversify.diversity;
-        let mut open: Vec<Open> = (0..count)
-            .map(|at| {
-                let score = self.fused[self.order[at].1 as usize].score;
-                let relevance = if largest == 0.0 { 0.0 } else { score / largest };
-                let weighted = (1.0 - d) * relevance;
-                Open {
-                    at,
-                    set: if self.collects {
-                        self.order[at].1
-                    } else {
-                        at as u32
-                    },
-                    relevance,
-                    weighted,
-                    likeness: 0.0,
-                }
-            })
-            .collect();
+        let mut open = self.candidates(count, diversify.diversity);
         let (mut chosen, mut common) = (Vec::with_capacity(count), Common::default());
         while chosen.len() < wanted {
-            let score = |one: &Open| one.weighted - d * one.likeness;
-            let (mut best, mut most) = (0, score(&open[0]));
-            for (place, one) in open.iter().enumerate().skip(1) {
-                let score = score(one);
-                if score > most {
-                    (best, most) = (place, score);
-                }
-            }
-            let next = open.remove(best);
+            let (best, score) = open.best(diversify.diversity);
+            let next = open.take(best);
             choices.push(Choice {
                 relevance: next.relevance,
                 likeness: next.likeness,
-                score: most,
+                score,
             });
             likeness.raise(&next, &mut open, &mut common);
-            chosen.push(next.at);
+            chosen.push(next.at as usize);
         }
-        chosen.extend(open.iter().map(|one| one.at));
+        chosen.extend(open.at.iter().map(|&at| at as usize));
         let order: Vec<_> = chosen.iter().map(|&at| self.order[at]).collect();
         self.order[..count].copy_from_slice(&order);
         self.choices = choices;
+    }
+
+    /// The first docs in the order, none of them chosen.
+    fn candidates(&self, count: usize, diversity: f64) -> Open {
+        let docs = self.order[..count].iter().map(|&(_, doc)| doc);
+        let score = |doc: u32| self.fused[doc as usize].score;
+        let largest = docs.clone().map(|doc| score(doc).abs()).fold(0.0, f64::max);
+        let relevance = |doc| {
+            if largest == 0.0 { 0.0 } else { score(doc) / largest }
+        };
+        let relevances: Vec<f64> = docs.clone().map(relevance).collect();
+        Open {
+            at: (0..count as u32).collect(),
+            sets: if self.collects {
+                docs.collect()
+            } else {
+                (0..count as u32).collect()
+            },
+            weighted: relevances.iter().map(|one| (1.0 - diversity) * one).collect(),
+            likenesses: vec![0.0; count],
+            relevances,
+        }
     }
 
     /// The terms of the first docs in the order.
@@ -133,17 +126,52 @@ impl Workspace {
     }
 }
 
-/// A candidate that is not chosen.
-struct Open {
+/// A candidate that is chosen.
+struct Chosen {
     /// Its place in the order.
-    at: usize,
+    at: u32,
     /// Number of its terms among the sets of terms.
     set: u32,
     relevance: f64,
-    /// Its share of the score.
-    weighted: f64,
-    /// The greatest likeness to those that are chosen.
+    /// The greatest likeness to those that were chosen before.
     likeness: f64,
+}
+
+/// The candidates that are not chosen, in their order, each with what [`Chosen`] has. One list for each
+/// number, so that several are computed at once.
+struct Open {
+    at: Vec<u32>,
+    sets: Vec<u32>,
+    relevances: Vec<f64>,
+    /// The relevances' shares of the scores.
+    weighted: Vec<f64>,
+    likenesses: Vec<f64>,
+}
+
+impl Open {
+    /// Place of the candidate with the best score, the first of equal ones, and its score.
+    fn best(&self, diversity: f64) -> (usize, f64) {
+        let scores = self.weighted.iter().zip(&self.likenesses);
+        let scores = scores.map(|(weighted, likeness)| weighted - diversity * likeness);
+        let (mut best, mut most) = (0, f64::NEG_INFINITY);
+        for (place, score) in scores.enumerate() {
+            if score > most {
+                (best, most) = (place, score);
+            }
+        }
+        (best, most)
+    }
+
+    /// Removes a candidate.
+    fn take(&mut self, place: usize) -> Chosen {
+        self.weighted.remove(place);
+        Chosen {
+            at: self.at.remove(place),
+            set: self.sets.remove(place),
+            relevance: self.relevances.remove(place),
+            likeness: self.likenesses.remove(place),
+        }
+    }
 }
 
 /// How alike the candidates are.
@@ -154,12 +182,12 @@ enum Likeness<'a> {
 
 impl Likeness<'_> {
     /// Raises the likeness of those that are open to that with one of them. `common` is room.
-    fn raise(&self, chosen: &Open, open: &mut [Open], common: &mut Common) {
+    fn raise(&self, chosen: &Chosen, open: &mut Open, common: &mut Common) {
         match self {
             Likeness::Terms(sets) => sets.raise(chosen.set as usize, open, common),
             Likeness::Vectors(alike) => {
-                for one in open {
-                    one.likeness = one.likeness.max(alike.likeness(chosen.at, one.at));
+                for (known, &at) in open.likenesses.iter_mut().zip(&open.at) {
+                    *known = known.max(alike.likeness(chosen.at as usize, at as usize));
                 }
             }
         }
@@ -171,8 +199,8 @@ const MOST_BITS: usize = 1024;
 /// Sets of a term that has a bit, at least: those of fewer are gone through in less time than bits are.
 const LEAST_SETS: usize = 5;
 
-/// Sets of terms: of each the number of its terms, the bits of those that most sets have, and lists of the
-/// others that two sets have at least.
+/// Sets of terms: of each the number of its terms, the bits of those that most sets have, and the number of
+/// the other terms that it has in common with each set.
 struct Sets {
     path: Path,
     sizes: Vec<u32>,
@@ -180,35 +208,28 @@ struct Sets {
     bits: Vec<[u64; BLOCK]>,
     /// Blocks of each.
     blocks: usize,
-    /// The rare terms of each set, set after set, and where each ends.
+    /// The number of rare terms that each two sets have in common, set after set.
     rare: Vec<u32>,
-    ends: Vec<usize>,
-    /// The sets of each rare term, term after term, and where each ends.
-    holders: Vec<u32>,
-    holder_ends: Vec<usize>,
 }
 
-/// Room that is used again from one set to the next.
+/// Room that is used again from one set to the next: what each candidate has in common with one of them.
 #[derive(Default)]
 struct Common {
-    /// The sets that are looked at, and what each has in common with one of them.
-    numbers: Vec<u32>,
     counts: Vec<u32>,
-    /// Rare terms that each set has in common with one of them.
-    rare: Vec<u32>,
 }
 
-/// Places of terms: from 0 on those that have a bit, from [`RARE`] on the rare ones, [`ALONE`] those of one
-/// set.
+/// Where terms are noted, by the number of sets that have them.
 struct Places {
+    /// Of each term. From 0 on those that have a bit; from [`RARE`] on the others, each with the place of its
+    /// next holder among those of all.
     of: Vec<u32>,
+    /// Number of the terms that have a bit.
     bits: usize,
-    /// Number of sets of each rare term.
-    rare: Vec<u32>,
+    /// Where the holders of the terms with each number of sets begin.
+    starts: Vec<usize>,
 }
 
 const RARE: u32 = 1 << 31;
-const ALONE: u32 = u32::MAX;
 
 impl Places {
     /// `counts`: the number of sets of each term. `sets`: the number of all.
@@ -222,22 +243,29 @@ impl Places {
             least -= 1;
             bits += terms_by_count[least];
         }
-        let (mut next, mut rare) = (0, Vec::new());
+        // The place of the next term with each number of sets, and how far the one after it is from it.
+        let (mut next, mut starts) = (vec![(0, 1); sets + 1], Vec::with_capacity(least));
+        let mut start = 0;
+        for count in 0..least {
+            next[count] = (RARE + start as u32, count as u32);
+            starts.push(start);
+            start += terms_by_count[count] * count;
+        }
+        let mut bit = 0;
+        for count in least..=sets {
+            next[count].0 = bit;
+            bit += terms_by_count[count] as u32;
+        }
+        starts.push(start);
         let of = counts.iter().map(|&count| {
-            if count as usize >= least {
-                next += 1;
-                return next - 1;
-            }
-            if count == 1 {
-                return ALONE;
-            }
-            rare.push(count);
-            RARE + rare.len() as u32 - 1
+            let (place, step) = next[count as usize];
+            next[count as usize].0 += step;
+            place
         });
         Places {
             of: of.collect(),
             bits,
-            rare,
+            starts,
         }
     }
 }
@@ -245,80 +273,70 @@ impl Places {
 impl Sets {
     fn of(distinct: &Distinct) -> Sets {
         let sets = distinct.ends().len();
-        let places = Places::of(distinct.counts(), sets);
+        let mut places = Places::of(distinct.counts(), sets);
         let blocks = places.bits.div_ceil(64 * BLOCK);
         let mut found = Sets {
             path: Path::best(),
             sizes: Vec::with_capacity(sets),
             bits: vec![[0; BLOCK]; blocks * sets],
             blocks,
-            rare: Vec::new(),
-            ends: Vec::with_capacity(sets),
-            holders: Vec::new(),
-            holder_ends: Vec::new(),
+            rare: vec![0; sets * sets],
         };
+        // The last place is that of terms that have a bit. Which terms have one cannot be predicted: nothing
+        // branches on it.
+        let last = places.starts.last().copied().unwrap_or(0);
+        let mut holders = vec![0; last + 1];
+        let mut none = [0];
         let mut start = 0;
         for (set, &end) in distinct.ends().iter().enumerate() {
             let terms = &distinct.terms()[start..end];
             found.sizes.push(terms.len() as u32);
-            let bits = &mut found.bits[set * blocks..][..blocks].as_flattened_mut();
+            let bits = found.bits[set * blocks..][..blocks].as_flattened_mut();
+            let bits = if blocks == 0 { &mut none } else { bits };
             for &term in terms {
-                let place = places.of[term as usize];
-                if place < RARE {
-                    bits[place as usize / 64] |= 1 << (place % 64);
-                } else if place != ALONE {
-                    found.rare.push(place - RARE);
-                }
+                let place = &mut places.of[term as usize];
+                let is_rare = *place >= RARE;
+                let at = *place & !RARE;
+                holders[if is_rare { at as usize } else { last }] = set as u32;
+                let word = if is_rare { 0 } else { at as usize / 64 };
+                bits[word] |= u64::from(!is_rare) << (at % 64);
+                *place += u32::from(is_rare);
             }
-            found.ends.push(found.rare.len());
             start = end;
         }
-        found.file_holders(&places.rare);
+        for (count, range) in places.starts.windows(2).enumerate().skip(2) {
+            for own in holders[range[0]..range[1]].chunks_exact(count) {
+                found.add_rare(own);
+            }
+        }
         found
     }
 
-    /// Lists the sets of each rare term, of which the numbers are given.
-    fn file_holders(&mut self, counts: &[u32]) {
-        let mut next: Vec<usize> = Vec::with_capacity(counts.len());
-        let mut end = 0;
-        for &count in counts {
-            next.push(end);
-            end += count as usize;
-            self.holder_ends.push(end);
-        }
-        self.holders.resize(end, 0);
-        let mut start = 0;
-        for (set, &end) in self.ends.iter().enumerate() {
-            for &term in &self.rare[start..end] {
-                self.holders[next[term as usize]] = set as u32;
-                next[term as usize] += 1;
+    /// Adds a rare term by the sets that have it.
+    #[inline]
+    fn add_rare(&mut self, holders: &[u32]) {
+        let sets = self.sizes.len();
+        for &one in holders {
+            let row = &mut self.rare[one as usize * sets..][..sets];
+            for &other in holders {
+                row[other as usize] += 1;
             }
-            start = end;
         }
     }
 
     /// Raises the likeness of the sets that are open to that with one of them.
-    fn raise(&self, chosen: usize, open: &mut [Open], common: &mut Common) {
-        let start = chosen.checked_sub(1).map_or(0, |before| self.ends[before]);
-        common.rare.clear();
-        common.rare.resize(self.sizes.len(), 0);
-        for &term in &self.rare[start..self.ends[chosen]] {
-            let term = term as usize;
-            let start = term.checked_sub(1).map_or(0, |before| self.holder_ends[before]);
-            for &set in &self.holders[start..self.holder_ends[term]] {
-                common.rare[set as usize] += 1;
-            }
-        }
-        common.numbers.clear();
-        common.numbers.extend(open.iter().map(|one| one.set));
-        common.counts.resize(open.len(), 0);
+    fn raise(&self, chosen: usize, open: &mut Open, common: &mut Common) {
         let own = &self.bits[chosen * self.blocks..][..self.blocks];
-        bits::common(self.path, own, &self.bits, &common.numbers, &mut common.counts);
-        for (one, &count) in open.iter_mut().zip(&common.counts) {
-            let both = count + common.rare[one.set as usize];
-            let all = self.sizes[chosen] + self.sizes[one.set as usize] - both;
+        common.counts.resize(open.sets.len(), 0);
+        bits::common(self.path, own, &self.bits, &open.sets, &mut common.counts);
+        let rare = &self.rare[chosen * self.sizes.len()..][..self.sizes.len()];
+        let counts = common.counts.iter().zip(&open.sets);
+        for (likeness, (&count, &set)) in open.likenesses.iter_mut().zip(counts) {
+            let both = count + rare[set as usize];
+            let all = self.sizes[chosen] + self.sizes[set as usize] - both;
             // Of two sets without terms it is no number, which leaves the other.
-            one.likeness = one.likeness.max(f64::from(both) / f64::from(all));
+            let found = f64::from(both) / f64::from(all);
+            *likeness = if found > *likeness { found } else { *likeness };
         }
     }
 }
