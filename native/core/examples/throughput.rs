@@ -1,4 +1,4 @@
-//! Throughput of POST /v1/fuse on one core: `cargo run --release --example throughput -- BODY.json …`
+//! Throughput of POST /v1/fuse on one core: `cargo run --release --example throughput -- [ROUNDS] BODY.json …`
 //! Bodies are answered in turns. A hash of each answer shows whether two builds answer alike. Docs without dense scores get them by the static model that ships.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,15 +20,17 @@ fn main() -> std::io::Result<()> {
     };
     let mut workspace = Workspace::default();
     let mut out = vec![0; 4 << 20];
-    let bodies: Vec<(String, Vec<u8>)> = std::env::args()
-        .skip(1)
+    let mut arguments = std::env::args().skip(1).peekable();
+    let given = arguments.peek().and_then(|first| first.parse().ok());
+    let bodies: Vec<(String, Vec<u8>)> = arguments
+        .skip(usize::from(given.is_some()))
         .map(|path| std::fs::read(&path).map(|body| (path, body)))
         .collect::<Result<_, _>>()?;
     let total: usize = bodies.iter().map(|(_, body)| body.len()).sum();
     let mut times = vec![Vec::new(); bodies.len()];
     let mut hashes = vec![0; bodies.len()];
     // In turns, so that what else the machine does meets all alike.
-    for _ in 0..(400 << 20) / total.max(1) {
+    for _ in 0..given.unwrap_or((400 << 20) / total.max(1)) {
         for (((path, body), times), hash) in bodies.iter().zip(&mut times).zip(&mut hashes) {
             let start = Instant::now();
             let outcome = workspace.fuse(std::hint::black_box(body), &mut out, embedding);

@@ -75,10 +75,8 @@ const BATCH: usize = 256;
 /// Most places that one block adds, and those written beyond them.
 const SPARE: usize = 32 + 16;
 
-/// Numbers that a list of a batch has room for.
-pub(crate) const ROOM: usize = BATCH + SPARE;
-/// The same, rounded up to a power of two.
-pub(crate) const FOUND: usize = ROOM.next_power_of_two();
+/// Numbers that a list of a batch has room for: a power of two, so that none of them needs a check.
+pub(crate) const ROOM: usize = (BATCH + SPARE).next_power_of_two();
 
 /// Places in a text.
 #[derive(Debug)]
@@ -127,7 +125,7 @@ pub(crate) struct Batch {
     /// Numbers of the tokens that may be terms, or that are long.
     pub(crate) longer: Places,
     /// What is noted of the tokens that are looked for.
-    pub(crate) found: [u32; FOUND],
+    pub(crate) found: [u32; ROOM],
 }
 
 impl Default for Batch {
@@ -136,7 +134,7 @@ impl Default for Batch {
             starts: Places::default(),
             ends: Places::default(),
             longer: Places::default(),
-            found: [0; FOUND],
+            found: [0; ROOM],
         }
     }
 }
@@ -145,6 +143,7 @@ impl Batch {
     /// Where a token begins and ends.
     #[inline(always)]
     pub(crate) fn place(&self, number: usize) -> (usize, usize) {
+        let number = number % ROOM;
         (self.starts.list[number] as usize, self.ends.list[number] as usize)
     }
 

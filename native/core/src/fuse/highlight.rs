@@ -153,10 +153,14 @@ fn write(
 
 /// Writes the spans of a fragment's matches; those that overlap, as bigrams of one run do, are one.
 fn write_spans(located: Located<'_>, fragment: &Fragment, writer: &mut Writer) {
-    let mut matches = located.among(fragment.first, fragment.after).peekable();
-    while let Some((start, mut end)) = matches.next() {
-        while let Some((_, other)) = matches.next_if(|&(other, _)| other < end) {
-            end = end.max(other);
+    let mut matches = located.among(fragment.first, fragment.after);
+    if let Some((mut start, mut end)) = matches.next() {
+        for (next, after) in matches {
+            if next >= end {
+                writer.span(start, end);
+                (start, end) = (next, after);
+            }
+            end = end.max(after);
         }
         writer.span(start, end);
     }

@@ -5,7 +5,7 @@ use super::met::{LAST, Met};
 use super::short_terms::{NUMBER_BITS, Token};
 use super::{EMPTY, FEW, Form, Hits, Key, LOWER, Terms};
 use crate::analyzer::LONGEST_STEMMED;
-use crate::ascii::{Batch, FOUND};
+use crate::ascii::Batch;
 
 /// Counts of few terms, with a place for what is none. As long as a power of two, so that no place needs a
 /// check.
@@ -225,27 +225,39 @@ impl Terms {
             let begins = |token: Token| !token.is_term & self.beginnings.begins(token.key);
             self.short.find_or(text, batch, by_slot, begins)
         };
-        if others > 0 {
-            let mut counts = Counts::default();
-            for other in 0..others {
-                let at = batch.longer.list[other] as usize;
-                let number = batch.found[at] & NUMBER_MASK;
-                let (start, end) = batch.place(number as usize);
-                let term = if leaves_ascii {
-                    self.term_as_it_is(text, start, end - start).min(FEW as u32)
-                } else {
-                    self.recent_term(text, start, end - start, memo)
-                };
-                counts.add(term);
-                batch.found[at] = term << NUMBER_BITS | number;
-            }
-            self.note_found(batch, count, met);
-            return counts.collect(self.keys.len(), hits);
+        let (mut counts, mut found) = (Counts::default(), count);
+        for other in 0..others {
+            let at = batch.longer.list[other] as usize;
+            let number = batch.found[at] & NUMBER_MASK;
+            let (start, end) = batch.place(number as usize);
+            let term = if leaves_ascii {
+                self.term_as_it_is(text, start, end - start).min(FEW as u32)
+            } else {
+                self.recent_term(text, start, end - start, memo)
+            };
+            counts.add(term);
+            found -= usize::from(term == FEW as u32);
+            batch.found[at] = term << NUMBER_BITS | number;
         }
-        self.note_found(batch, count, met);
+        if found < count {
+            self.leave_terms(&mut batch.found[..count]);
+        }
+        self.note_found(batch, found, met);
+        if others > 0 {
+            counts.collect(self.keys.len(), hits);
+        }
     }
 
-    /// Notes the first of those that were found, but for those that turned out to be no terms.
+    /// Moves those that are terms to the front.
+    fn leave_terms(&self, found: &mut [u32]) {
+        let mut kept = 0;
+        for at in 0..found.len() {
+            found[kept] = found[at];
+            kept += usize::from(found[at] >> NUMBER_BITS != FEW as u32);
+        }
+    }
+
+    /// Notes the first `count` of those that were found, which are terms.
     #[inline]
     fn note_found(&self, batch: &Batch, count: usize, met: &mut Met) {
         let terms = self.short.terms();
@@ -253,20 +265,16 @@ impl Terms {
         let Some(last) = met.last.first_chunk_mut::<LAST>() else {
             return;
         };
-        let (starts, ends) = (&mut room.starts[..count], &mut room.ends[..count]);
-        let (befores, own_terms) = (&mut room.before[..count], &mut room.terms[..count]);
-        let base = met.base;
-        let mut kept = 0;
-        for &one in &batch.found[..count] {
+        let places = room.starts.iter_mut().zip(room.ends);
+        let owners = room.before.iter_mut().zip(room.terms);
+        for ((&one, (own_start, own_end)), (before, own_term)) in batch.found.iter().zip(places).zip(owners) {
             let term = terms[(one >> NUMBER_BITS) as usize];
-            let (start, end) = batch.place((one & NUMBER_MASK) as usize % FOUND);
-            let (start, end) = (base + start as u32, base + end as u32);
-            (starts[kept], ends[kept], own_terms[kept]) = (start, end, term);
-            // What is no term has a place of its own.
-            befores[kept] = std::mem::replace(&mut last[term as usize % LAST], start);
-            kept += usize::from(term < FEW as u32);
+            let (start, end) = batch.place((one & NUMBER_MASK) as usize);
+            (*own_start, *own_end) = (met.base + start as u32, met.base + end as u32);
+            *own_term = term;
+            *before = std::mem::replace(&mut last[term as usize % LAST], *own_start);
         }
-        met.places.add(kept);
+        met.places.add(count);
     }
 
     /// The term of a token of ASCII letters and digits, in whatever case, where the terms are few; [`FEW`]

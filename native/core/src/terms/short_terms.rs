@@ -1,7 +1,7 @@
 //! Short terms of a query, found without a branch.
 
 use super::{FEW, Hits, Key, LOWER, MIX, word};
-use crate::ascii::{Batch, FOUND, ROOM};
+use crate::ascii::{Batch, ROOM};
 
 /// The terms of up to eight ASCII bytes, each in a slot of its own, so that one lookup decides. Which tokens
 /// are terms cannot be predicted, and a mispredicted branch costs more than all other work, so there are no
@@ -159,8 +159,8 @@ impl ShortTerms {
             let (start, end) = (batch.starts.list[number], batch.ends.list[number]);
             let (slot, token) = self.look_at(text, start, end);
             counts[slot] += u32::from(token.is_term);
-            batch.found[count % FOUND] = ((slot + FIRST_SLOT) << NUMBER_BITS | number) as u32;
-            batch.longer.list[others] = count as u32;
+            batch.found[count % ROOM] = ((slot + FIRST_SLOT) << NUMBER_BITS | number) as u32;
+            batch.longer.list[others % ROOM] = count as u32;
             let is_other = is_unsure(token);
             others += usize::from(is_other);
             count += usize::from(token.is_term | is_other);
