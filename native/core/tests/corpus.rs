@@ -14,6 +14,8 @@ use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
 use fusegate_core::{json, naive, shards};
 
+#[path = "../fuzz/profiled.rs"]
+mod profiled;
 #[path = "../fuzz/ranked.rs"]
 mod ranked;
 
@@ -75,6 +77,16 @@ fn requests_that_ask_for_more_are_answered_as_the_obvious_reading_does() {
         requests += 1;
     }
     assert!(requests > 100);
+}
+
+#[test]
+fn requests_by_a_profile_are_answered_as_those_written_out() {
+    let (mut requests, mut answered) = (0, 0);
+    for input in bytes("profiles") {
+        answered += usize::from(profiled::assert_profiled(&input));
+        requests += 1;
+    }
+    assert!(requests > 100 && answered > 50, "{requests}, {answered}");
 }
 
 #[test]
