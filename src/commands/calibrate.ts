@@ -1,14 +1,14 @@
 /** `fusegate calibrate`: finds a `min_score` that retains nearly all relevant candidates of a collection. */
 import { basename, resolve } from 'node:path';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { InstalledModel } from '../models/embedder.js';
 import type { ProfileSettings } from '../contract/profiles.js';
 import { calibrated, calibrationObstacle, judgedScores } from '../search/calibrate.js';
 import type { Calibrated, JudgedScores } from '../search/calibrate.js';
 import { reasonOf } from '../system/reason.js';
 import { readCollection, type Collection } from './collection.js';
-import { analyzerOption, count, rankingOptions, withModel } from './evaluate.js';
-import type { EvaluateParts, RankingOptions } from './evaluate.js';
+import { addCollectionCommand, analyzerOption, withModel } from './evaluate.js';
+import type { CollectionRun, EvaluateParts, RankingOptions } from './evaluate.js';
 import { keptText, type OpenedProfile } from './profiles.js';
 import type { Ended } from './withStore.js';
 
@@ -129,22 +129,16 @@ export async function calibrate(
   return 0;
 }
 
-/** Adds the command to the program. `run`: finds the model by id, and runs. */
-export function addCalibrate(
-  program: Command,
-  run: (model: string | undefined, folder: string, options: CalibrateOptions) => Promise<void>,
-): void {
-  const command = program
-    .command('calibrate <dataset>')
-    .description('find the min_score that keeps 95 % of the relevant candidates of a judged collection')
-    .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.');
-  rankingOptions(command)
-    .addOption(analyzerOption())
-    .option('--profile <name>', 'calibrate requests with this profile, and write min_score into it')
-    .option('--threads <count>', 'threads that compute a text’s vector', count(1), 1)
-    .option('--json', 'print JSON')
-    .allowExcessArguments(false)
-    .action((folder: string, { model, ...options }: CalibrateOptions & { readonly model?: string }) =>
-      run(model, folder, options),
-    );
+/** Adds the command to the program. */
+export function addCalibrate(program: Command, run: CollectionRun<CalibrateOptions>): void {
+  addCollectionCommand(program, {
+    name: 'calibrate',
+    description: 'find the min_score that keeps 95 % of the relevant candidates of a judged collection',
+    help: 'a folder as fusegate models evaluate takes it.',
+    options: [
+      analyzerOption(),
+      new Option('--profile <name>', 'calibrate requests with this profile, and write min_score into it'),
+    ],
+    run,
+  });
 }

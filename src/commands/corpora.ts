@@ -7,9 +7,10 @@ import { timeText } from '../outreach/leads.js';
 import { corpusKey } from '../search/corpora.js';
 import { allCorpora, findCorpus, putCorpus, removeCorpus } from '../store/corpora.js';
 import type { CorpusRecord } from '../store/corpora.js';
-import { isName, isStoredName } from '../store/names.js';
+import { isName } from '../store/names.js';
 import { reasonOf } from '../system/reason.js';
 import { progressOn } from './progress.js';
+import { addTo, addVersions, type Json, type Versioned } from './versions.js';
 import { withStore, type CommandParts } from './withStore.js';
 
 /** Dependencies of the commands. */
@@ -29,15 +30,10 @@ interface Wrong {
   readonly wrong: string;
 }
 
-interface PutOptions {
+interface PutOptions extends Json {
   readonly analyzer: string;
   readonly tokenizer: (typeof tokenizers)[number];
   readonly statistics?: boolean;
-  readonly json?: boolean;
-}
-
-interface Json {
-  readonly json?: boolean;
 }
 
 /** Sentences for the native module's reasons to refuse statistics. */
@@ -156,42 +152,20 @@ function rowsOf({ name, versions }: CorpusRecord): string[] {
 const heads = ['version', 'docs', 'length', 'terms'].map((head) => head.padStart(9)).join(' ');
 const heading = `${'name'.padEnd(24)}${heads}  ${'terms by'.padEnd(16)}  made\n`;
 
-function list(parts: CorporaCommandParts, { json }: Json): Promise<number> {
-  return withStore(parts, async ({ store }) => {
-    const all = await allCorpora(store);
-    const table = `${heading}${all.flatMap(rowsOf).join('')}`;
-    await parts.write(json === true ? `${JSON.stringify(all.map(shown))}\n` : table);
-    return 0;
-  });
-}
-
-function show(parts: CorporaCommandParts, name: string, { json }: Json): Promise<number> {
-  return withStore(parts, async ({ store }) => {
-    const found = isStoredName(name) ? await findCorpus(store, name) : undefined;
-    if (found === undefined) return { wrong: `There is no corpus ${name}.` };
-    const table = `${heading}${rowsOf(found).join('')}`;
-    await parts.write(json === true ? `${JSON.stringify(shown(found))}\n` : table);
-    return 0;
-  });
-}
-
-function remove(parts: CorporaCommandParts, name: string): Promise<number> {
-  return withStore(parts, async ({ store }) => {
-    if (!isStoredName(name) || !(await removeCorpus(store, name)))
-      return { wrong: `There is no corpus ${name}.` };
-    await parts.write(
-      `Removed ${name} with all its versions. A server that runs forgets it within a second.\n`,
-    );
-    return 0;
-  });
-}
+const corpora: Versioned<CorpusRecord> = {
+  all: allCorpora,
+  find: findCorpus,
+  remove: removeCorpus,
+  missing: (name) => `There is no corpus ${name}.`,
+  heading,
+  rowsOf,
+  shown,
+};
 
 /** Adds the commands to the program. */
 export function addCorpora(program: Command, parts: CorporaCommandParts): void {
   const group = program.command('corpora').description('statistics of collections, which requests name');
-  const named = (name: string, description: string): Command =>
-    group.command(name).description(description).allowExcessArguments(false);
-  named('put <name> <file>', 'count the texts of a file as the next version of a name')
+  addTo(group, 'put <name> <file>', 'count the texts of a file as the next version of a name')
     .addHelpText(
       'after',
       '\nFile: a text a line, as a JSON string or an object with a text (NDJSON, also packed as .gz); - is' +
@@ -208,17 +182,10 @@ export function addCorpora(program: Command, parts: CorporaCommandParts): void {
     .action(async (name: string, path: string, options: PutOptions) => {
       process.exitCode = await put(parts, name, path, options);
     });
-  named('list', 'list the names and their versions')
-    .option('--json', 'print JSON')
-    .action(async (options: Json) => {
-      process.exitCode = await list(parts, options);
-    });
-  named('show <name>', 'show the versions of a name')
-    .option('--json', 'print JSON')
-    .action(async (name: string, options: Json) => {
-      process.exitCode = await show(parts, name, options);
-    });
-  named('remove <name>', 'remove a name with all its versions').action(async (name: string) => {
-    process.exitCode = await remove(parts, name);
+  addVersions(group, parts, corpora, {
+    list: 'list the names and their versions',
+    listJson: 'print JSON',
+    show: 'show the versions of a name',
+    remove: 'remove a name with all its versions',
   });
 }

@@ -174,13 +174,44 @@ export function count(least: number): (text: string) => number {
   };
 }
 
-/** Adds the options for the requests made from a collection. */
-export function rankingOptions(command: Command): Command {
-  return command
+/** Runs a command on a folder; the model is the one with this id, or that of requests that name none. */
+export type CollectionRun<Options> = (
+  model: string | undefined,
+  folder: string,
+  options: Options,
+) => Promise<void>;
+
+/** A command that ranks the queries of a judged collection. */
+interface CollectionCommand<Options> {
+  readonly name: string;
+  readonly description: string;
+  readonly help: string;
+  /** Its own options; those of all such commands come before and after them. */
+  readonly options: readonly Option[];
+  readonly run: CollectionRun<Options>;
+}
+
+/** Adds a command that ranks the queries of a judged collection, with the options of all such commands. */
+export function addCollectionCommand<Options extends object>(
+  group: Command,
+  { name, description, help, options: own, run }: CollectionCommand<Options>,
+): Command {
+  const command = group
+    .command(`${name} <dataset>`)
+    .description(description)
+    .addHelpText('after', `\nDataset: ${help}`)
     .option('--model <id>', 'an installed model; without it the one of requests that name none')
     .option('--qrels <file>', 'file of the judgements in the folder', 'qrels.tsv')
     .option('--candidates <count>', 'docs of a request: the best by BM25', count(1), 100)
     .addOption(new Option('--tokenizer <name>', 'of BM25').choices(tokenizers).default('ws'));
+  for (const option of own) command.addOption(option);
+  return command
+    .option('--threads <count>', 'threads that compute a text’s vector', count(1), 1)
+    .option('--json', 'print JSON')
+    .allowExcessArguments(false)
+    .action((folder: string, { model, ...options }: Options & { readonly model?: string }) =>
+      run(model, folder, options as unknown as Options),
+    );
 }
 
 /** The option that names BM25's analyzer. */
@@ -190,29 +221,22 @@ export function analyzerOption(): Option {
     .default('plain');
 }
 
-/** Adds the command to those of `fusegate models`. `run`: finds the model by id, and runs. */
-export function addEvaluate(
-  models: Command,
-  run: (model: string | undefined, folder: string, options: EvaluateOptions) => Promise<void>,
-): void {
-  const command = models
-    .command('evaluate <dataset>')
-    .description('rank a test collection: nDCG@10, MRR@10 and recall@100 of BM25, the model, and both fused')
-    .addHelpText(
-      'after',
-      '\nDataset: a folder with docs.jsonl (or docs.jsonl.gz) and queries.jsonl, an object with id and text' +
-        '\na line, and qrels.tsv: query, doc and grade a line. For each of --legs but bm25 and dense' +
-        '\nNAME.run: query, Q0, doc, rank, score and name a line, as TREC has it.',
-    );
-  rankingOptions(command)
-    .addOption(analyzerOption())
-    .option('--corpus <docs>', 'statistics for BM25: those of a sample of this many docs', count(1))
-    .option('--legs <file>', 'legs that are fused once more: JSON, as legs of POST /v1/fuse')
-    .option('--threads <count>', 'threads that compute a text’s vector', count(1), 1)
-    .option('--json', 'print JSON')
-    .option('--plot <file>', 'write a plot (SVG)')
-    .allowExcessArguments(false)
-    .action((folder: string, { model, ...options }: EvaluateOptions & { readonly model?: string }) =>
-      run(model, folder, options),
-    );
+/** Adds the command to those of `fusegate models`. */
+export function addEvaluate(models: Command, run: CollectionRun<EvaluateOptions>): void {
+  addCollectionCommand(models, {
+    name: 'evaluate',
+    description: 'rank a test collection: nDCG@10, MRR@10 and recall@100 of BM25, the model, and both fused',
+    help:
+      'a folder with docs.jsonl (or docs.jsonl.gz) and queries.jsonl, an object with id and text' +
+      '\na line, and qrels.tsv: query, doc and grade a line. For each of --legs but bm25 and dense' +
+      '\nNAME.run: query, Q0, doc, rank, score and name a line, as TREC has it.',
+    options: [
+      analyzerOption(),
+      new Option('--corpus <docs>', 'statistics for BM25: those of a sample of this many docs').argParser(
+        count(1),
+      ),
+      new Option('--legs <file>', 'legs that are fused once more: JSON, as legs of POST /v1/fuse'),
+    ],
+    run,
+  }).option('--plot <file>', 'write a plot (SVG)');
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { profileBytes, profileSettingsType, type ProfileSettings } from '../contract/profiles.js';
 import { checkBytes, type BodyParts } from '../contract/schema/bytes.js';
 import { timeText } from '../outreach/leads.js';
-import { isName, isStoredName } from '../store/names.js';
+import { isName } from '../store/names.js';
 import {
   allProfiles,
   findProfile,
@@ -15,16 +15,13 @@ import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { printable } from './printable.js';
+import { addTo, addVersions, type Json, type Versioned } from './versions.js';
 import { withStore, type CommandParts } from './withStore.js';
 
 /** Dependencies of the commands. */
 export interface ProfileCommandParts extends CommandParts, BodyParts {
   /** The bytes of a file, or of standard input for `-`. @throws Error where they cannot be read */
   readonly readBytes: (path: string) => Promise<Uint8Array>;
-}
-
-interface Json {
-  readonly json?: boolean;
 }
 
 interface Wrong {
@@ -139,44 +136,21 @@ function rowsOf({ name, versions }: ProfileRecord): string[] {
 
 const heading = `${'name'.padEnd(24)}version  ${'made'.padEnd(24)}  settings\n`;
 
-function list(parts: ProfileCommandParts, { json }: Json): Promise<number> {
-  return withStore(parts, async ({ store }) => {
-    const all = await allProfiles(store);
-    const newest = all.map((each) => ({ ...each, versions: each.versions.slice(-1) }));
-    const table = `${heading}${newest.flatMap(rowsOf).join('')}`;
-    await parts.write(json === true ? `${JSON.stringify(all.map(shown))}\n` : table);
-    return 0;
-  });
-}
-
-function show(parts: ProfileCommandParts, name: string, { json }: Json): Promise<number> {
-  return withStore(parts, async ({ store }) => {
-    const found = isStoredName(name) ? await findProfile(store, name) : undefined;
-    if (found === undefined) return { wrong: `There is no profile ${printable(name)}.` };
-    const table = `${heading}${rowsOf(found).join('')}`;
-    await parts.write(json === true ? `${JSON.stringify(shown(found))}\n` : table);
-    return 0;
-  });
-}
-
-function remove(parts: ProfileCommandParts, name: string): Promise<number> {
-  return withStore(parts, async ({ store }) => {
-    if (!isStoredName(name) || !(await removeProfile(store, name))) {
-      return { wrong: `There is no profile ${printable(name)}.` };
-    }
-    await parts.write(
-      `Removed ${name} with all its versions. A server that runs forgets it within a second.\n`,
-    );
-    return 0;
-  });
-}
+const profiles: Versioned<ProfileRecord> = {
+  all: allProfiles,
+  find: findProfile,
+  remove: removeProfile,
+  missing: (name) => `There is no profile ${printable(name)}.`,
+  heading,
+  rowsOf,
+  listed: (profile) => ({ ...profile, versions: profile.versions.slice(-1) }),
+  shown,
+};
 
 /** Adds the commands to the program. */
 export function addProfiles(program: Command, parts: ProfileCommandParts): void {
   const group = program.command('profiles').description('settings of requests under a name');
-  const named = (name: string, description: string): Command =>
-    group.command(name).description(description).allowExcessArguments(false);
-  named('put <name> <file>', 'keep the settings of a file as the next version of a profile')
+  addTo(group, 'put <name> <file>', 'keep the settings of a file as the next version of a profile')
     .addHelpText(
       'after',
       '\nFile: a JSON object of members of POST /v1/fuse that decide the ranking, such as weights and' +
@@ -186,17 +160,10 @@ export function addProfiles(program: Command, parts: ProfileCommandParts): void 
     .action(async (name: string, path: string, options: Json) => {
       process.exitCode = await put(parts, name, path, options);
     });
-  named('list', 'list the profiles with their newest settings')
-    .option('--json', 'print JSON, all versions')
-    .action(async (options: Json) => {
-      process.exitCode = await list(parts, options);
-    });
-  named('show <name>', 'show the versions of a profile')
-    .option('--json', 'print JSON')
-    .action(async (name: string, options: Json) => {
-      process.exitCode = await show(parts, name, options);
-    });
-  named('remove <name>', 'remove a profile with all its versions').action(async (name: string) => {
-    process.exitCode = await remove(parts, name);
+  addVersions(group, parts, profiles, {
+    list: 'list the profiles with their newest settings',
+    listJson: 'print JSON, all versions',
+    show: 'show the versions of a profile',
+    remove: 'remove a profile with all its versions',
   });
 }

@@ -8,7 +8,8 @@ import type { Interval } from '../search/measures.js';
 import { chosen, curvesOf, folds, gridOf, membersOf, tryGrid, type Tuned } from '../search/tune.js';
 import { reasonOf } from '../system/reason.js';
 import { readCollection, type Collection } from './collection.js';
-import { count, rankingOptions, withModel, type EvaluateParts, type RankingOptions } from './evaluate.js';
+import { addCollectionCommand, withModel } from './evaluate.js';
+import type { CollectionRun, EvaluateParts, RankingOptions } from './evaluate.js';
 import { keptText, type OpenedProfile } from './profiles.js';
 import { tunePlot } from './tunePlot.js';
 import type { Ended } from './withStore.js';
@@ -147,23 +148,16 @@ export async function tune(
   return 0;
 }
 
-/** Adds the command to the program. `run`: finds the model by id, and runs. */
-export function addTune(
-  program: Command,
-  run: (model: string | undefined, folder: string, options: TuneOptions) => Promise<void>,
-): void {
-  const command = program
-    .command('tune <dataset>')
-    .description('choose weights, fusion, k1, b and analyzer by a judged collection, and say what they gain')
-    .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.');
-  rankingOptions(command)
-    .addOption(new Option('--language <name>', 'an analyzer to try beside plain').choices(stemmers))
-    .option('--profile <name>', 'write what gains as the next version of a profile')
-    .option('--threads <count>', 'threads that compute a text’s vector', count(1), 1)
-    .option('--json', 'print JSON')
-    .option('--plot <file>', 'write a plot (SVG)')
-    .allowExcessArguments(false)
-    .action((folder: string, { model, ...options }: TuneOptions & { readonly model?: string }) =>
-      run(model, folder, options),
-    );
+/** Adds the command to the program. */
+export function addTune(program: Command, run: CollectionRun<TuneOptions>): void {
+  addCollectionCommand(program, {
+    name: 'tune',
+    description: 'choose weights, fusion, k1, b and analyzer by a judged collection, and say what they gain',
+    help: 'a folder as fusegate models evaluate takes it.',
+    options: [
+      new Option('--language <name>', 'an analyzer to try beside plain').choices(stemmers),
+      new Option('--profile <name>', 'write what gains as the next version of a profile'),
+    ],
+    run,
+  }).option('--plot <file>', 'write a plot (SVG)');
 }

@@ -113,6 +113,17 @@ const look = ({ id }: BtcOrder): string => `look ${id}`;
 const inOrderOfIds = (orders: readonly BtcOrder[]): BtcOrder[] =>
   orders.toSorted((left, right) => (left.id < right.id ? -1 : 1));
 
+/** A watcher over two orders, in the order of their ids. */
+async function withTwoOrders() {
+  const { prepared, ...rest } = await Watched.over(async (shop) => [
+    await ordered(shop),
+    await ordered(shop),
+  ]);
+  const [first, second] = inOrderOfIds(prepared);
+  assert.ok(first !== undefined && second !== undefined);
+  return { ...rest, first, second };
+}
+
 describe('a connection to the node', () => {
   test('watches the address of every open order, and looks each of them up', async () => {
     const { watched, prepared, hints, watcher } = await Watched.over(async (shop) => {
@@ -243,12 +254,7 @@ describe('a notification', () => {
   });
 
   test('waits for no round; those of a kind wait for each other', async () => {
-    const { watched, prepared, hints } = await Watched.over(async (shop) => [
-      await ordered(shop),
-      await ordered(shop),
-    ]);
-    const [first, second] = inOrderOfIds(prepared);
-    assert.ok(first !== undefined && second !== undefined);
+    const { watched, hints, first, second } = await withTwoOrders();
     const [round, hint] = [gate(), gate()];
     watched.onLookUp = async () => {
       await round.held;
@@ -274,12 +280,7 @@ describe('a notification', () => {
 
 describe('rounds', () => {
   test('end where the node does not answer, and the next makes up for it', async () => {
-    const { watched, prepared, hints } = await Watched.over(async (shop) => [
-      await ordered(shop),
-      await ordered(shop),
-    ]);
-    const [first, second] = inOrderOfIds(prepared);
-    assert.ok(first !== undefined && second !== undefined);
+    const { watched, hints, first, second } = await withTwoOrders();
     watched.onLookUp = () => Promise.resolve(false);
     hints.onConnected();
     hints.onConnected();

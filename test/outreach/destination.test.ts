@@ -17,6 +17,11 @@ function landing(location: string, asked = 'https://fuse.example/c/x'): URL {
   return new URL(location, asked);
 }
 
+/** Each destination leads to the location beside it. */
+function leads(signed: boolean, expected: readonly [string, string][]): void {
+  for (const [d, location] of expected) assert.equal(locationOf(d, signed, site), location, d);
+}
+
 describe('unsigned', () => {
   for (const { d, path } of evilDestinations) {
     test(`${JSON.stringify(d).slice(0, 60)} stays on the site`, () => {
@@ -49,7 +54,7 @@ describe('unsigned', () => {
       ['https://bücher.example/x', 'https://xn--bcher-kva.example/x'],
       ['https://port.example:8443/', 'https://port.example:8443/'],
     ];
-    for (const [d, location] of followed) assert.equal(locationOf(d, false, site), location, d);
+    leads(false, followed);
   });
 
   test('a host is known with its port alone', () => {
@@ -130,7 +135,7 @@ describe('signed', () => {
       ['mailto:a@b', '/'],
       ['https://', '/'],
     ];
-    for (const [d, location] of signed) assert.equal(locationOf(d, true, site), location, d);
+    leads(true, signed);
   });
 
   test('no address ends the header line', () => {

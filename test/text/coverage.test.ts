@@ -10,20 +10,13 @@ import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
 import { auditReport } from '../../src/text/audit.js';
 import { projectRoot } from '../peers/python.js';
+import { sharesOf } from '../vectors/auditCollections.js';
 
 const path = join(projectRoot, '../shared/data/cranfield/docs.jsonl');
 const skip = existsSync(path) ? false : 'no ../shared/data/cranfield beside the project';
 
 const SEEDS = 100;
 const SAMPLE = 300;
-
-/** A seeded source of shares: Park and Miller's minimal standard generator, its first values thrown away. */
-function sharesOf(seed: number): () => number {
-  let state = seed * 7919 + 1;
-  const next = (): number => (state = (state * 48271) % 0x7fffffff) / 0x7fffffff;
-  for (let each = 0; each < 10; each++) next();
-  return next;
-}
 
 const docs = (): string[] =>
   readFileSync(path, 'utf8')

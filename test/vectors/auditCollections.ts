@@ -19,8 +19,8 @@ export interface AuditCollection {
 
 const RECORDS = 200;
 
-/** A seeded source of shares: Park and Miller's minimal standard generator. */
-function sharesOf(seed: number): () => number {
+/** A seeded source of shares: Park and Miller's minimal standard generator, its first values thrown away. */
+export function sharesOf(seed: number): () => number {
   let state = seed * 7919 + 1;
   const next = (): number => (state = (state * 48271) % 0x7fffffff) / 0x7fffffff;
   for (let each = 0; each < 10; each++) next();

@@ -1,6 +1,6 @@
 /** The vectors of /v1/normalize, which Rust reads too: one or more for each row of docs/normalize.md. */
-import { readFileSync } from 'node:fs';
 import type { NormalizeRequest } from '../../src/contract/normalize.js';
+import { vectorLines } from './lines.js';
 
 /** A request, and what it gets. */
 export interface NormalizeVector {
@@ -13,9 +13,5 @@ export interface NormalizeVector {
 
 /** Every vector. */
 export function normalizeVectors(): NormalizeVector[] {
-  const file = new URL('../../../test/vectors/normalize.jsonl', import.meta.url);
-  return readFileSync(file, 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as NormalizeVector);
+  return vectorLines('normalize.jsonl') as NormalizeVector[];
 }

@@ -4,13 +4,11 @@
  * our sentence.
  */
 import assert from 'node:assert/strict';
-import { AsyncResource } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { run, temporaryFolder } from '../../processes/run.js';
+import { startServer } from '../program.js';
 import { projectRoot } from '../python.js';
 import { peersRequired } from '../required.js';
 
@@ -52,7 +50,6 @@ interface Program {
   readonly clients: Readonly<Record<string, Exceptions>>;
 }
 
-const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
 const folder = join(projectRoot, 'test/peers/clients');
 const environments = process.env['FUSEGATE_PEERS_DIR'] ?? join(projectRoot, '.peers');
 
@@ -139,26 +136,13 @@ const programs: readonly Program[] = [
 /** Clients that do not look at an answer's status: their exception cannot carry a sentence of ours. */
 const silent = new Set(['llama-index-tei']);
 
-/** Bound to the file, so that the server ends with it and not with the hook that starts it. */
-const launch = AsyncResource.bind((limits: Readonly<Record<string, string>>) =>
-  run(main, ['serve'], {
-    ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${temporaryFolder()}/store` },
-    ...limits,
-  }),
-);
-
-async function started(limits: Readonly<Record<string, string>>): Promise<string> {
-  const [, address = ''] = await launch(limits).prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
-  return address;
-}
-
 let base = '';
 /** The address of a server that has had as many characters as it takes. */
 let limited = '';
 before(async () => {
   [base, limited] = await Promise.all([
-    started({ ANONYMOUS_REQUESTS_PER_MINUTE: '0' }),
-    started({ ANONYMOUS_CHARACTERS_PER_MONTH: '1' }),
+    startServer({ ANONYMOUS_REQUESTS_PER_MINUTE: '0' }),
+    startServer({ ANONYMOUS_CHARACTERS_PER_MONTH: '1' }),
   ]);
   const body = JSON.stringify({ query: 'a', documents: ['b'] });
   const headers = { 'content-type': 'application/json' };
