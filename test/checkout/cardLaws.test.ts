@@ -659,7 +659,9 @@ describe('refunds and disputes', () => {
       },
     );
     assert.equal(operations, 14, 'reads and commits, none of them in vain');
-    // The same of an event that is held, of one that comes again, and of one that nobody cares for.
+  });
+
+  test('a store that fails at any one operation loses none that is early, comes again or comes late', async () => {
     const early = () => Promise.resolve({ session: paidSession(), id: random() });
     await shop.eachFault(early, ({ session, id }) => rail().settle(refund(session.intent, 1n, { id })));
     const known = async () => {
