@@ -1,5 +1,8 @@
-//! Throughput of POST /v1/fuse on one core: `cargo run --release --example throughput -- [ROUNDS] BODY.json …`
-//! Bodies are answered in turns. A hash of each answer shows whether two builds answer alike. Docs without dense scores get them by the static model that ships.
+//! Throughput of POST /v1/fuse on one core:
+//! `cargo run --release --example throughput -- [ROUNDS] BODY.json …`
+//!
+//! Bodies are answered in turns. A hash of each answer shows whether two builds answer alike. Docs without dense
+//! scores get them by the static model that ships.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -52,7 +55,7 @@ fn main() -> std::io::Result<()> {
         let time = times[times.len() / 10];
         let ratio = *first.get_or_insert(time) / time;
         println!(
-            "{path}: {:.1} us a request, {:.0} MB/s of body, {ratio:.3} of the first's rate, answer {hash:016x}",
+            "{path}: {:.1} us a request, {:.0} MB/s of body, {ratio:.3} of the first's, answer {hash:016x}",
             time * 1e6,
             body.len() as f64 / time / 1e6
         );

@@ -1,5 +1,5 @@
-//! Settings and a request's own members, both of any bytes: a request that names a profile of these settings is
-//! answered as the request with the settings written out. For the fuzzer, and for the inputs that it kept.
+//! Settings and a request's own members, both of any bytes: a request that names a profile of these settings
+//! is answered as the request with the settings written out. For the fuzzer, and for the inputs that it kept.
 
 use std::cell::RefCell;
 use std::path::Path;

@@ -142,9 +142,9 @@ impl ShortTerms {
         found
     }
 
-    /// As [`ShortTerms::count_or`], for a batch. Its `found` gets, in order, the numbers of these terms and of
-    /// the tokens for which `is_unsure` is true, each with its slot above it, from [`NUMBER_BITS`] on; its
-    /// `longer` gets the indexes in `found` of the latter. Returns how many of both there are.
+    /// As [`ShortTerms::count_or`], for a batch. Its `found` gets, in order, the numbers of these terms and
+    /// of the tokens for which `is_unsure` is true, each with its slot above it, from [`NUMBER_BITS`] on;
+    /// its `longer` gets the indexes in `found` of the latter. Returns how many of both there are.
     #[inline(always)]
     pub(super) fn find_or(
         &self,
