@@ -1,8 +1,8 @@
 //! Throughput of POST /v1/fuse on one core:
 //! `cargo run --release --example throughput -- [ROUNDS] BODY.json …`
 //!
-//! Bodies are answered in turns. A hash of each answer shows whether two builds answer alike. Docs without dense
-//! scores get them by the static model that ships.
+//! Bodies are answered in turns. A hash of each answer shows whether two builds answer alike. Docs without
+//! dense scores get them by the static model that ships.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
