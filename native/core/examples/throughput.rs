@@ -1,6 +1,5 @@
 //! Throughput of POST /v1/fuse on one core:
 //! `cargo run --release --example throughput -- [ROUNDS] BODY.json …`
-//!
 //! Bodies are answered in turns. A hash of each answer shows whether two builds answer alike. Docs without
 //! dense scores get them by the static model that ships.
 
@@ -54,10 +53,11 @@ fn main() -> std::io::Result<()> {
         // The best tenth: what the code costs where nothing else has the core.
         let time = times[times.len() / 10];
         let ratio = *first.get_or_insert(time) / time;
+        let rate = body.len() as f64 / time / 1e6;
         println!(
-            "{path}: {:.1} us a request, {:.0} MB/s of body, {ratio:.3} of the first's, answer {hash:016x}",
-            time * 1e6,
-            body.len() as f64 / time / 1e6
+            "{path}: {:.1} us a request, {rate:.0} MB/s of body, {ratio:.3} of the first's rate, \
+             answer {hash:016x}",
+            time * 1e6
         );
     }
     Ok(())
