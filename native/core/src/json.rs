@@ -30,6 +30,33 @@ pub struct Span {
     pub ascii: bool,
 }
 
+/// A few bytes that [`Scanner::take_label`] looks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Label {
+    word: u128,
+    /// The bits of the bytes; none where these are too many, so that no text begins with the word.
+    mask: u128,
+    length: usize,
+}
+
+impl Label {
+    /// Of more than 16 bytes it is a label that no text begins with.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let (mut word, length) = ([0; 16], bytes.len());
+        let Some(room) = word.get_mut(..length).filter(|room| !room.is_empty()) else {
+            let (word, mask) = (1, 0);
+            return Self { word, mask, length };
+        };
+        room.copy_from_slice(bytes);
+        Self {
+            word: u128::from_le_bytes(word),
+            mask: u128::MAX >> (128 - 8 * length),
+            length,
+        }
+    }
+}
+
 /// Checks a whole body: one JSON value with only white space around it.
 ///
 /// # Errors
@@ -169,6 +196,16 @@ impl<'a> Scanner<'a> {
     pub fn take_all(&mut self, bytes: &[u8]) -> bool {
         let found = self.body[self.at..].starts_with(bytes);
         self.at += if found { bytes.len() } else { 0 };
+        found
+    }
+
+    /// Steps over the bytes of a label when they come next, and says whether they did; never where fewer than
+    /// 16 bytes are left.
+    #[inline]
+    pub fn take_label(&mut self, label: &Label) -> bool {
+        let next = self.body[self.at..].first_chunk();
+        let found = next.is_some_and(|bytes| u128::from_le_bytes(*bytes) & label.mask == label.word);
+        self.at += if found { label.length } else { 0 };
         found
     }
 

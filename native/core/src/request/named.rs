@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::number;
-use crate::json::{Scanner, Span, Unfit, unescape};
+use crate::json::{Label, Scanner, Span, Unfit, unescape};
 
 /// Greatest absolute value of such a number, so that no sum overflows; the contract has the same bound.
 pub(crate) const MOST_NUMBER: f64 = 1e300;
@@ -23,12 +23,21 @@ pub struct Number {
     pub value: f64,
 }
 
+/// A name as written in the body.
+#[derive(Debug)]
+struct Written {
+    /// With quotes; empty for one that is written with escapes.
+    quoted: Vec<u8>,
+    /// The same and the colon, which nearly always follows at once.
+    label: Label,
+}
+
 /// The numbers of all docs, in the order of the docs.
 #[derive(Debug, Default)]
 pub struct Named {
     names: Vec<Vec<u8>>,
-    /// The names as written in the body, with quotes; empty for one that is written with escapes.
-    quoted: Vec<Vec<u8>>,
+    /// The names as written in the body.
+    written: Vec<Written>,
     places: HashMap<Vec<u8>, u32>,
     numbers: Vec<Number>,
     /// For each name, the index in `numbers` of its last number.
@@ -102,19 +111,21 @@ impl Named {
             return false;
         }
         let Named {
-            quoted,
+            written,
             numbers,
             last,
             ..
         } = self;
-        for (name, quoted) in quoted.iter().enumerate() {
+        for (name, Written { quoted, label }) in written.iter().enumerate() {
             scanner.skip_space();
-            if quoted.is_empty() || !scanner.take_all(quoted) {
-                return false;
-            }
-            scanner.skip_space();
-            if !scanner.take(b':') {
-                return false;
+            if !scanner.take_label(label) {
+                if quoted.is_empty() || !scanner.take_all(quoted) {
+                    return false;
+                }
+                scanner.skip_space();
+                if !scanner.take(b':') {
+                    return false;
+                }
             }
             scanner.skip_space();
             let Ok(value) = number(scanner, -MOST_NUMBER, MOST_NUMBER) else {
@@ -150,8 +161,18 @@ impl Named {
         }
         self.places.insert(name.to_vec(), place as u32);
         self.names.push(name.to_vec());
-        let quoted = [b"\"", name, b"\""].concat();
-        self.quoted.push(if span.escaped { Vec::new() } else { quoted });
+        // One that is written with escapes is read by `values`.
+        let quoted = if span.escaped {
+            Vec::new()
+        } else {
+            [b"\"", name, b"\""].concat()
+        };
+        let label = if span.escaped {
+            Label::of(b"")
+        } else {
+            Label::of(&[&quoted[..], b":"].concat())
+        };
+        self.written.push(Written { quoted, label });
         self.last.push(usize::MAX);
         Some(place as u32)
     }
@@ -218,6 +239,8 @@ mod tests {
             "{\"a\":1",
             "{\"a\":1,}",
             "{\"a\" 1}",
+            "{:1}",
+            "{:1,:2}",
             "{\"a\":1,\"b\":2;",
         ]);
         prop_oneof![4 => usual, 3 => written, 1 => others.prop_map(str::to_owned)]
