@@ -1,10 +1,10 @@
 /** On-chain checkout on the wire (contract, CreateOrderRequest; BIP 21). */
 import typia, { type tags } from 'typia';
 import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
-import { coveredOrder, type Order } from './orders.js';
+import { coveredOrder, qrCode, qrExample, type Order } from './orders.js';
 import { tiers } from './pricing.js';
 import type { ResourceRoutes } from './route.js';
-import { get, getOther, post } from './schema/route.js';
+import { get, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { wireTypes } from './schema/wireType.js';
 
@@ -91,14 +91,11 @@ export const bitcoinRoutes = {
     example: get(onChainPath, bitcoinOrder, { 'x-claim-token': claimToken }),
   },
   bitcoinQr: {
-    ...checkout,
+    ...qrCode,
     path: '/v1/checkout/btc/{order_id}/qr.svg',
     summary: 'An on-chain order’s payment as a QR code',
     description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount. 410 once the order is confirmed.',
     parameters: { path: bitcoinOrderPathType },
-    problems: { ...checkout.problems, 410: ['order_paid'] },
-    limit: 'pages',
-    answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
-    example: getOther(`${onChainPath}/qr.svg`, 'image/svg+xml; charset=utf-8'),
+    example: qrExample(onChainPath),
   },
 } as const satisfies ResourceRoutes;

@@ -1,7 +1,7 @@
 /** Card checkout on the wire (contract, card endpoints). */
 import typia, { type tags } from 'typia';
 import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
-import type { KeyStatus } from './orders.js';
+import type { PolledKey } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
 import { html, information, mebibyte, privateFields, read, stored, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';
@@ -79,19 +79,12 @@ export interface CardWebhookStatusResponse {
 }
 
 /** Pickup of a card order. */
-export interface CardPickupResponse {
+export interface CardPickupResponse extends PolledKey {
   /** Identifies the order to its operator; null until it is paid. */
   order_id: string | null;
   session_id: string;
   status: 'pending' | 'paid' | 'expired' | 'refunded';
   tier: Tier | null;
-  /** The raw key, once, with `key_status` `revealed_now`; else null. */
-  api_key: string | null;
-  key_status: KeyStatus;
-  /** How to get the key, with `claim_required`; else null. */
-  key_detail: string | null;
-  /** Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
-  key_expires_at: string | null;
 }
 
 const [statusQuery, cardOrderPathType, successQuery] = wireTypes(

@@ -1,10 +1,10 @@
 /** Lightning checkout on the wire (contract, CreateOrderRequest; BOLT 11). */
 import typia, { type tags } from 'typia';
 import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
-import { coveredOrder, noKey, type Order } from './orders.js';
+import { coveredOrder, noKey, qrCode, qrExample, type Order } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
 import { information, privateFields, read, type ResourceRoutes } from './route.js';
-import { get, getOther, post } from './schema/route.js';
+import { get, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { wireTypes } from './schema/wireType.js';
 
@@ -142,14 +142,11 @@ export const lightningRoutes = {
     example: get(`/v1/checkout/lightning/${paymentHash}`, lightningOrder, { 'x-claim-token': claimToken }),
   },
   lightningQr: {
-    ...checkout,
+    ...qrCode,
     path: '/v1/checkout/lightning/{payment_hash}/qr.svg',
     summary: 'A Lightning order’s invoice as a QR code',
     description: 'Encodes `lightning:` and the invoice. 410 once the order is settled.',
     parameters: { path: lightningOrderPathType },
-    problems: { ...checkout.problems, 410: ['order_paid'] },
-    limit: 'pages',
-    answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
-    example: getOther(`/v1/checkout/lightning/${paymentHash}/qr.svg`, 'image/svg+xml; charset=utf-8'),
+    example: qrExample(`/v1/checkout/lightning/${paymentHash}`),
   },
 } as const satisfies ResourceRoutes;

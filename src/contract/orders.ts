@@ -2,6 +2,7 @@
 import typia, { type tags } from 'typia';
 import { tiers, type Rail, type Tier } from './pricing.js';
 import { information, kibibyte, privateFields, stored } from './route.js';
+import { getOther } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, bodyType, wireTypes } from './schema/wireType.js';
 
@@ -32,8 +33,19 @@ export interface ClaimHeaders {
 export type KeyStatus =
   'none' | 'claim_required' | 'revealed_now' | 'already_revealed' | 'suspended' | 'revoked';
 
-/** Members of every order's answer. */
-export interface Order {
+/** Members about the key in the answer of a poll; they come last. */
+export interface PolledKey {
+  /** The raw key, once, with `key_status` `revealed_now`; else null. */
+  api_key: string | null;
+  key_status: KeyStatus;
+  /** How to get the key, with `claim_required`; else null. */
+  key_detail: string | null;
+  /** Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
+  key_expires_at: string | null;
+}
+
+/** Members of every order's answer, on chain and over Lightning. */
+export interface Order extends PolledKey {
   order_id: string;
   rail: Rail;
   tier: Tier;
@@ -53,13 +65,6 @@ export interface Order {
   expires_at: string;
   status_url: string;
   qr_url: string;
-  /** The raw key, once, with `key_status` `revealed_now`; else null. */
-  api_key: string | null;
-  key_status: KeyStatus;
-  /** How to get the key, with `claim_required`; else null. */
-  key_detail: string | null;
-  /** Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
-  key_expires_at: string | null;
 }
 
 const [requestType, queryType, headersType] = wireTypes(
@@ -75,6 +80,8 @@ export const claimQueryType = annotated(queryType, { extensions: ['claim'] });
 /** The claim token as a header. */
 export const claimHeadersType = annotated(headersType, { extensions: ['x-claim-token'] });
 
+const svg = 'image/svg+xml; charset=utf-8';
+
 /** Members common to routes of the checkout that change nothing. */
 export const checkout = {
   ...information,
@@ -85,6 +92,17 @@ export const checkout = {
   headers: ['ratelimit', 'ratelimit-policy'],
   fields: privateFields,
 } as const;
+
+/** Members common to routes that show an order's payment request as a QR code. */
+export const qrCode = {
+  ...checkout,
+  problems: { ...checkout.problems, 410: ['order_paid'] },
+  limit: 'pages',
+  answers: { 200: { type: svg, description: 'The QR code.' } },
+} as const;
+
+/** The example of such a route. */
+export const qrExample = (path: string) => getOther(`${path}/qr.svg`, svg);
 
 /** Members common to routes that make orders. */
 export const ordered = {

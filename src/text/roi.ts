@@ -36,6 +36,18 @@ interface Line {
 
 const PER_CENT = 0.01;
 
+/** A line about the money in 1 % of the queries a month; it has no wording of its own for queries. */
+function perCentWorth(line: string, usd: Given, useCase: UseCase): Line {
+  return {
+    line,
+    unit: 'US dollars a month',
+    factors: ['monthly_queries', usd],
+    constant: PER_CENT,
+    formula: `monthly_queries × share × 1 % × ${usd}`,
+    of: [useCase, 'both'],
+  };
+}
+
 const lines: readonly Line[] = [
   {
     line: 'Records that plain words do not find',
@@ -57,22 +69,16 @@ const lines: readonly Line[] = [
     factors: ['monthly_queries', 'months_running'],
     formula: 'monthly_queries × months_running × share',
   },
-  {
-    line: 'Order value for each 1 % of these queries that would have ended in an order',
-    unit: 'US dollars a month',
-    factors: ['monthly_queries', 'aov_usd'],
-    constant: PER_CENT,
-    formula: 'monthly_queries × share × 1 % × aov_usd',
-    of: ['ecommerce', 'both'],
-  },
-  {
-    line: 'Ticket cost for each 1 % of these queries that became a ticket',
-    unit: 'US dollars a month',
-    factors: ['monthly_queries', 'ticket_cost_usd'],
-    constant: PER_CENT,
-    formula: 'monthly_queries × share × 1 % × ticket_cost_usd',
-    of: ['support', 'both'],
-  },
+  perCentWorth(
+    'Order value for each 1 % of these queries that would have ended in an order',
+    'aov_usd',
+    'ecommerce',
+  ),
+  perCentWorth(
+    'Ticket cost for each 1 % of these queries that became a ticket',
+    'ticket_cost_usd',
+    'support',
+  ),
   {
     line: 'Answers a month whose passage a keyword search may miss',
     ofQueries: 'Answers a month whose question misses plainly written passages by a word',
