@@ -60,7 +60,7 @@ function knownOf(json: Json): Known {
 }
 
 /** A transaction without inputs and with one output of data, as a PSBT (BIP 174). */
-export function dataTemplate(data: Uint8Array): Buffer {
+function dataTemplate(data: Uint8Array): Buffer {
   const script = dataScript(data);
   const transaction = Buffer.concat([
     Buffer.of(2, 0, 0, 0, 0, 1),

@@ -7,9 +7,6 @@ import { fileOrNull, integer, oneOf, parseText } from '../system/settingValues.j
 /** The Bitcoin networks. */
 const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
 
-/** A Bitcoin network. */
-export type BitcoinNetwork = (typeof bitcoinNetworks)[number];
-
 /** The view of the chain. */
 export type BitcoinChain = BtcdChain | EsploraChain | LndAccountChain;
 

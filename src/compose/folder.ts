@@ -23,7 +23,7 @@ export const previewsFile = (dataFolder: string): string => join(dataFolder, 'pr
 export const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
 
 /** Path of the index of the fragments' vectors. */
-export const indexFile = (dataFolder: string): string => `${vectorsFile(dataFolder)}.index`;
+const indexFile = (dataFolder: string): string => `${vectorsFile(dataFolder)}.index`;
 
 /** Path of the vectors that models have computed for texts. */
 export const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');

@@ -11,7 +11,7 @@ export const stemmers = [
 ] as const;
 
 /** Languages that have a list of stop words. */
-export const stopLists = [
+const stopLists = [
   ...(['danish', 'dutch', 'english', 'finnish', 'french', 'german', 'hungarian', 'italian'] as const),
   ...(['norwegian', 'portuguese', 'russian', 'spanish', 'swedish'] as const),
 ] as const;

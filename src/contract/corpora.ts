@@ -12,7 +12,7 @@ import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
 /** Analyzers for texts that are counted. */
-export const corpusAnalyzers = ['plain', ...stemmers] as const;
+const corpusAnalyzers = ['plain', ...stemmers] as const;
 
 /** The path of the routes. */
 export interface CorpusPath {
@@ -101,7 +101,7 @@ const corpusRoute = {
 } as const;
 
 /** Longest body of PUT (bytes). */
-export const corpusBodyBytes = 32 * mebibyte;
+const corpusBodyBytes = 32 * mebibyte;
 
 /** Further members of those that take no body. */
 const bodyless = {

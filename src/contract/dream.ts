@@ -187,7 +187,7 @@ function dreamRules(request: DreamRequest): ValidationError[] {
 }
 
 /** Form of a confirmation token, for the error of a malformed one. */
-export const tokenSentence =
+const tokenSentence =
   'a token is the 64 lower-case hexadecimal characters that GET /dream_get returned (tokens of 10 ' +
   'characters are of legacy receipts and confirm nothing)';
 

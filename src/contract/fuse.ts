@@ -39,10 +39,10 @@ export const fuseMethods = ['maxnorm', 'rrf'] as const;
 export const tokenizers = ['ws', 'ngram'] as const;
 
 /** Ways to treat a doc without a dense score. */
-export const missingDense = ['embed', 'zero', 'min', 'error'] as const;
+const missingDense = ['embed', 'zero', 'min', 'error'] as const;
 
 /** Meanings of a dense score. */
-export const denseKinds = ['similarity', 'distance'] as const;
+const denseKinds = ['similarity', 'distance'] as const;
 
 /** One candidate. */
 export interface FuseDoc {

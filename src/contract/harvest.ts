@@ -50,7 +50,7 @@ export interface HarvestResponse {
 const [requestType, harvestResponseType] = wireTypes(typia.json.schemas<[HarvestRequest, HarvestResponse]>());
 
 /** The body of POST /harvest. */
-export const harvestRequestType = bodyType(requestType, typia.createIs<HarvestRequest>());
+const harvestRequestType = bodyType(requestType, typia.createIs<HarvestRequest>());
 
 /** A pasted reply with two markers, the second of them truncated. */
 const harvestRequest: HarvestRequest = {

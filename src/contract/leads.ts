@@ -28,7 +28,7 @@ export interface LeadResponse {
 const [requestType, leadResponseType] = wireTypes(typia.json.schemas<[LeadRequest, LeadResponse]>());
 
 /** The body of POST /v1/leads. */
-export const leadRequestType = bodyType(requestType, typia.createIs<LeadRequest>());
+const leadRequestType = bodyType(requestType, typia.createIs<LeadRequest>());
 
 const leadRequest: LeadRequest = {
   email: 'ada@example.com',

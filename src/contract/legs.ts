@@ -17,7 +17,7 @@ export const legMissing = ['zero', 'min'] as const;
 export const boostFunctions = ['exp', 'gauss', 'linear'] as const;
 
 /** Most legs of a request. */
-export const maxLegs = 16;
+const maxLegs = 16;
 
 /** Most code points of a leg's name. */
 const maxName = 64;

@@ -12,7 +12,7 @@ export const tiers = ['developer', 'growth', 'enterprise'] as const;
 export type Tier = (typeof tiers)[number];
 
 /** Currencies of a quote. */
-export const currencies = ['btc', 'fiat'] as const;
+const currencies = ['btc', 'fiat'] as const;
 
 /** Ways to pay, in the order of answers. */
 export const rails = ['btc', 'lightning', 'card'] as const;

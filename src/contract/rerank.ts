@@ -231,7 +231,7 @@ function errorType(status: number, code: string): RerankFailure['error_type'] {
 }
 
 /** A failure's body. `id`: the request's id. */
-export function rerankFailure(status: number, detail: string, code: string, id: string): RerankFailure {
+function rerankFailure(status: number, detail: string, code: string, id: string): RerankFailure {
   return { id, message: detail, detail, error: detail, error_type: errorType(status, code), code };
 }
 

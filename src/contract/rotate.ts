@@ -7,9 +7,6 @@ import type { Integer } from './schema/tags.js';
 import { annotated, bodyType, wireTypes } from './schema/wireType.js';
 import type { UsageHeaders } from './usage.js';
 
-/** Days of the longest overlap. */
-export const longestOverlapDays = 7;
-
 /** How long the old key still works beside the new one. */
 export interface RotateKeyRequest {
   /** Seconds for which the old key still works, at most 7 days; 0: it ends at once. */

@@ -101,7 +101,7 @@ class LineRequest implements RouteRequest<undefined> {
 }
 
 /** A line with an answer that is not a 200. */
-export function failureLine(line: number, { status, headers }: Answer, body: Uint8Array | string): string {
+function failureLine(line: number, { status, headers }: Answer, body: Uint8Array | string): string {
   const text = (typeof body === 'string' ? body : Buffer.from(body).toString()).slice(1, -1);
   const retry = headers?.['retry-after'];
   const after = retry === undefined ? '' : `,"retry_after":${retry}`;

@@ -132,7 +132,7 @@ export const publicSettings = {
 } as const satisfies Settings;
 
 /** What answers say of the time that they took. */
-export const serverTimings = ['total', 'stages', 'off'] as const;
+const serverTimings = ['total', 'stages', 'off'] as const;
 
 /** One of {@link serverTimings}. */
 export type ServerTiming = (typeof serverTimings)[number];

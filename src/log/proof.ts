@@ -21,7 +21,7 @@ const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
 };
 
 /** Hash of a leaf with an entry. */
-export function leafHash(entry: Uint8Array): Buffer {
+function leafHash(entry: Uint8Array): Buffer {
   return sha256(Buffer.of(0), entry);
 }
 
@@ -29,7 +29,7 @@ export function leafHash(entry: Uint8Array): Buffer {
  * The root that a path leads to from a leaf (RFC 9162, 2.1.3.2); undefined if the path's length does not fit
  * that leaf in a tree of that size.
  */
-export function rootByPath(
+function rootByPath(
   leaf: Uint8Array,
   index: number,
   size: number,

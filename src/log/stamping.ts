@@ -12,7 +12,7 @@ import { merkleSteps, readHeader } from './blockHeader.js';
 import { mostMessageBytes, openTimestamp, sha256, writeTimestamp, type Step } from './timestampFile.js';
 
 /** Depth from which a transaction counts as final; its own block counts as one. */
-export const deepEnough = 6;
+const deepEnough = 6;
 
 /** A failure; the reason is a sentence part for the operator. */
 export interface StampFailure {

@@ -1,7 +1,7 @@
 /** The machine for compiled modules: C library, system and processor. */
 
 /** The glibc version of this process; undefined: another C library, or another system. */
-export function glibcVersion(): string | undefined {
+function glibcVersion(): string | undefined {
   const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return report.header?.glibcVersionRuntime;
 }

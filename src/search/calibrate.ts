@@ -7,10 +7,10 @@ import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './
 import type { Judgements } from './measures.js';
 
 /** Share of the relevant candidates that a threshold must keep. */
-export const keptShare = 0.95;
+const keptShare = 0.95;
 
 /** Least share of the other candidates that it must remove; below, it does not separate them. */
-export const leastCut = 0.5;
+const leastCut = 0.5;
 
 /** Fused scores of one query's candidates. */
 export interface JudgedScores {

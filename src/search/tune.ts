@@ -9,7 +9,7 @@ import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './
 import { bootstrapped, measured, type Interval, type Judgements } from './measures.js';
 
 /** Normalizations of a list's scores that are tried; `max` is that of `maxnorm`. */
-export const tunedNorms = ['max', 'minmax', 'zscore'] as const;
+const tunedNorms = ['max', 'minmax', 'zscore'] as const;
 
 /** One of the normalizations. */
 type TunedNorm = (typeof tunedNorms)[number];

@@ -12,7 +12,7 @@ import { integer, rows, table, text, type ValueOf } from './table.js';
 export const mostCorpusVersions = 16;
 
 /** Limits on all names together: every worker holds them. */
-export const allCorpusLimits: NameLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
+const allCorpusLimits: NameLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
 
 /** Most removed names whose last numbers are stored one by one; beyond that, one number stands for all. */
 export const mostRemovedCorpora = 64;

@@ -60,7 +60,7 @@ export function insertKey(key: KeyRecord): Operation[] {
 }
 
 /** The operations that change a key from `from`; they conflict if it has changed. */
-export function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
+function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
   return [
     { kind: 'replace', space: 'keys', key: from.hash, from: encodeKey(from), to: encodeKey(to) },
     { kind: 'append', log: 'keyChanges', value: from.hash },

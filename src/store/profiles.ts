@@ -11,7 +11,7 @@ import { integer, rows, table, text, type ValueOf } from './table.js';
 export const mostProfileVersions = 64;
 
 /** Limits of all names together: every worker holds them. */
-export const allProfileLimits: NameLimits = { names: 4_096, bytes: 32 * 1024 * 1024 };
+const allProfileLimits: NameLimits = { names: 4_096, bytes: 32 * 1024 * 1024 };
 
 /** Limits of one owner. */
 export const ownedProfileLimits: NameLimits = { names: 32, bytes: 1024 * 1024 };

@@ -16,7 +16,7 @@ export const samplers = [
 export type SamplerName = (typeof samplers)[number];
 
 /** The encodings of what is sent. */
-export const otlpProtocols = ['http/protobuf', 'http/json'] as const;
+const otlpProtocols = ['http/protobuf', 'http/json'] as const;
 
 function parseEndpoint(text: string): Parsed<string | null> {
   if (text === '') return { value: null };
