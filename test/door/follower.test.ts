@@ -34,7 +34,7 @@ test('of two processes one writes, and both have what is written', async () => {
   }
 });
 
-test('a file of another store is made anew, also where that has more', async () => {
+test('a file of another store is rebuilt, even if that store has more fragments', async () => {
   for (const count of [5, 400]) {
     const file = vectorsFile();
     const former = await openTestStore();
@@ -115,7 +115,7 @@ test('an answer of the index can be had again after more was stored', async () =
   }
 });
 
-test('an index that cannot be used is made anew beside the vectors', async () => {
+test('an index that cannot be used is rebuilt from the vectors', async () => {
   const store = await openTestStore();
   await fill(store, 0, 1_500);
   const file = vectorsFile();

@@ -134,7 +134,7 @@ describe('workers and restarts', () => {
     assert.deepEqual((await walk()).body, one.body, 'kept over a restart');
   });
 
-  test('a file of vectors that is lost or damaged is made anew', async () => {
+  test('a file of vectors that is lost or damaged is rebuilt', async () => {
     const { body } = await client.get<FragmentsResponse>('/graph/fragments', { limit: '1000' });
     const file = join(data, 'vectors');
     const complete = async (): Promise<void> => {
