@@ -661,7 +661,7 @@ describe('refunds and disputes', () => {
     assert.equal(operations, 14, 'reads and commits, none of them in vain');
   });
 
-  test('a store that fails at any one operation loses none that is early, late or repeated', async () => {
+  test('a store that fails at any one operation loses no held, repeated or ignored event', async () => {
     const early = () => Promise.resolve({ session: paidSession(), id: random() });
     await shop.eachFault(early, ({ session, id }) => rail().settle(refund(session.intent, 1n, { id })));
     const known = async () => {
