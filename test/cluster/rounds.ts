@@ -93,9 +93,9 @@ const operatorMs = 5_000;
 const mostAloneMs = 60_000;
 
 /**
- * What an operator does beside a schedule. After some faults no standby of PostgreSQL 15 goes on: it finds
- * the rest of a record in a file of the log that it used before, and asks the leader for nothing. In strict
- * synchronous mode nothing is acknowledged then, until a standby is copied from the leader.
+ * What an operator does beside a schedule. Where two leaders wrote to one timeline (Patroni 3.0.2), no standby
+ * goes on: its own log does not fit the leader's, and it asks for nothing. In strict synchronous mode nothing
+ * is acknowledged then, until a standby is copied from the leader.
  */
 class Operator {
   private readonly looks: NodeJS.Timeout;
