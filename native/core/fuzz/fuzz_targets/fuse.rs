@@ -22,26 +22,32 @@ static MODELS: LazyLock<Arc<Models>> = LazyLock::new(|| {
 });
 
 fuzz_target!(|body: &[u8]| {
-    let mut out = vec![0; 16 * body.len() + 4096];
+    let mut out = vec![0; 64 * body.len() + 65_536];
     let embedding = Embedding {
         models: &MODELS,
         most_docs: 50,
         corpora: None,
     };
     let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, embedding));
-    // The same answer from room that did not suffice at first.
-    let (mut room, mut again) = (Vec::new(), [0]);
-    let later = WORKSPACE.with_borrow_mut(|workspace| match workspace.fuse(body, &mut again, embedding) {
-        Outcome::NeedsRoom(length) => {
+    // The same answer from room that did not suffice at first, nor at second where there are details.
+    let mut room = vec![0];
+    let later = WORKSPACE.with_borrow_mut(|workspace| {
+        let mut later = workspace.fuse(body, &mut room, embedding);
+        let mut pending = None;
+        if later == Outcome::Pending {
+            let waiting = workspace.take_pending().expect("what is pending");
+            later = Outcome::NeedsRoom(waiting.room());
+            pending = Some(waiting);
+        }
+        for _ in 0..2 {
+            let Outcome::NeedsRoom(length) = later else { break };
             room.resize(length, 0);
-            workspace.fuse(body, &mut room, embedding)
+            later = match &mut pending {
+                Some(pending) => workspace.answer_pending(pending, body, &mut room),
+                None => workspace.fuse(body, &mut room, embedding),
+            };
         }
-        Outcome::Pending => {
-            let mut pending = workspace.take_pending().expect("what is pending");
-            room.resize(pending.room(), 0);
-            workspace.answer_pending(&mut pending, body, &mut room)
-        }
-        other => other,
+        later
     });
     assert_eq!(later, outcome);
     let request = serde_json::from_slice::<serde_json::Value>(body);
