@@ -93,9 +93,9 @@ const operatorMs = 5_000;
 const mostAloneMs = 60_000;
 
 /**
- * What an operator does beside a schedule. Where two leaders wrote to one timeline (Patroni 3.0.2), no standby
- * goes on: its own log does not fit the leader's, and it asks for nothing. In strict synchronous mode nothing
- * is acknowledged then, until a standby is copied from the leader.
+ * What an operator does beside a schedule. Where two leaders wrote to one timeline (Patroni 3.0.2), no
+ * standby goes on: its own log does not fit the leader's, and it asks for nothing. In strict synchronous mode
+ * nothing is acknowledged then, until a standby is copied from the leader.
  */
 class Operator {
   private readonly looks: NodeJS.Timeout;
