@@ -27,7 +27,7 @@ import type { Log } from '../system/log.js';
 import { Recent } from '../system/shared.js';
 import { apply, draftOrder, makeOrder, newOrderId } from './book.js';
 import type { BookParts, Effect, MadeOrder, OrderWish } from './book.js';
-import type { CardEvent, CardSession, CardSubject } from './cardEvents.js';
+import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
 import { centsOf } from './money.js';
 import { viewCard, type CardPickup } from './cardView.js';
 import type { KeyEffect, OrderEvent } from './orders.js';
@@ -381,14 +381,7 @@ type Held = { readonly createdAtMs: number } & (
   | { readonly cents: null; readonly dispute: string; readonly what: 'begun' | 'won' | 'lost' }
 );
 
-type IntentSubject = Extract<CardSubject, { kind: 'refund' | 'dispute' }>;
-
-/** What a refund or a dispute is, whichever payment it is of. */
-type IntentChange =
-  | Omit<Extract<IntentSubject, { kind: 'refund' }>, 'intent'>
-  | Omit<Extract<IntentSubject, { kind: 'dispute' }>, 'intent'>;
-
-function heldOf({ createdAtMs }: CardEvent, subject: IntentSubject): Held {
+function heldOf({ createdAtMs }: CardEvent, subject: IntentChange): Held {
   return subject.kind === 'refund'
     ? { createdAtMs, cents: subject.cents.toString() }
     : { createdAtMs, cents: null, dispute: subject.dispute, what: subject.what };

@@ -14,6 +14,12 @@ export interface CardSession {
   readonly createdAtMs: number;
 }
 
+/** A refund or a dispute, without its payment. */
+export type IntentChange =
+  /** The total refunded of a payment so far. */
+  | { readonly kind: 'refund'; readonly cents: bigint }
+  | { readonly kind: 'dispute'; readonly dispute: string; readonly what: 'begun' | 'won' | 'lost' };
+
 /** Subject of an event. */
 export type CardSubject =
   | {
@@ -21,14 +27,7 @@ export type CardSubject =
       readonly what: 'completed' | 'paid later' | 'failed' | 'expired';
       readonly session: CardSession;
     }
-  /** The total refunded of a payment so far. */
-  | { readonly kind: 'refund'; readonly intent: string; readonly cents: bigint }
-  | {
-      readonly kind: 'dispute';
-      readonly intent: string;
-      readonly dispute: string;
-      readonly what: 'begun' | 'won' | 'lost';
-    }
+  | (IntentChange & { readonly intent: string })
   /** Nothing about keys. */
   | { readonly kind: 'other' };
 

@@ -4,12 +4,12 @@ import { isStoredName } from '../store/names.js';
 import type { Store } from '../store/store.js';
 import { withStore, type CommandParts } from './withStore.js';
 
-/** Whether a command prints JSON. */
+/** The option of a command that prints JSON or a table. */
 export interface Json {
   readonly json?: boolean;
 }
 
-/** What stands under the names: how it is read, removed and shown. */
+/** Records with versions under names: how they are read, removed and shown. */
 export interface Versioned<Named> {
   readonly all: (store: Store) => Promise<readonly Named[]>;
   readonly find: (store: Store, name: string) => Promise<Named | undefined>;

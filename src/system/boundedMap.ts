@@ -1,4 +1,4 @@
-/** A map that holds so much and no more. */
+/** A map of bounded size. */
 
 /** A map of at most `most` entries: the one that was put first makes room. */
 export class BoundedMap<Key, Value> {

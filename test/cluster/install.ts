@@ -1,5 +1,5 @@
 /** Installs the programs of a cluster, without starting any: Debian's packages, and Patroni from PyPI. */
-import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
+import { execFileSync, spawnSync, type ExecFileSyncOptions } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../peers/python.js';
@@ -7,8 +7,6 @@ import { projectRoot } from '../peers/python.js';
 /** Packages, and a program that each of them brings. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   postgresql: ['postgres'],
-  // With the packages that its Python environments need.
-  'python3-venv': ['python3'],
   'etcd-server': ['etcd'],
   haproxy: ['haproxy'],
   pgbouncer: ['pgbouncer'],
@@ -46,6 +44,12 @@ export function programOf(name: string): string {
   return path;
 }
 
+/** True if Debian's Python is there, with what its environments need. */
+function canMakeEnvironment(): boolean {
+  const python = pathOf('python3');
+  return python !== undefined && spawnSync(python, ['-c', 'import ensurepip']).status === 0;
+}
+
 /** The file by which Debian's packages are told not to start what they bring. */
 const policy = '/usr/sbin/policy-rc.d';
 
@@ -54,6 +58,8 @@ export function installAll(): void {
   const missing = Object.entries(packages)
     .filter(([, programs]) => programs.some((program) => pathOf(program) === undefined))
     .map(([name]) => name);
+  // The package brings no program: Debian's Python makes no environment without it.
+  if (!canMakeEnvironment()) missing.push('python3-venv');
   if (missing.length === 0) return;
   console.error(`Installing ${missing.join(', ')} (Debian) …`);
   const hasPolicy = existsSync(policy);

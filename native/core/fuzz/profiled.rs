@@ -1,30 +1,16 @@
 //! Settings and a request's own members, both of any bytes: a request that names a profile of these settings
 //! is answered as the request with the settings written out. For the fuzzer, and for the inputs that it kept.
 
-use std::cell::RefCell;
-use std::path::Path;
-use std::sync::{Arc, LazyLock};
-
 use fusegate_core::corpora::{Corpora, Visible};
-use fusegate_core::dense::{Model, Models};
-use fusegate_core::fuse::{Embedding, Outcome, Workspace};
+use fusegate_core::fuse::{Embedding, Outcome};
 use fusegate_core::profiles::{Profile, Profiles};
 use serde_json::{Map, Value, json};
 
-thread_local! {
-    static WORKSPACE: RefCell<Workspace> = RefCell::default();
-}
-
-static MODELS: LazyLock<Arc<Models>> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = folder
-        .ancestors()
-        .find(|path| path.join("models/static-256").exists());
-    let folder = root.expect("the repository").join("models/static-256");
-    let model = Model::open_static("static-256".to_owned(), [0; 32], &folder)
-        .expect("the model is kept with the code");
-    Arc::new(Models::new(vec![model], Some(0), None))
-});
+#[path = "rooms.rs"]
+mod rooms;
+#[path = "shipped.rs"]
+mod shipped;
+use shipped::{MODELS, WORKSPACE};
 
 /// The member of an answer that names the profile.
 const ECHO: &str = r#","profile":{"name":"p","version":1}"#;
@@ -60,7 +46,7 @@ fn docs(members: &Map<String, Value>, dense: bool) -> Value {
     texts.into_iter().enumerate().map(doc).collect()
 }
 
-/// What comes of a request, and its answer. Room that does not suffice at first changes neither.
+/// The outcome of a request, and its answer; empty if there is none.
 fn answer(request: &Map<String, Value>, profiles: &Profiles) -> (Outcome, String) {
     let body = serde_json::to_vec(request).expect("JSON");
     let corpora = Corpora::default();
@@ -74,38 +60,8 @@ fn answer(request: &Map<String, Value>, profiles: &Profiles) -> (Outcome, String
             owner_known: true,
         }),
     };
-    WORKSPACE.with_borrow_mut(|workspace| {
-        let mut out = vec![0; 64 * body.len() + 65_536];
-        let outcome = workspace.fuse(&body, &mut out, embedding);
-        let later = match workspace.fuse(&body, &mut [0], embedding) {
-            Outcome::NeedsRoom(length) => {
-                let mut room = vec![0; length];
-                let mut later = workspace.fuse(&body, &mut room, embedding);
-                if let Outcome::NeedsRoom(length) = later {
-                    room.resize(length, 0);
-                    later = workspace.fuse(&body, &mut room, embedding);
-                }
-                later
-            }
-            Outcome::Pending => {
-                let mut pending = workspace.take_pending().expect("what is pending");
-                let mut room = vec![0; pending.room()];
-                let mut later = workspace.answer_pending(&mut pending, &body, &mut room);
-                if let Outcome::NeedsRoom(length) = later {
-                    room.resize(length, 0);
-                    later = workspace.answer_pending(&mut pending, &body, &mut room);
-                }
-                later
-            }
-            other => other,
-        };
-        assert_eq!(later, outcome);
-        let Outcome::Written { length, .. } = outcome else {
-            return (outcome, String::new());
-        };
-        out.truncate(length);
-        (outcome, String::from_utf8(out).expect("text"))
-    })
+    let (outcome, out) = WORKSPACE.with_borrow_mut(|workspace| rooms::answered(workspace, &body, embedding));
+    (outcome, String::from_utf8(out).expect("text"))
 }
 
 /// Reads settings, a zero and a request's own members; true if a request was answered by the profile.

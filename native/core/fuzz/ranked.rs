@@ -1,32 +1,18 @@
 //! Requests of any bytes that ask for more than the usual, answered and held against what the answer must be:
 //! for the fuzzer, and for the inputs that it kept.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
-use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use fusegate_core::analyzer::stem;
 use fusegate_core::corpora::{Corpora, Counter, Version, Visible};
-use fusegate_core::dense::{Model, Models};
-use fusegate_core::fuse::{Embedding, Outcome, Workspace};
+use fusegate_core::fuse::{Embedding, Outcome};
 use fusegate_core::tokenize::{self, Tokenizer};
 use serde_json::{Value, json};
 
-thread_local! {
-    static WORKSPACE: RefCell<Workspace> = RefCell::default();
-}
-
-static MODELS: LazyLock<Arc<Models>> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = folder
-        .ancestors()
-        .find(|path| path.join("models/static-256").exists());
-    let folder = root.expect("the repository").join("models/static-256");
-    let model = Model::open_static("static-256".to_owned(), [0; 32], &folder)
-        .expect("the model is kept with the code");
-    Arc::new(Models::new(vec![model], Some(0), None))
-});
+#[path = "shipped.rs"]
+mod shipped;
+use shipped::{MODELS, WORKSPACE};
 
 /// Statistics of a few words, as they stand and by their English stems.
 static CORPORA: LazyLock<Corpora> = LazyLock::new(|| {

@@ -124,7 +124,7 @@ pub(crate) struct Batch {
     pub(crate) ends: Places,
     /// Numbers of the tokens that may be terms, or that are long.
     pub(crate) longer: Places,
-    /// What is noted of the tokens that are looked for.
+    /// A number and a slot of each token that was found, as `ShortTerms::find_or` writes them.
     pub(crate) found: [u32; ROOM],
 }
 

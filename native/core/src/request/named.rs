@@ -162,16 +162,12 @@ impl Named {
         self.places.insert(name.to_vec(), place as u32);
         self.names.push(name.to_vec());
         // One that is written with escapes is read by `values`.
-        let quoted = if span.escaped {
-            Vec::new()
+        let (quoted, label) = if span.escaped {
+            (Vec::new(), Vec::new())
         } else {
-            [b"\"", name, b"\""].concat()
+            ([b"\"", name, b"\""].concat(), [b"\"", name, b"\":"].concat())
         };
-        let label = if span.escaped {
-            Label::of(b"")
-        } else {
-            Label::of(&[&quoted[..], b":"].concat())
-        };
+        let label = Label::of(&label);
         self.written.push(Written { quoted, label });
         self.last.push(usize::MAX);
         Some(place as u32)

@@ -147,7 +147,7 @@ pub(crate) struct Located<'a> {
     /// The first of this text, and the one after its last.
     pub(crate) first: usize,
     pub(crate) after: usize,
-    /// What its numbers are raised by.
+    /// Added to the numbers of its places, which are above those of the texts before.
     base: u32,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct Met {
     pub(super) places: Places,
     /// Start of the last place of each term, and of what is none; at least [`LAST`] of them.
     pub(super) last: Vec<u32>,
-    /// What the numbers of the text that is read are raised by.
+    /// Added to the numbers of the text that is read.
     pub(super) base: u32,
     /// True if the places of terms will be asked for once the texts are counted.
     keeps: bool,
@@ -203,15 +203,16 @@ impl Met {
         self.purpose = purpose;
         self.collected.begin();
         self.raise_base();
+        if self.base >= MOST_BASE {
+            self.begin_places(self.last.len());
+        }
         self.places.clear();
     }
 
     /// Raises the base above the last number.
+    #[inline]
     fn raise_base(&mut self) {
         self.base = self.base.max(self.places.last()) + 1;
-        if self.base >= MOST_BASE {
-            self.begin_places(self.last.len());
-        }
     }
 
     /// Begins the noting of places of that number of terms.
@@ -243,7 +244,7 @@ impl Met {
         if !self.keeps {
             return false;
         }
-        self.base = self.base.max(self.places.last()) + 1;
+        self.raise_base();
         let keeps = self.places.count < KEPT_PLACES && self.base < MOST_BASE;
         if keeps {
             self.purpose = Use::Locate;
