@@ -1,4 +1,5 @@
-//! The static model that ships, for requests whose docs have no dense scores, and a workspace for each thread.
+//! The static model that ships, for requests whose docs have no dense scores,
+//! and a workspace for each thread.
 
 use std::cell::RefCell;
 use std::path::Path;
