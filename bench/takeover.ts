@@ -194,7 +194,8 @@ function percentile(samples: readonly Sample[], share: number): number {
 /** The figures of a run: `changes` are the moments at which a server said that it serves. */
 function figuresOf(rate: ConstantRate, changes: readonly number[], starts: readonly number[]) {
   const near = (at: number, from: number, to: number): boolean => at >= from && at < to;
-  const inChange = rate.samples.filter(({ atMs }) => changes.some((at) => near(atMs, at - 500, at + 500)));
+  const around = (from: number, to: number): Sample[] =>
+    rate.samples.filter(({ atMs }) => changes.some((at) => near(atMs, at + from, at + to)));
   const inStart = rate.samples.filter(({ atMs }) =>
     starts.some((at, which) => near(atMs, at, changes[which] ?? Infinity)),
   );
@@ -213,7 +214,9 @@ function figuresOf(rate: ConstantRate, changes: readonly number[], starts: reado
     failures: rate.failures.slice(0, 10),
     steady: both(steady),
     whileTheNextStarts: both(inStart),
-    secondOfChange: both(inChange),
+    secondOfChange: both(around(-500, 500)),
+    // Half of the second of change belongs to the start, which takes a core of its own: this is what is left.
+    secondAfter: both(around(0, 1_000)),
   };
 }
 
