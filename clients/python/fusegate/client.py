@@ -24,9 +24,12 @@ from .models import (
     Near,
     Normalized,
     Preview,
+    Profile,
     PutCorpus,
+    PutProfile,
     Receipt,
     RemovedCorpus,
+    RemovedProfile,
     Reranked,
     Submitted,
 )
@@ -78,19 +81,31 @@ def _put_corpus(name: str, texts: Iterable[str], analyzer: Optional[str]) -> _Ca
     headers = {"content-type": "application/x-ndjson"}
     lines = "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
     query = _given({"analyzer": analyzer})
-    return _Call(PutCorpus, "PUT", _corpus_path(name), query=query, headers=headers, lines=lines)
+    return _Call(PutCorpus, "PUT", _named("corpora", name), query=query, headers=headers, lines=lines)
 
 
-def _corpus_path(name: str) -> str:
-    return f"/v1/corpora/{quote(name, safe='')}"
+def _named(kind: str, name: str) -> str:
+    return f"/v1/{kind}/{quote(name, safe='')}"
 
 
 def _corpus(name: str) -> _Call[Corpus]:
-    return _Call(Corpus, "GET", _corpus_path(name))
+    return _Call(Corpus, "GET", _named("corpora", name))
 
 
 def _remove_corpus(name: str) -> _Call[RemovedCorpus]:
-    return _Call(RemovedCorpus, "DELETE", _corpus_path(name))
+    return _Call(RemovedCorpus, "DELETE", _named("corpora", name))
+
+
+def _put_profile(name: str, settings: Mapping[str, Any]) -> _Call[PutProfile]:
+    return _Call(PutProfile, "PUT", _named("profiles", name), dict(settings))
+
+
+def _profile(name: str) -> _Call[Profile]:
+    return _Call(Profile, "GET", _named("profiles", name))
+
+
+def _remove_profile(name: str) -> _Call[RemovedProfile]:
+    return _Call(RemovedProfile, "DELETE", _named("profiles", name))
 
 
 def _submit(fragment: Fragment, key: Optional[str]) -> _Call[Submitted]:
@@ -217,6 +232,18 @@ class Fusegate(_Base):
         """Removes statistics, with all their versions."""
         return self._send(_remove_corpus(name))
 
+    def put_profile(self, name: str, settings: Mapping[str, Any]) -> PutProfile:
+        """Stores members of a fuse request by a name: `fuse(…, profile=name)` has them too."""
+        return self._send(_put_profile(name, settings))
+
+    def profile(self, name: str) -> Profile:
+        """The versions of a profile, with their settings."""
+        return self._send(_profile(name))
+
+    def remove_profile(self, name: str) -> RemovedProfile:
+        """Removes a profile, with all its versions."""
+        return self._send(_remove_profile(name))
+
     def submit(self, fragment: Fragment, *, idempotency_key: Optional[str] = None) -> Submitted:
         """Stores a fragment; a repeated try cannot store it twice."""
         return self._send(_submit(fragment, idempotency_key))
@@ -299,6 +326,18 @@ class AsyncFusegate(_Base):
     async def remove_corpus(self, name: str) -> RemovedCorpus:
         """Removes statistics, with all their versions."""
         return await self._send(_remove_corpus(name))
+
+    async def put_profile(self, name: str, settings: Mapping[str, Any]) -> PutProfile:
+        """Stores members of a fuse request by a name: `fuse(…, profile=name)` has them too."""
+        return await self._send(_put_profile(name, settings))
+
+    async def profile(self, name: str) -> Profile:
+        """The versions of a profile, with their settings."""
+        return await self._send(_profile(name))
+
+    async def remove_profile(self, name: str) -> RemovedProfile:
+        """Removes a profile, with all its versions."""
+        return await self._send(_remove_profile(name))
 
     async def submit(self, fragment: Fragment, *, idempotency_key: Optional[str] = None) -> Submitted:
         """Stores a fragment; a repeated try cannot store it twice."""

@@ -66,6 +66,27 @@ class RemovedCorpus(_Answer):
     removed: bool
 
 
+class ProfileVersion(_Answer):
+    version: int
+    settings: Dict[str, Any]
+    created_at: str
+
+
+class PutProfile(ProfileVersion):
+    name: str
+
+
+class Profile(_Answer):
+    name: str
+    shared: bool
+    versions: List[ProfileVersion]
+
+
+class RemovedProfile(_Answer):
+    name: str
+    removed: bool
+
+
 class RerankResult(_Answer):
     index: int
     relevance_score: float

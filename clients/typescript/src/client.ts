@@ -20,6 +20,10 @@ export type AuditResponse = Schemas['AuditResponse'];
 export type PutCorpusResponse = Schemas['PutCorpusResponse'];
 export type Corpus = Schemas['CorpusResponse'];
 export type RemovedCorpus = Schemas['RemovedCorpusResponse'];
+export type ProfileSettings = Schemas['ProfileSettings'];
+export type PutProfileResponse = Schemas['PutProfileResponse'];
+export type Profile = Schemas['ProfileResponse'];
+export type RemovedProfile = Schemas['RemovedProfileResponse'];
 export type Fragment = Omit<DoorSchemas['DreamRequest'], 'idempotency_key'>;
 export type FragmentReceipt = DoorSchemas['DreamResponse'];
 export type FragmentPreview = DoorSchemas['DreamPreviewResponse'];
@@ -120,17 +124,32 @@ export class Fusegate {
     const text = texts.map((each) => `${JSON.stringify(each)}\n`).join('');
     const query = analyzer === undefined ? '' : `?${new URLSearchParams({ analyzer }).toString()}`;
     const headers = { 'content-type': 'application/x-ndjson' };
-    return this.#send(this.#corpus(name) + query, { method: 'PUT', text, headers }, options);
+    return this.#send(this.#named('corpora', name) + query, { method: 'PUT', text, headers }, options);
   }
 
   /** The versions of statistics that were put by this name. */
   corpus(name: string, options?: CallOptions): Promise<Corpus> {
-    return this.#send(this.#corpus(name), { method: 'GET' }, options);
+    return this.#send(this.#named('corpora', name), { method: 'GET' }, options);
   }
 
   /** Removes statistics, with all their versions. */
   removeCorpus(name: string, options?: CallOptions): Promise<RemovedCorpus> {
-    return this.#send(this.#corpus(name), { method: 'DELETE' }, options);
+    return this.#send(this.#named('corpora', name), { method: 'DELETE' }, options);
+  }
+
+  /** Stores members of a fuse request by a name: `fuse({ …, profile: name })` has them too. */
+  putProfile(name: string, settings: ProfileSettings, options?: CallOptions): Promise<PutProfileResponse> {
+    return this.#send(this.#named('profiles', name), { method: 'PUT', body: settings }, options);
+  }
+
+  /** The versions of a profile, with their settings. */
+  profile(name: string, options?: CallOptions): Promise<Profile> {
+    return this.#send(this.#named('profiles', name), { method: 'GET' }, options);
+  }
+
+  /** Removes a profile, with all its versions. */
+  removeProfile(name: string, options?: CallOptions): Promise<RemovedProfile> {
+    return this.#send(this.#named('profiles', name), { method: 'DELETE' }, options);
   }
 
   /** Every limit in force. */
@@ -165,8 +184,8 @@ export class Fusegate {
     return this.#get('/graph/near', query, options);
   }
 
-  #corpus(name: string): string {
-    return `${this.#options.baseUrl}/v1/corpora/${encodeURIComponent(name)}`;
+  #named(kind: 'corpora' | 'profiles', name: string): string {
+    return `${this.#options.baseUrl}/v1/${kind}/${encodeURIComponent(name)}`;
   }
 
   #post<Answer>(path: string, body: unknown, options?: CallOptions): Promise<Answer> {

@@ -27,6 +27,11 @@ told.audit = (await client.audit({ records: ['CafÃ©'], include_html: false }))
 const put = await client.putCorpus('typescript', documents, { analyzer: 'english' });
 const { versions } = await client.corpus('typescript');
 told.corpus = [put.docs, versions.length, (await client.removeCorpus('typescript')).removed];
+const setUp = await client.putProfile('typescript', { weights: { bm25: 1, dense: 0 }, analyzer: 'english' });
+const named = await client.fuse({ query: 'boot', docs, profile: 'typescript' });
+const stored = (await client.profile('typescript')).versions[0];
+const { removed } = await client.removeProfile('typescript');
+told.profile = [setUp.version === stored.version, named.results[0].id, stored.settings.analyzer, removed];
 const fragment = { title: 'TypeScript', content: 'A lattice of joints' };
 const first = await client.submit(fragment, { idempotencyKey: 'typescript' });
 const again = await client.submit(fragment, { idempotencyKey: 'typescript' });

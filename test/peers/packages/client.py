@@ -36,6 +36,11 @@ with Fusegate(base) as client:
     put = client.put_corpus("python", texts, analyzer="english")
     versions = client.corpus("python").versions
     told["corpus"] = [put.docs, len(versions), client.remove_corpus("python").removed]
+    set_up = client.put_profile("python", {"weights": {"bm25": 1, "dense": 0}, "analyzer": "english"})
+    named = client.fuse("boot", [{"id": "a", "text": "a hat"}, {"id": "b", "text": "boots"}], profile="python")
+    stored = client.profile("python").versions[0]
+    removed = client.remove_profile("python").removed
+    told["profile"] = [set_up.version == stored.version, named.results[0].id, stored.settings["analyzer"], removed]
     fragment = Fragment(title="Python", content="A lattice of struts")
     first = client.submit(fragment, idempotency_key="python")
     told["submit"] = [first.status, client.submit(fragment, idempotency_key="python").receipt == first.receipt]

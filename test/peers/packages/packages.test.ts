@@ -22,6 +22,7 @@ const expected = {
   normalize: true,
   audit: true,
   corpus: [2, 1, true],
+  profile: [true, 'b', 'english', true],
   submit: ['quarantined', true],
   verify: [true, false],
   confirm: 'quarantined',
