@@ -57,19 +57,24 @@ pub fn similarity(a: &Vector, b: &Vector) -> f64 {
     cosine(dot(a, b), square(a), square(b))
 }
 
-/// Similarities of one vector to those of a block. `squares`: the block's squared lengths.
+/// Similarities of one vector to those of a block. `squares`: the block's squared lengths; where they lie in
+/// memory that nothing else reads, it is faster to compute them.
 #[inline(always)]
 fn compare_with<One: Borrow<Vector>>(
     (query, square): (&Vector, u32),
     vectors: &[One],
-    squares: &[u32],
+    squares: Option<&[u32]>,
     out: &mut [f64; BLOCK],
 ) {
-    let mut products = [0; BLOCK];
-    for (product, vector) in products.iter_mut().zip(vectors) {
-        *product = dot(query, vector.borrow());
+    let (mut products, mut computed) = ([0; BLOCK], [0; BLOCK]);
+    for (at, vector) in vectors.iter().enumerate() {
+        products[at] = dot(query, vector.borrow());
+        if squares.is_none() {
+            computed[at] = dot(vector.borrow(), vector.borrow()) as u32;
+        }
     }
-    for ((similarity, &product), &other) in out.iter_mut().zip(&products).zip(squares) {
+    let squares = squares.unwrap_or(&computed);
+    for ((similarity, &product), &other) in out[..vectors.len()].iter_mut().zip(&products).zip(squares) {
         *similarity = cosine(product, square, other);
     }
 }
@@ -79,7 +84,7 @@ fn compare_with<One: Borrow<Vector>>(
 fn compare_avx512<One: Borrow<Vector>>(
     query: (&Vector, u32),
     vectors: &[One],
-    squares: &[u32],
+    squares: Option<&[u32]>,
     out: &mut [f64; BLOCK],
 ) {
     compare_with(query, vectors, squares, out);
@@ -90,7 +95,7 @@ fn compare_avx512<One: Borrow<Vector>>(
 fn compare_avx2<One: Borrow<Vector>>(
     query: (&Vector, u32),
     vectors: &[One],
-    squares: &[u32],
+    squares: Option<&[u32]>,
     out: &mut [f64; BLOCK],
 ) {
     compare_with(query, vectors, squares, out);
@@ -101,7 +106,7 @@ fn compare<One: Borrow<Vector>>(
     path: Path,
     query: (&Vector, u32),
     vectors: &[One],
-    squares: &[u32],
+    squares: Option<&[u32]>,
     out: &mut [f64; BLOCK],
 ) {
     match path.level() {
@@ -123,7 +128,7 @@ fn compare<One: Borrow<Vector>>(
 pub(crate) fn similarities<One: Borrow<Vector>>(
     query: (&Vector, u32),
     vectors: &[One],
-    squares: &[u32],
+    squares: Option<&[u32]>,
     out: &mut [f64; BLOCK],
 ) {
     compare(Path::best(), query, vectors, squares, out);
@@ -179,7 +184,13 @@ impl Best {
         if self.most == 0 || square == 0 {
             return;
         }
-        compare(Path::best(), (query, square), vectors, squares, &mut similarities);
+        compare(
+            Path::best(),
+            (query, square),
+            vectors,
+            Some(squares),
+            &mut similarities,
+        );
         for (index, &similarity) in (first..).zip(&similarities[..vectors.len()]) {
             if similarity > self.least {
                 self.offer(Neighbour { index, similarity });
@@ -261,9 +272,10 @@ mod tests {
             let squares: Vec<u32> = all.iter().map(square).collect();
             let (mut plain, mut fast) = ([0.0; BLOCK], [0.0; BLOCK]);
             for query in &all {
-                compare_with((query, square(query)), &all, &squares, &mut plain);
-                for path in Path::all() {
-                    compare(path, (query, square(query)), &all, &squares, &mut fast);
+                compare_with((query, square(query)), &all, Some(&squares), &mut plain);
+                let given = |path| [(path, Some(&squares[..])), (path, None)];
+                for (path, squares) in Path::all().flat_map(given) {
+                    compare(path, (query, square(query)), &all, squares, &mut fast);
                     prop_assert_eq!(plain[..all.len()].to_vec(), fast[..all.len()].to_vec(), "{:?}", path);
                 }
             }

@@ -21,7 +21,7 @@ pub(super) struct Division {
 /// Similarities of each vector to another.
 fn to_each(centre: &Vector, vectors: &[&Vector], squares: &[u32]) -> [f64; BLOCK] {
     let mut out = [0.0; BLOCK];
-    similarities((centre, square(centre)), vectors, squares, &mut out);
+    similarities((centre, square(centre)), vectors, Some(squares), &mut out);
     out
 }
 

@@ -39,7 +39,7 @@ impl Effort {
     fn bounds(self) -> Bounds {
         match self {
             Self::Quick => Bounds {
-                width: 512,
+                width: 256,
                 sketches: 131_072,
                 compared: 512,
             },
@@ -98,7 +98,7 @@ impl Search<'_> {
             let middles: Vec<&Vector> = found.iter().map(|(_, node)| node.middle).collect();
             let squares: Vec<u32> = found.iter().map(|(_, node)| node.head.square).collect();
             let mut near = [0.0; BLOCK];
-            similarities(self.query, &middles, &squares, &mut near);
+            similarities(self.query, &middles, Some(&squares), &mut near);
             all.extend(found.iter().zip(near).map(|((id, _), near)| (near, *id)));
         }
         all
@@ -134,9 +134,8 @@ impl Search<'_> {
         for places in places.chunks(BLOCK) {
             let vectors = places.iter().map(|&at| self.view.vector(at as usize));
             let vectors: Vec<&Vector> = vectors.inspect(|one| bring(*one)).collect();
-            let squares: Vec<u32> = places.iter().map(|&at| self.view.square(at as usize)).collect();
             let mut near = [0.0; BLOCK];
-            similarities(self.query, &vectors, &squares, &mut near);
+            similarities(self.query, &vectors, None, &mut near);
             for (&index, similarity) in places.iter().zip(near) {
                 best.offer_unordered(Neighbour { index, similarity });
             }
@@ -166,7 +165,7 @@ impl Search<'_> {
         for (at, &(near, id)) in clusters.iter().enumerate() {
             let Some(node) = self.nodes.at(id) else { continue };
             if let Some(next) = clusters.get(at + 1).and_then(|&(_, id)| self.nodes.at(id)) {
-                bring(next.members);
+                next.groups(next.before(self.count())).iter().for_each(bring);
             }
             if node.kind() == SAME {
                 self.take_same((near, node), &mut best);
