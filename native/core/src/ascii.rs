@@ -117,24 +117,32 @@ impl Places {
 
 /// Tokens of one text, in order, before they are looked up. Reused from text to text, since clearing it would
 /// take longer than filling it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) starts: Places,
     /// The ends of the tokens, by token number.
     pub(crate) ends: Places,
     /// Numbers of the tokens that may be terms, or that are long.
     pub(crate) longer: Places,
-    /// A number and a slot of each token that was found, as `ShortTerms::find_or` writes them.
-    pub(crate) found: [u32; ROOM],
+    /// The tokens that were found among the terms.
+    pub(crate) found: Found,
 }
 
-impl Default for Batch {
+/// Tokens that were found, in order: where they begin and end, and which terms they are, as
+/// `ShortTerms::find_or` writes them.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) starts: [u32; ROOM],
+    pub(crate) ends: [u32; ROOM],
+    pub(crate) terms: [u32; ROOM],
+}
+
+impl Default for Found {
     fn default() -> Self {
-        Batch {
-            starts: Places::default(),
-            ends: Places::default(),
-            longer: Places::default(),
-            found: [0; ROOM],
+        Found {
+            starts: [0; ROOM],
+            ends: [0; ROOM],
+            terms: [0; ROOM],
         }
     }
 }

@@ -6,6 +6,7 @@ mod analyze;
 mod answer;
 mod collapse;
 mod count;
+mod cut;
 mod diversify;
 mod explain;
 mod highlight;

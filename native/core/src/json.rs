@@ -6,6 +6,7 @@
 use crate::scan;
 
 mod members;
+mod number;
 mod refusal;
 mod text;
 
@@ -42,18 +43,19 @@ pub struct Label {
 impl Label {
     /// Of more than 16 bytes it is a label that no text begins with.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
-        let (mut word, length) = ([0; 16], bytes.len());
-        let Some(room) = word.get_mut(..length).filter(|room| !room.is_empty()) else {
-            let (word, mask) = (1, 0);
+    pub const fn of(bytes: &[u8]) -> Self {
+        let (mut word, mut mask, length) = (0, 0, bytes.len());
+        if length == 0 || length > 16 {
+            let word = 1;
             return Self { word, mask, length };
-        };
-        room.copy_from_slice(bytes);
-        Self {
-            word: u128::from_le_bytes(word),
-            mask: u128::MAX >> (128 - 8 * length),
-            length,
         }
+        let mut at = 0;
+        while at < length {
+            word |= (bytes[at] as u128) << (8 * at);
+            mask |= 0xFF << (8 * at);
+            at += 1;
+        }
+        Self { word, mask, length }
     }
 }
 
@@ -334,30 +336,11 @@ impl<'a> Scanner<'a> {
         const POWERS: [f64; 16] = [
             1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
         ];
-        let text = &self.body[self.at..];
-        // At most as many digits as 64 bits can hold.
-        let text = &text[..text.len().min(19)];
-        let first = usize::from(text.first() == Some(&b'-'));
-        let (mut digits, mut at, mut point) = (0_u64, first, None);
-        for &byte in &text[first..] {
-            match byte {
-                b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
-                b'.' if point.is_none() => point = Some(at),
-                _ => break,
-            }
-            at += 1;
-        }
-        let whole = point.unwrap_or(at);
-        let fraction = point.map_or(0, |point| at - point - 1);
-        let count = whole - first + fraction;
-        let is_plain = at < text.len() && !matches!(text[at], b'.' | b'e' | b'E');
-        let is_json = whole > first && (whole == first + 1 || text[first] != b'0') && point != Some(at - 1);
-        if !is_plain || !is_json || count > 15 {
-            return None;
-        }
-        self.at += at;
-        let value = digits as f64 / POWERS[fraction];
-        Some(if first == 1 { -value } else { value })
+        let text = self.body[self.at..].first_chunk()?;
+        let (digits, fraction, is_negative, length) = number::short(text)?;
+        self.at += length;
+        let value = digits as f64 / POWERS[fraction % 16];
+        Some(if is_negative { -value } else { value })
     }
 
     fn skip_digits(&mut self) -> Result<(), Refusal> {

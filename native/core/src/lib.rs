@@ -17,6 +17,7 @@ pub mod clusters;
 pub mod corpora;
 pub mod dense;
 pub mod digest;
+mod elementary;
 pub mod embeddings;
 pub mod entity_map;
 pub mod explored;

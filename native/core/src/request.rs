@@ -8,10 +8,10 @@ pub mod results;
 pub mod settings;
 pub mod unknown;
 
-use crate::json::{Scanner, Span, Unfit};
+use crate::json::{Label, Scanner, Span, Unfit};
 use crate::tokenize::{TOKENIZERS, Tokenizer};
 use more::More;
-use unknown::{Notes, Place, known_members};
+use unknown::{Notes, Place, known_members, labelled_members};
 
 /// Methods of fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +148,15 @@ const REQUIRED: u32 = 0b11;
 const WEIGHTED_TWICE: u32 = 1 << 5 | 1 << 18;
 
 const DOC_NAMES: [&[u8]; 6] = [b"id", b"text", b"dense_score", b"scores", b"values", b"group"];
+/// The same as nearly every doc has them, in the order of the contract.
+static DOC_LABELS: [Label; 6] = [
+    Label::of(b"\"id\":"),
+    Label::of(b"\"text\":"),
+    Label::of(b"\"dense_score\":"),
+    Label::of(b"\"scores\":"),
+    Label::of(b"\"values\":"),
+    Label::of(b"\"group\":"),
+];
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;
 
@@ -260,16 +269,15 @@ fn document(
     notes: &Notes,
 ) -> Result<(Doc, bool), Unfit> {
     let (mut id, mut text, mut dense) = (NOWHERE, NOWHERE, None);
-    let met = known_members(scanner, (notes, Place::Docs), &DOC_NAMES, 3, |scanner, place| {
+    let names = (&DOC_NAMES, &DOC_LABELS[..]);
+    let met = labelled_members(scanner, (notes, Place::Docs), names, 3, |scanner, place| {
         match place {
             0 => id = scanner.string()?,
             1 => text = scanner.string()?,
             // Adding 0 turns -0 into 0, which the answer must have.
             2 if !scanner.null()? => dense = Some(scanner.number()? + 0.0),
             2 => dense = None,
-            _ => more
-                .get_or_insert_default()
-                .read_of_doc(scanner, DOC_NAMES[place], doc)?,
+            _ => more.get_or_insert_default().read_of_doc(scanner, place, doc)?,
         }
         Ok(())
     })?;

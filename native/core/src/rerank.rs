@@ -232,7 +232,7 @@ pub fn read(body: &[u8], api: Api, id: &str, lists: &mut Lists) -> Result<Asked,
     let mut unknown = Vec::new();
     let mut more_unknown = false;
     let members = scanner.members_told(
-        &NAMES,
+        (&NAMES, &[]),
         1,
         |scanner, place| {
             if let DOCUMENTS | TEXTS = place {

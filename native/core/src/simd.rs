@@ -131,6 +131,7 @@ mod tests {
         let sources = [
             include_str!("scan.rs"),
             include_str!("bits.rs"),
+            include_str!("elementary.rs"),
             include_str!("fuse/window.rs"),
             include_str!("clusters/sketch.rs"),
             include_str!("ascii/avx2.rs"),

@@ -143,7 +143,6 @@ impl Hits {
         self.touched.clear();
         self.counts.clear();
         self.counts.resize(terms, 0);
-        self.met.begin_texts(terms);
     }
 
     #[inline]

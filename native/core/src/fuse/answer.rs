@@ -89,7 +89,7 @@ impl Workspace {
             writer.number(b"\",\"dense_score\":", doc.dense);
             writer.number(b",\"bm25_score\":", self.bm25[place]);
             writer.number(b",\"fused_score\":", self.fused[place].score);
-            writer.number(b",\"rank\":", (rank + 1) as f64);
+            writer.whole(b",\"rank\":", rank as u32 + 1);
             if options.explain {
                 self.write_explain(place, self.pieces.get(rank), &mut writer);
             }
@@ -165,12 +165,25 @@ pub(super) fn has_cjk(body: &[u8], span: Span) -> bool {
     })
 }
 
-/// The least number of more than four digits.
+/// The least numbers of more than three and of more than four digits.
+const THREE_DIGITS: u32 = 1_000;
 const FOUR_DIGITS: u32 = 10_000;
+
+/// The digits of each number of at most three, the first one lowest, and how many they are, highest.
+static DIGITS: [u32; THREE_DIGITS as usize] = {
+    let mut table = [0; THREE_DIGITS as usize];
+    let mut value = 0;
+    while value < THREE_DIGITS {
+        let (text, length) = four_digits(value);
+        table[value as usize] = text | (length as u32) << 24;
+        value += 1;
+    }
+    table
+};
 
 /// The digits of a number of at most four, the first one lowest, and how many they are.
 #[inline(always)]
-fn four_digits(value: u32) -> (u32, usize) {
+const fn four_digits(value: u32) -> (u32, usize) {
     // By the quotients of 100 and of 10; the leading zeros are shifted out.
     let hundreds = (value * 5243) >> 19;
     let pairs = hundreds | (value - hundreds * 100) << 16;
@@ -178,6 +191,15 @@ fn four_digits(value: u32) -> (u32, usize) {
     let digits = tens | (pairs - tens * 10) << 8;
     let zeros = (digits | 1 << 24).trailing_zeros() / 8;
     ((digits | 0x3030_3030) >> (8 * zeros), 4 - zeros as usize)
+}
+
+/// The same, of most numbers by the table.
+#[inline(always)]
+fn few_digits(value: u32) -> (u32, usize) {
+    match DIGITS.get(value as usize) {
+        Some(&digits) => (digits & 0x00FF_FFFF, (digits >> 24) as usize),
+        None => four_digits(value),
+    }
 }
 
 /// Writes into room that is known to be large enough.
@@ -201,7 +223,7 @@ impl Writer<'_> {
             self.raw(value.to_string().as_bytes());
             return;
         }
-        let (text, length) = four_digits(value);
+        let (text, length) = few_digits(value);
         self.out[self.at..self.at + 4].copy_from_slice(&text.to_le_bytes());
         self.at += length;
     }
@@ -214,9 +236,9 @@ impl Writer<'_> {
             self.whole(b",", end);
             return self.raw(b"],");
         }
-        let (first, length) = four_digits(start);
+        let (first, length) = few_digits(start);
         let first = u64::from(first) << 8 | u64::from(b'[') | u64::from(b',') << (8 + 8 * length);
-        let (second, other) = four_digits(end);
+        let (second, other) = few_digits(end);
         let second = u64::from(second) | u64::from(u16::from_le_bytes(*b"],")) << (8 * other);
         // Each at once, with zeros after it, which what comes next takes the place of.
         let room = &mut self.out[self.at..self.at + 16];

@@ -1,6 +1,7 @@
 //! Fragments of results' texts around the query's terms, in code points of the text as it came.
 
 use super::answer::Writer;
+use super::cut::{Any, Ascii, Text};
 use super::explain::Pieces;
 use super::window::{Value, Window};
 use super::{Workspace, with_text};
@@ -27,20 +28,12 @@ struct Room {
     window: Window,
 }
 
-/// A text as its fragments need it.
-struct Text<Joined> {
-    /// Code points.
-    length: u32,
-    /// True where the code points before and at a place stand in one token.
-    joined: Joined,
-}
-
 impl Workspace {
     /// Writes the fragments of each result.
     pub(super) fn highlight(&mut self, body: &[u8], options: &Options, highlight: Highlight) {
         let mut pieces = std::mem::take(&mut self.highlights);
         let terms = self.frequencies(options).len();
-        self.hits.met.begin_places(terms);
+        self.hits.met.begin_places();
         let mut room = Room {
             chosen: Vec::new(),
             window: Window::new(Path::best(), terms),
@@ -74,14 +67,8 @@ impl Workspace {
             // The counts are known already.
             self.hits.drain(|_, _| ());
         }
-        let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
-        let joined = |at: u32| at > 0 && letter(at as usize - 1) && letter(at as usize);
-        let text = Text {
-            length: text.len() as u32,
-            joined,
-        };
         let met = &self.hits.met;
-        write(&text, met.kept(doc).unwrap_or(met.located()), how, pieces);
+        write(&Ascii(text), met.kept(doc).unwrap_or(met.located()), how, pieces);
     }
 
     /// Notes where a text has terms of the query.
@@ -112,13 +99,7 @@ impl Workspace {
 
     /// Writes the fragments of a text whose terms are noted.
     fn highlight_any(&mut self, text: &str, how: (Highlight, &mut Room), pieces: &mut Pieces) {
-        let kinds: Vec<bool> = text.chars().map(tokenize::is_in_token).collect();
-        let letter = |at: usize| kinds.get(at).is_some_and(|&letter| letter);
-        let joined = |at: u32| at > 0 && letter(at as usize - 1) && letter(at as usize);
-        let text = Text {
-            length: kinds.len() as u32,
-            joined,
-        };
+        let text = Any(text.chars().map(tokenize::is_in_token).collect());
         write(&text, self.hits.met.located(), how, pieces);
     }
 }
@@ -130,7 +111,7 @@ const MATCH_BYTES: usize = 32;
 
 /// Writes the fragments of a text with its matches in order.
 fn write(
-    text: &Text<impl Fn(u32) -> bool>,
+    text: &impl Text,
     located: Located<'_>,
     (highlight, room): (Highlight, &mut Room),
     pieces: &mut Pieces,
@@ -169,7 +150,7 @@ fn write_spans(located: Located<'_>, fragment: &Fragment, writer: &mut Writer) {
 
 /// Chooses the best fragments, in the order of the text: those of the most different terms, then of the most
 /// matches, then the first. Without a match, the beginning.
-fn choose(text: &Text<impl Fn(u32) -> bool>, located: Located<'_>, highlight: Highlight, room: &mut Room) {
+fn choose(text: &impl Text, located: Located<'_>, highlight: Highlight, room: &mut Room) {
     let most = highlight.characters as u32;
     let Room { chosen, window } = room;
     chosen.clear();
@@ -180,7 +161,7 @@ fn choose(text: &Text<impl Fn(u32) -> bool>, located: Located<'_>, highlight: Hi
         let window = (located.start(first), located.end(after - 1));
         let lower = chosen.iter().filter(|one| one.first < first).map(|one| one.end);
         let upper = chosen.iter().filter(|one| one.first > first).map(|one| one.start);
-        let bounds = (lower.max().unwrap_or(0), upper.min().unwrap_or(text.length));
+        let bounds = (lower.max().unwrap_or(0), upper.min().unwrap_or(text.length()));
         let (start, end) = around(text, window, bounds, most);
         chosen.push(Fragment {
             start,
@@ -189,8 +170,8 @@ fn choose(text: &Text<impl Fn(u32) -> bool>, located: Located<'_>, highlight: Hi
             after,
         });
     }
-    if chosen.is_empty() && text.length > 0 {
-        let (start, end) = around(text, (0, 0), (0, text.length), most);
+    if chosen.is_empty() && text.length() > 0 {
+        let (start, end) = around(text, (0, 0), (0, text.length()), most);
         chosen.push(Fragment {
             start,
             end,
@@ -233,24 +214,13 @@ fn best_free(
 }
 
 /// A fragment with a window of matches in its middle, within bounds; it cuts no token outside the window.
-fn around(
-    text: &Text<impl Fn(u32) -> bool>,
-    window: (u32, u32),
-    bounds: (u32, u32),
-    most: u32,
-) -> (u32, u32) {
+fn around(text: &impl Text, window: (u32, u32), bounds: (u32, u32), most: u32) -> (u32, u32) {
     let slack = most.saturating_sub(window.1 - window.0);
     let start = window.0.saturating_sub(slack / 2).max(bounds.0);
     let end = (start + most).min(bounds.1);
     let start = end.saturating_sub(most).max(bounds.0).min(start);
-    let mut first = start;
-    while first < window.0 && (text.joined)(first) {
-        first += 1;
-    }
-    let mut last = end;
-    while last > window.1 && (text.joined)(last) {
-        last -= 1;
-    }
+    let first = text.cut_after(start, window.0);
+    let last = text.cut_before(end, window.1);
     // A text that is one long token is cut.
     if last <= first {
         (first, end)
@@ -307,20 +277,21 @@ mod tests {
         #[test]
         fn the_best_window_is_that_of_all_windows(
             texts in prop::collection::vec(
-                prop::collection::vec((0..12_u32, 1..30_u32, 0..5_u32), 0..60), 1..4),
+                prop::collection::vec((0..12_u32, 1..30_u32, 0..100_u32), 0..60), 1..4),
+            terms in prop::sample::select(vec![1_u32, 5, 32, 40, 64, 65, 100]),
             far in 1..4_u32,
             bigrams in any::<bool>(),
             most in 20..160_u32,
             fragments in 1..4,
         ) {
             for path in Path::all() {
-                let mut window = Window::new(path, 5);
+                let mut window = Window::new(path, terms as usize);
                 let mut met = Met::default();
-                met.begin_places(5);
+                met.begin_places();
                 for steps in &texts {
                     // Some far from each other, and some so near that many stand in one window.
                     let steps: Vec<_> = steps.iter()
-                        .map(|&(gap, length, term)| (gap / far, (length / far).max(1), term))
+                        .map(|&(gap, length, term)| (gap / far, (length / far).max(1), term % terms))
                         .collect();
                     let located = matches(&steps, bigrams);
                     met.begin(Use::Locate);

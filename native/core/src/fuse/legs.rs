@@ -4,6 +4,7 @@
 use super::Workspace;
 use super::score::{Fused, ranks};
 use crate::bm25::{exponential, logarithm};
+use crate::elementary::{exponentials, logarithms};
 use crate::json::write_text;
 use crate::request::legs::{Boost, Decay, Leg, Missing, Normalize, Source};
 use crate::request::more::More;
@@ -16,6 +17,8 @@ pub(super) struct List {
     scores: Vec<f64>,
     norms: Vec<f64>,
     ranks: Vec<u32>,
+    /// Factors of a boost.
+    factors: Vec<f64>,
 }
 
 /// One list's share in the explanation of a doc.
@@ -43,14 +46,67 @@ impl Boost {
     /// Part of a score that stays, of 1, for a doc's value; all where the doc has none.
     fn factor(&self, value: Option<f64>) -> f64 {
         let Some(value) = value else { return 1.0 };
-        let distance = ((value - self.origin).abs() - self.offset).max(0.0);
-        let ratio = distance / self.scale;
+        let ratio = self.ratio(value);
         let kept = match self.function {
             Decay::Exp => exponential(self.logarithm * ratio),
             Decay::Gauss => exponential(self.logarithm * (ratio * ratio)),
-            Decay::Linear => (1.0 - (1.0 - self.decay) * ratio).max(0.0),
+            Decay::Linear => self.linear(ratio),
         };
+        self.weighted(kept)
+    }
+
+    /// As [`Boost::factor`] for each value, of which none is absent.
+    fn factors(&self, values: &[f64], factors: &mut Vec<f64>) {
+        factors.clear();
+        let ratios = values.iter().map(|&value| self.ratio(value));
+        match self.function {
+            Decay::Exp => factors.extend(ratios.map(|ratio| self.logarithm * ratio)),
+            Decay::Gauss => factors.extend(ratios.map(|ratio| self.logarithm * (ratio * ratio))),
+            Decay::Linear => factors.extend(ratios.map(|ratio| self.linear(ratio))),
+        }
+        if self.function != Decay::Linear {
+            exponentials(factors);
+        }
+        factors
+            .iter_mut()
+            .for_each(|factor| *factor = self.weighted(*factor));
+    }
+
+    /// Distance from the origin, in scales.
+    #[inline(always)]
+    fn ratio(&self, value: f64) -> f64 {
+        ((value - self.origin).abs() - self.offset).max(0.0) / self.scale
+    }
+
+    #[inline(always)]
+    fn linear(&self, ratio: f64) -> f64 {
+        (1.0 - (1.0 - self.decay) * ratio).max(0.0)
+    }
+
+    /// The factor of the part that the shape lets stay.
+    #[inline(always)]
+    fn weighted(&self, kept: f64) -> f64 {
         1.0 - self.weight + self.weight * kept
+    }
+}
+
+impl Leg {
+    /// A doc's part in what the leg brings, by its rank.
+    fn part_by_rank(&self, rank: u32, more: &More, options: &Options) -> f64 {
+        more.legs.len() as f64 * self.weight / (options.rrf_k + f64::from(rank))
+    }
+}
+
+/// Adds the parts that a leg brings to the scores of docs.
+#[inline]
+fn add((fused, source): (&mut [Fused], Source), norms: &[f64], parts: impl Iterator<Item = f64>) {
+    for ((fused, &norm), part) in fused.iter_mut().zip(norms).zip(parts) {
+        match source {
+            Source::Bm25 => (fused.bm25_norm, fused.bm25_part) = (norm, part),
+            Source::Dense => (fused.dense_norm, fused.dense_part) = (norm, part),
+            Source::Sent(_) => {}
+        }
+        fused.score += part;
     }
 }
 
@@ -74,11 +130,11 @@ fn normalize(how: Normalize, scores: &[f64], ranks: &[u32], norms: &mut Vec<f64>
         Normalize::Max => norms.extend(scores.iter().map(|score| score / largest)),
         Normalize::Log1p => {
             let most = logarithm(1.0 + largest);
-            norms.extend(
-                scores
-                    .iter()
-                    .map(|score| logarithm(1.0 + score.abs()).copysign(*score) / most),
-            );
+            norms.extend(scores.iter().map(|score| 1.0 + score.abs()));
+            logarithms(norms);
+            for (norm, score) in norms.iter_mut().zip(scores) {
+                *norm = norm.copysign(*score) / most;
+            }
         }
         Normalize::MinMax | Normalize::ZScore => {
             // Scaled first, so that no difference overflows.
@@ -151,13 +207,10 @@ impl Workspace {
     }
 
     /// A doc's part in what a leg that is [listed](Self::list) brings.
-    fn part(&self, leg: &Leg, legs: usize, options: &Options, doc: usize) -> f64 {
+    fn part(&self, leg: &Leg, more: &More, options: &Options, doc: usize) -> f64 {
         match options.method {
             Method::MaxNorm => leg.weight * self.list.norms[doc],
-            Method::Rrf => {
-                let rank = f64::from(self.list.ranks[doc]);
-                legs as f64 * leg.weight / (options.rrf_k + rank)
-            }
+            Method::Rrf => leg.part_by_rank(self.list.ranks[doc], more, options),
         }
     }
 
@@ -168,16 +221,14 @@ impl Workspace {
         let ranked = options.method == Method::Rrf;
         for leg in &more.legs {
             self.list(leg, more, ranked);
-            for doc in 0..self.fused.len() {
-                let part = self.part(leg, more.legs.len(), options, doc);
-                let norm = self.list.norms[doc];
-                let fused = &mut self.fused[doc];
-                match leg.source {
-                    Source::Bm25 => (fused.bm25_norm, fused.bm25_part) = (norm, part),
-                    Source::Dense => (fused.dense_norm, fused.dense_part) = (norm, part),
-                    Source::Sent(_) => {}
+            let List { norms, ranks, .. } = &self.list;
+            let fused = (&mut self.fused[..], leg.source);
+            match options.method {
+                Method::MaxNorm => add(fused, norms, norms.iter().map(|norm| leg.weight * norm)),
+                Method::Rrf => {
+                    let parts = ranks.iter().map(|&rank| leg.part_by_rank(rank, more, options));
+                    add(fused, norms, parts);
                 }
-                fused.score += part;
             }
         }
         if options.explain {
@@ -185,17 +236,32 @@ impl Workspace {
         }
     }
 
-    /// Multiplies scores by the factors of boosts.
+    /// Multiplies scores by the factors of boosts: by their product, in their order.
     pub(super) fn boost(&mut self, more: &More) {
-        let mut numbers = more.values.numbers();
-        for (doc, fused) in self.fused.iter_mut().enumerate() {
-            let end = numbers
-                .iter()
-                .take_while(|number| number.doc as usize == doc)
-                .count();
-            let (own, rest) = numbers.split_at(end);
-            numbers = rest;
-            fused.score *= factor(&more.boosts, own);
+        let Workspace { fused, list, .. } = self;
+        let List {
+            scores: products,
+            norms: values,
+            ranks: docs,
+            factors,
+        } = list;
+        products.clear();
+        products.resize(fused.len(), 1.0);
+        for boost in &more.boosts {
+            values.clear();
+            docs.clear();
+            let own = more.values.numbers().iter();
+            for number in own.filter(|number| number.name == boost.value) {
+                values.push(number.value + 0.0);
+                docs.push(number.doc);
+            }
+            boost.factors(values, factors);
+            for (&doc, factor) in docs.iter().zip(&*factors) {
+                products[doc as usize] *= factor;
+            }
+        }
+        for (fused, product) in fused.iter_mut().zip(&*products) {
+            fused.score *= product;
         }
     }
 
@@ -209,7 +275,7 @@ impl Workspace {
                 let part = Part {
                     score: self.list.scores[doc],
                     norm: self.list.norms[doc],
-                    part: self.part(leg, more.legs.len(), options, doc),
+                    part: self.part(leg, more, options, doc),
                     rank: self.list.ranks[doc],
                 };
                 piece.extend_from_slice(before);
@@ -235,14 +301,6 @@ impl Workspace {
         self.list(leg, more, true);
         self.order = order;
     }
-}
-
-/// Product of the factors of boosts.
-fn factor(boosts: &[Boost], own: &[Number]) -> f64 {
-    let factors = boosts
-        .iter()
-        .map(|boost| boost.factor(value_of(own, boost.value)));
-    factors.fold(1.0, |product, factor| product * factor)
 }
 
 fn number(before: &[u8], value: f64, out: &mut Vec<u8>) {

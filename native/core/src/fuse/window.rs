@@ -14,6 +14,9 @@ const STEPS: usize = 4;
 const _: () = assert!(2 * LANES + STEPS <= SLACK);
 /// Where this many matches stand in a window on average, the others are looked at one by one.
 const MANY: usize = 2 * LANES;
+/// Terms that one number has a bit for, and numbers of each match that is looked at with others at once.
+const BITS: usize = 32;
+const MOST_WORDS: usize = 2;
 
 /// Room for looking at matches one by one. Each has a number of its own, from 1 on, so that nothing is
 /// cleared between texts.
@@ -53,7 +56,11 @@ impl Window {
         if (after - first) as u64 * u64::from(most) > MANY as u64 * u64::from(length.max(most)) {
             return self.best_one_by_one(places, (first, after), most);
         }
-        let (value, last) = best_at_once(self.path, places, (first, after), most);
+        let (value, last) = match self.last.len().div_ceil(BITS) {
+            0 | 1 => best_at_once::<1>(self.path, places, (first, after), most),
+            MOST_WORDS => best_at_once::<MOST_WORDS>(self.path, places, (first, after), most),
+            _ => return self.best_one_by_one(places, (first, after), most),
+        };
         let (different, count) = ((value >> 16) as usize, (value & 0xFFFF) as usize);
         (value > 0).then_some(((different, count), (last + 1 - count, last + 1)))
     }
@@ -91,15 +98,20 @@ impl Window {
 }
 
 /// The value of the best window, its different terms above its matches, and its last match.
-fn best_at_once(path: Path, places: &Places, range: (usize, usize), most: u32) -> (u32, usize) {
+fn best_at_once<const WORDS: usize>(
+    path: Path,
+    places: &Places,
+    range: (usize, usize),
+    most: u32,
+) -> (u32, usize) {
     match path.level() {
         // SAFETY: the path proves that the CPU has what the function is compiled for.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512Vbmi2 | Level::Avx512 => unsafe { avx512::best(places, range, most) },
+        Level::Avx512Vbmi2 | Level::Avx512 => unsafe { avx512::best::<WORDS>(places, range, most) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { avx2::best(places, range, most) },
-        Level::Portable => best_by(places, range, most, portable),
+        Level::Avx2 => unsafe { avx2::best::<WORDS>(places, range, most) },
+        Level::Portable => best_by(places, range, most, portable::<WORDS>),
     }
 }
 
@@ -113,9 +125,9 @@ fn numbers<const COUNT: usize>(list: &[u32], at: usize) -> &[u32; COUNT] {
 
 /// Matches whose windows are looked at at once.
 struct Group<'a> {
-    /// The starts of all matches, and of each that of the one of its term before it.
+    /// The starts of all matches, and their terms.
     starts: &'a [u32],
-    before: &'a [u32],
+    terms: &'a [u32],
     /// The first match of the group.
     first: usize,
     /// The least start in the window of each.
@@ -133,7 +145,7 @@ impl Group<'_> {
         let mut at = self.first + 1;
         while at >= STEPS {
             at -= STEPS;
-            if !look(numbers(self.starts, at), numbers(self.before, at)) {
+            if !look(numbers(self.starts, at), numbers(self.terms, at)) {
                 break;
             }
         }
@@ -141,9 +153,7 @@ impl Group<'_> {
 }
 
 /// Looks at the windows of [`LANES`] matches at once, of each first at the match itself, then at the one
-/// before it, and so on until none of these is in its window.
-///
-/// A match is the first of its term in a window where the one of its term before it is not in the window.
+/// before it, and so on until none of these is in its window. The terms that a window has are bits.
 #[inline(always)]
 fn best_by(
     places: &Places,
@@ -151,7 +161,7 @@ fn best_by(
     most: u32,
     values_of: impl Fn(&Group) -> Lanes,
 ) -> (u32, usize) {
-    let (starts, ends, before) = (places.starts(), places.ends(), places.before());
+    let (starts, ends, terms) = (places.starts(), places.ends(), places.terms());
     // The matches before the first have lower numbers, or are zeros: the windows of those hold none.
     let floor = starts[first];
     let (mut best, mut last) = ([0; LANES], [0; LANES]);
@@ -161,7 +171,7 @@ fn best_by(
         let least = std::array::from_fn(|lane| own[lane].saturating_sub(most).max(floor));
         let values = values_of(&Group {
             starts,
-            before,
+            terms,
             first: group,
             least,
         });
@@ -171,38 +181,53 @@ fn best_by(
             last[lane] = if is_better { group as u32 } else { last[lane] };
         }
     }
-    let (mut value, mut at) = (0, 0);
+    // The best value, and of equal ones the first match: as one number, without branches.
+    let mut found = 0;
     for lane in 0..LANES {
-        let own = last[lane] as usize + lane;
-        if best[lane] > value || best[lane] == value && own < at {
-            (value, at) = (best[lane], own);
-        }
+        let place = last[lane] + lane as u32;
+        found = found.max(u64::from(best[lane]) << 32 | u64::from(!place));
     }
-    (value, at)
+    ((found >> 32) as u32, !(found as u32) as usize)
+}
+
+/// The values of windows by their matches and the bits of their terms.
+#[inline(always)]
+fn valued<const COUNT: usize, const WORDS: usize>(
+    counts: [u32; COUNT],
+    bits: [[u32; COUNT]; WORDS],
+) -> [u32; COUNT] {
+    std::array::from_fn(|lane| {
+        let different: u32 = bits.iter().map(|word| word[lane].count_ones()).sum();
+        different << 16 | counts[lane]
+    })
 }
 
 /// The values of the windows of a group.
-fn portable(group: &Group) -> Lanes {
-    let mut values = [0; LANES];
-    group.walk(|starts, before| {
+fn portable<const WORDS: usize>(group: &Group) -> Lanes {
+    let (mut counts, mut bits) = ([0; LANES], [[0; LANES]; WORDS]);
+    group.walk(|starts, terms| {
         let mut any = false;
         for step in (0..STEPS).rev() {
             any = false;
             for lane in 0..LANES {
                 let is_within = starts[step + lane] >= group.least[lane];
-                let is_first = is_within & (before[step + lane] < group.least[lane]);
-                values[lane] += u32::from(is_first) << 16 | u32::from(is_within);
+                let (term, one) = (terms[step + lane] as usize, u32::from(is_within));
+                for (word, bits) in bits.iter_mut().enumerate() {
+                    let is_of_word = term / BITS == word;
+                    bits[lane] |= if is_of_word { one << (term % BITS) } else { 0 };
+                }
+                counts[lane] += one;
                 any |= is_within;
             }
         }
         any
     });
-    values
+    valued(counts, bits)
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{Group, LANES, Lanes, Places, STEPS, Seen, best_by};
+    use super::{BITS, Group, LANES, Lanes, Places, STEPS, Seen, best_by, valued};
     use std::arch::x86_64::*;
 
     #[inline]
@@ -214,40 +239,54 @@ mod avx512 {
         unsafe { _mm512_loadu_si512(seen.as_ptr().add(at).cast()) }
     }
 
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn numbers(lanes: __m512i) -> Lanes {
+        let mut found = [0; LANES];
+        // SAFETY: the array is 64 bytes long; no alignment is needed.
+        unsafe { _mm512_storeu_si512(found.as_mut_ptr().cast(), lanes) };
+        found
+    }
+
     /// As [`super::portable`].
     #[inline]
     #[target_feature(enable = "avx512bw")]
-    fn values(group: &Group) -> Lanes {
+    fn values<const WORDS: usize>(group: &Group) -> Lanes {
         // SAFETY: the array is 64 bytes long; no alignment is needed.
         let least = unsafe { _mm512_loadu_si512(group.least.as_ptr().cast()) };
-        let (one, first) = (_mm512_set1_epi32(1), _mm512_set1_epi32(1 << 16));
-        let mut values = _mm512_setzero_si512();
-        group.walk(|starts, before| {
+        let (one, word) = (_mm512_set1_epi32(1), _mm512_set1_epi32(BITS as i32));
+        let (mut counts, mut bits) = (_mm512_setzero_si512(), [_mm512_setzero_si512(); WORDS]);
+        group.walk(|starts, terms| {
             let mut within = 0;
             for step in (0..STEPS).rev() {
                 within = _mm512_cmpge_epu32_mask(load(starts, step), least);
-                let firsts = _mm512_mask_cmplt_epu32_mask(within, load(before, step), least);
-                values = _mm512_mask_add_epi32(values, within, values, one);
-                values = _mm512_mask_add_epi32(values, firsts, values, first);
+                counts = _mm512_mask_add_epi32(counts, within, counts, one);
+                let mut term = load(terms, step);
+                for bits in &mut bits {
+                    // A bit beyond the word's is none.
+                    *bits = _mm512_mask_or_epi32(*bits, within, *bits, _mm512_sllv_epi32(one, term));
+                    term = _mm512_sub_epi32(term, word);
+                }
             }
             within != 0
         });
-        let mut found = [0; LANES];
-        // SAFETY: the array is 64 bytes long; no alignment is needed.
-        unsafe { _mm512_storeu_si512(found.as_mut_ptr().cast(), values) };
-        found
+        valued(numbers(counts), bits.map(|bits| numbers(bits)))
     }
 
     /// As [`super::best_at_once`].
     #[target_feature(enable = "avx512bw")]
-    pub(super) fn best(places: &Places, range: (usize, usize), most: u32) -> (u32, usize) {
-        best_by(places, range, most, |group| values(group))
+    pub(super) fn best<const WORDS: usize>(
+        places: &Places,
+        range: (usize, usize),
+        most: u32,
+    ) -> (u32, usize) {
+        best_by(places, range, most, |group| values::<WORDS>(group))
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Group, LANES, Places, STEPS, Seen, best_by};
+    use super::{BITS, Group, LANES, Places, STEPS, Seen, best_by, valued};
     use std::arch::x86_64::*;
 
     const HALF: usize = LANES / 2;
@@ -260,6 +299,15 @@ mod avx2 {
         unsafe { _mm256_loadu_si256(seen.as_ptr().add(at).cast()) }
     }
 
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn numbers(lanes: __m256i) -> [u32; HALF] {
+        let mut found = [0; HALF];
+        // SAFETY: the array is 32 bytes long; no alignment is needed.
+        unsafe { _mm256_storeu_si256(found.as_mut_ptr().cast(), lanes) };
+        found
+    }
+
     /// Ones where a number is at least another.
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -269,35 +317,44 @@ mod avx2 {
 
     /// The values of half a group.
     #[inline]
-    #[target_feature(enable = "avx2")]
-    fn values_of_half(group: &Group, half: usize) -> [u32; HALF] {
+    #[target_feature(enable = "avx2,popcnt")]
+    fn values_of_half<const WORDS: usize>(group: &Group, half: usize) -> [u32; HALF] {
         debug_assert!(half + HALF <= LANES);
         // SAFETY: callers pass 0 or half of the lanes, so that the array has 32 bytes from there; no
         // alignment is needed.
         let least = unsafe { _mm256_loadu_si256(group.least.as_ptr().add(half).cast()) };
-        let first = _mm256_set1_epi32(1 << 16);
-        let mut values = _mm256_setzero_si256();
-        group.walk(|starts, before| {
+        let (one, word) = (_mm256_set1_epi32(1), _mm256_set1_epi32(BITS as i32));
+        let (mut counts, mut bits) = (_mm256_setzero_si256(), [_mm256_setzero_si256(); WORDS]);
+        group.walk(|starts, terms| {
             let mut within = _mm256_setzero_si256();
             for step in (0..STEPS).rev() {
                 within = at_least(load(starts, half + step), least);
-                let known = at_least(load(before, half + step), least);
-                let firsts = _mm256_and_si256(_mm256_andnot_si256(known, within), first);
-                values = _mm256_add_epi32(_mm256_sub_epi32(values, within), firsts);
+                counts = _mm256_sub_epi32(counts, within);
+                let mut term = load(terms, half + step);
+                for bits in &mut bits {
+                    // A bit beyond the word's is none.
+                    let own = _mm256_and_si256(_mm256_sllv_epi32(one, term), within);
+                    *bits = _mm256_or_si256(*bits, own);
+                    term = _mm256_sub_epi32(term, word);
+                }
             }
             _mm256_movemask_epi8(within) != 0
         });
-        let mut found = [0; HALF];
-        // SAFETY: the array is 32 bytes long; no alignment is needed.
-        unsafe { _mm256_storeu_si256(found.as_mut_ptr().cast(), values) };
-        found
+        valued(numbers(counts), bits.map(|bits| numbers(bits)))
     }
 
     /// As [`super::best_at_once`].
-    #[target_feature(enable = "avx2")]
-    pub(super) fn best(places: &Places, range: (usize, usize), most: u32) -> (u32, usize) {
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) fn best<const WORDS: usize>(
+        places: &Places,
+        range: (usize, usize),
+        most: u32,
+    ) -> (u32, usize) {
         best_by(places, range, most, |group| {
-            let halves = [values_of_half(group, 0), values_of_half(group, HALF)];
+            let halves = [
+                values_of_half::<WORDS>(group, 0),
+                values_of_half::<WORDS>(group, HALF),
+            ];
             std::array::from_fn(|lane| halves[lane / HALF][lane % HALF])
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
-use super::{Scanner, Span, Unfit, unescape};
+use super::{Label, Scanner, Span, Unfit, unescape};
 
 /// The known members found in an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Scanner<'_> {
         inside: usize,
         value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
     ) -> Result<u32, Unfit> {
-        let members = self.members_told(names, inside, value, |_, _| ())?;
+        let members = self.members_told((names, &[]), inside, value, |_, _| ())?;
         if members.unfit == 0 {
             Ok(members.met)
         } else {
@@ -92,24 +92,33 @@ impl Scanner<'_> {
     }
 
     /// As [`Scanner::members`], but returns the unfit members, and passes the name of each unknown member to
-    /// `unknown`.
+    /// `unknown`. `labels`: of the names with quotes and colon, where most objects have many of them in this
+    /// order; or none. Each is looked for after the one before it, which is less work than reading any name.
     ///
     /// # Errors
     /// Another value, or malformed JSON.
     #[inline]
     pub fn members_told<const COUNT: usize>(
         &mut self,
-        names: &[&[u8]; COUNT],
+        (names, labels): (&[&[u8]; COUNT], &[Label]),
         inside: usize,
         mut value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
         mut unknown: impl FnMut(&Self, Span),
     ) -> Result<Members, Unfit> {
-        let (mut met, mut unfit) = (0, 0);
-        self.dictionary(|scanner, name| {
-            let Some(place) = scanner.place(name, names) else {
-                unknown(scanner, name);
-                return Ok(scanner.skip_value(inside)?);
+        let (mut met, mut unfit, mut next) = (0, 0, 0);
+        self.items(*b"{}", |scanner| {
+            let place = if labels.get(next).is_some_and(|label| scanner.take_label(label)) {
+                scanner.skip_space();
+                next
+            } else {
+                let name = scanner.key()?;
+                let Some(place) = scanner.place(name, names) else {
+                    unknown(scanner, name);
+                    return Ok(scanner.skip_value(inside)?);
+                };
+                place
             };
+            next = place + 1;
             let (start, bit) = (scanner.at, 1 << place);
             met |= bit;
             unfit &= !bit;

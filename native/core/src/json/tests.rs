@@ -101,8 +101,9 @@ proptest! {
         fraction in "(\\.[0-9]{0,20})?",
         exponent in "([eE][+-]?[0-9]{0,2})?",
         after in "[ ,}\\].e-]?",
+        rest in "([ 0-9a-f.-]{16}|[ -~]{0,3})",
     ) {
-        let text = format!("{sign}{whole}{fraction}{exponent}{after}");
+        let text = format!("{sign}{whole}{fraction}{exponent}{after}{rest}");
         let mut scanner = Scanner::of(&text);
         let read = scanner.number().ok().map(|value| (value.to_bits(), scanner.position()));
         let mut naive = Scanner::of(&text);

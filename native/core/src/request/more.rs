@@ -172,17 +172,18 @@ impl More {
         Ok(())
     }
 
-    /// Reads the value of such a member of the doc at index `doc`.
-    #[cold]
+    /// Reads the value of the member at `place` in [`DOC_NAMES`](super::DOC_NAMES) of the doc at index `doc`.
+    /// Apart from the loop over docs, which most requests need without it.
+    #[inline(never)]
     pub(super) fn read_of_doc(
         &mut self,
         scanner: &mut Scanner,
-        name: &[u8],
+        place: usize,
         doc: usize,
     ) -> Result<(), Unfit> {
-        match name {
-            b"scores" => self.scores.read(scanner, doc),
-            b"values" => self.values.read(scanner, doc),
+        match place {
+            3 => self.scores.read(scanner, doc),
+            4 => self.values.read(scanner, doc),
             _ => {
                 let doc = doc as u32;
                 self.groups.pop_if(|(known, _)| *known == doc);

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::json::{Scanner, Span, Unfit, unescape};
+use crate::json::{Label, Scanner, Span, Unfit, unescape};
 
 /// Most unknown members that are named.
 const NAMED: usize = 10;
@@ -81,7 +81,19 @@ pub(crate) fn known_members<const COUNT: usize>(
     inside: usize,
     value: impl FnMut(&mut Scanner, usize) -> Result<(), Unfit>,
 ) -> Result<u32, Unfit> {
-    let members = scanner.members_told(names, inside, value, |scanner, span| {
+    labelled_members(scanner, (notes, place), (names, &[]), inside, value)
+}
+
+/// As [`known_members`], with labels as for [`Scanner::members_told`].
+#[inline]
+pub(crate) fn labelled_members<const COUNT: usize>(
+    scanner: &mut Scanner,
+    (notes, place): (&Notes, Place),
+    (names, labels): (&'static [&'static [u8]; COUNT], &[Label]),
+    inside: usize,
+    value: impl FnMut(&mut Scanner, usize) -> Result<(), Unfit>,
+) -> Result<u32, Unfit> {
+    let members = scanner.members_told((names, labels), inside, value, |scanner, span| {
         notes.borrow_mut().note(scanner, span, place, names);
     })?;
     if members.unfit == 0 {

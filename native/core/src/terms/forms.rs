@@ -1,15 +1,17 @@
 //! Terms by token, where the forms of tokens are compared.
 
 use super::memo::{Memo, Remembered};
-use super::met::{LAST, Met};
-use super::short_terms::{NUMBER_BITS, Token};
+use super::short_terms::Token;
 use super::{EMPTY, FEW, Form, Hits, Key, LOWER, Terms};
 use crate::analyzer::LONGEST_STEMMED;
-use crate::ascii::Batch;
+use crate::ascii::{Batch, Found, ROOM};
 
-/// Counts of few terms, with a place for what is none. As long as a power of two, so that no place needs a
-/// check.
-struct Counts([u32; 2 * FEW]);
+/// Counts of few terms in a batch, with a place for what is none. As long as a power of two, so that no place
+/// needs a check, and small, as they begin with zeros.
+struct Counts([u16; 2 * FEW]);
+
+/// No count of a batch overflows.
+const _: () = assert!(ROOM <= u16::MAX as usize);
 
 impl Default for Counts {
     fn default() -> Self {
@@ -28,14 +30,21 @@ impl Counts {
     fn collect(&self, terms: usize, hits: &mut Hits) {
         for (term, &count) in self.0[..terms].iter().enumerate() {
             if count > 0 {
-                hits.add(term as u32, count);
+                hits.add(term as u32, u32::from(count));
             }
         }
     }
 }
 
-/// The bits of a token's number in what is noted of it.
-const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
+/// Moves those of the first `count` that are terms to the front: [`FEW`] is none.
+fn leave_terms(found: &mut Found, count: usize) {
+    let mut kept = 0;
+    for at in 0..count.min(ROOM) {
+        let (start, end, term) = (found.starts[at], found.ends[at], found.terms[at]);
+        (found.starts[kept], found.ends[kept], found.terms[kept]) = (start, end, term);
+        kept += usize::from(term != FEW as u32);
+    }
+}
 
 /// How many of a request's tokens begin as a form's words do. Where most do, they are looked for among the
 /// terms as they are first; where few do, the others are left out first, which is one look less.
@@ -215,66 +224,37 @@ impl Terms {
     /// Counts and notes the tokens of a batch that are terms, or whose forms are, where the terms are few.
     pub(super) fn locate(&self, text: &[u8], batch: &mut Batch, hits: &mut Hits) {
         let leaves_ascii = self.forms.leaves_ascii();
-        let Hits {
-            by_slot, met, memo, ..
-        } = hits;
+        let Hits { met, memo, .. } = hits;
         let (count, others) = if leaves_ascii {
             let longer = |token| self.short.could_be_longer(token);
-            self.short.find_or(text, batch, by_slot, longer)
+            self.short.find_or(text, batch, longer)
         } else {
             let begins = |token: Token| !token.is_term & self.beginnings.begins(token.key);
-            self.short.find_or(text, batch, by_slot, begins)
+            self.short.find_or(text, batch, begins)
         };
-        let (mut counts, mut found) = (Counts::default(), count);
-        for other in 0..others {
-            let at = batch.longer.list[other] as usize;
-            let number = batch.found[at] & NUMBER_MASK;
-            let (start, end) = batch.place(number as usize);
+        let Batch { longer, found, .. } = batch;
+        let mut left = count;
+        for &at in longer.list.iter().take(others) {
+            let at = at as usize % ROOM;
+            let (start, end) = (found.starts[at] as usize, found.ends[at] as usize);
             let term = if leaves_ascii {
                 self.term_as_it_is(text, start, end - start).min(FEW as u32)
             } else {
                 self.recent_term(text, start, end - start, memo)
             };
-            counts.add(term);
-            found -= usize::from(term == FEW as u32);
-            batch.found[at] = term << NUMBER_BITS | number;
+            left -= usize::from(term == FEW as u32);
+            found.terms[at] = term;
         }
-        if found < count {
-            self.leave_terms(&mut batch.found[..count]);
+        if left < count {
+            leave_terms(found, count);
         }
-        self.note_found(batch, found, met);
-        if others > 0 {
-            counts.collect(self.keys.len(), hits);
+        let (mut counts, terms) = (Counts::default(), self.short.terms());
+        for term in found.terms.iter_mut().take(left) {
+            *term = terms[*term as usize];
+            counts.add(*term);
         }
-    }
-
-    /// Moves those that are terms to the front.
-    fn leave_terms(&self, found: &mut [u32]) {
-        let mut kept = 0;
-        for at in 0..found.len() {
-            found[kept] = found[at];
-            kept += usize::from(found[at] >> NUMBER_BITS != FEW as u32);
-        }
-    }
-
-    /// Notes the first `count` of those that were found, which are terms.
-    #[inline]
-    fn note_found(&self, batch: &Batch, count: usize, met: &mut Met) {
-        let terms = self.short.terms();
-        let room = met.places.room(count);
-        let Some(last) = met.last.first_chunk_mut::<LAST>() else {
-            return;
-        };
-        let places = room.starts.iter_mut().zip(room.ends);
-        let owners = room.before.iter_mut().zip(room.terms);
-        for ((&one, (own_start, own_end)), (before, own_term)) in batch.found.iter().zip(places).zip(owners) {
-            let term = terms[(one >> NUMBER_BITS) as usize];
-            let (start, end) = batch.place((one & NUMBER_MASK) as usize);
-            (*own_start, *own_end) = (met.base + start as u32, met.base + end as u32);
-            *own_term = term;
-            *before = std::mem::replace(&mut last[term as usize % LAST], *own_start);
-        }
-        met.places.add(count);
+        met.note_all(found, left);
+        counts.collect(self.keys.len(), hits);
     }
 
     /// The term of a token of ASCII letters and digits, in whatever case, where the terms are few; [`FEW`]

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::collected::Collected;
-use super::{EMPTY, FEW, Filter, Hits, Key, Terms};
-use crate::ascii::Batch;
+use super::{EMPTY, Filter, Hits, Key, Terms};
+use crate::ascii::{Batch, Found, ROOM};
 
 /// Use of the tokens that a reading of a text meets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +32,7 @@ const MOST_BASE: u32 = 1 << 31;
 /// its text's base, so that those of one text are greater than all before them; before the first text stand
 /// zeros. The room is kept from text to text: filling it again costs more than most texts add.
 ///
-/// Four lists in one room: the starts; the ends; of each the start of the one of the same term before it,
-/// which is of another text, or 0, where its own has none; the terms.
+/// Three lists in one room: the starts, the ends, the terms.
 #[derive(Debug)]
 pub(crate) struct Places {
     room: Vec<u32>,
@@ -42,19 +41,11 @@ pub(crate) struct Places {
     count: usize,
 }
 
-const LISTS: usize = 4;
+const LISTS: usize = 3;
 /// Numbers that lists are as long as, or several times as long, but for [`APART`]: a page.
 const PAGE: usize = 1024;
 /// By this, the places of one match in the lists fall into different lines of the processor's cache.
 const APART: usize = PAGE / LISTS + 16;
-
-/// Room for places that come after those that are known.
-pub(super) struct Room<'a> {
-    pub(super) starts: &'a mut [u32],
-    pub(super) ends: &'a mut [u32],
-    pub(super) before: &'a mut [u32],
-    pub(super) terms: &'a mut [u32],
-}
 
 impl Default for Places {
     fn default() -> Self {
@@ -85,48 +76,48 @@ impl Places {
         self.list(1)
     }
 
-    /// Start of the one of the same term before each.
-    pub(crate) fn before(&self) -> &[u32] {
+    /// The query's term that each is.
+    pub(crate) fn terms(&self) -> &[u32] {
         self.list(2)
     }
 
-    /// The query's term that each is.
-    pub(crate) fn terms(&self) -> &[u32] {
-        self.list(3)
+    /// Adds the first `count` of those that were found, with their numbers raised by `base`.
+    #[inline]
+    fn extend(&mut self, found: &Found, count: usize, base: u32) {
+        let count = count.min(ROOM);
+        if self.count + count > self.stride {
+            self.grow();
+        }
+        let lists = [(&found.starts, base), (&found.ends, base), (&found.terms, 0)];
+        for (number, (list, base)) in lists.into_iter().enumerate() {
+            let room = &mut self.room[number * self.stride + self.count..][..count];
+            for (own, value) in room.iter_mut().zip(list) {
+                *own = base + value;
+            }
+        }
+        self.count += count;
     }
 
-    /// Room for at most that number more. Those that are written to it count from [`Places::add`] on.
+    /// Adds one.
     #[inline]
-    pub(super) fn room(&mut self, more: usize) -> Room<'_> {
-        if self.count + more > self.stride {
-            self.grow(more);
+    fn push(&mut self, start: u32, end: u32, term: u32) {
+        if self.count == self.stride {
+            self.grow();
         }
-        let (starts, rest) = self.room.split_at_mut(self.stride);
-        let (ends, rest) = rest.split_at_mut(self.stride);
-        let (before, terms) = rest.split_at_mut(self.stride);
-        let place = self.count..self.count + more;
-        Room {
-            starts: &mut starts[place.clone()],
-            ends: &mut ends[place.clone()],
-            before: &mut before[place.clone()],
-            terms: &mut terms[place],
+        for (number, value) in [start, end, term].into_iter().enumerate() {
+            self.room[number * self.stride + self.count] = value;
         }
+        self.count += 1;
     }
 
     #[cold]
-    fn grow(&mut self, more: usize) {
-        let stride = (2 * (self.count + more)).next_multiple_of(PAGE) + APART;
+    fn grow(&mut self) {
+        let stride = (2 * (self.count + ROOM)).next_multiple_of(PAGE) + APART;
         let mut room = vec![0; LISTS * stride];
         for number in 0..LISTS {
             room[number * stride..][..self.count].copy_from_slice(self.list(number));
         }
         (self.room, self.stride) = (room, stride);
-    }
-
-    /// Adds the first of those that were written to the room after them.
-    #[inline]
-    pub(super) fn add(&mut self, count: usize) {
-        self.count += count;
     }
 
     /// The start of the last one; 0 where there is none.
@@ -179,8 +170,6 @@ pub(crate) struct Met {
     pub(crate) purpose: Use,
     pub(super) collected: Collected,
     pub(super) places: Places,
-    /// Start of the last place of each term, and of what is none; at least [`LAST`] of them.
-    pub(super) last: Vec<u32>,
     /// Added to the numbers of the text that is read.
     pub(super) base: u32,
     /// True if the places of terms will be asked for once the texts are counted.
@@ -194,8 +183,6 @@ pub(crate) struct Met {
 
 /// Beginning of the places of a text where they are not known.
 const UNKNOWN: u32 = u32::MAX;
-/// Terms that there is room for in any case: twice as many as are looked up without branches.
-pub(super) const LAST: usize = 2 * FEW;
 
 impl Met {
     /// Begins a text.
@@ -204,7 +191,7 @@ impl Met {
         self.collected.begin();
         self.raise_base();
         if self.base >= MOST_BASE {
-            self.begin_places(self.last.len());
+            self.begin_places();
         }
         self.places.clear();
     }
@@ -215,10 +202,8 @@ impl Met {
         self.base = self.base.max(self.places.last()) + 1;
     }
 
-    /// Begins the noting of places of that number of terms.
-    pub(crate) fn begin_places(&mut self, terms: usize) {
-        self.last.clear();
-        self.last.resize(terms.max(LAST), 0);
+    /// Begins the noting of places.
+    pub(crate) fn begin_places(&mut self) {
         self.places.clear();
         self.base = 1;
     }
@@ -226,16 +211,8 @@ impl Met {
     /// Begins a request. `keeps`: places will be asked for once the texts are counted.
     pub(crate) fn begin_request(&mut self, keeps: bool) {
         self.keeps = keeps;
-        self.places.clear();
+        self.begin_places();
         self.texts.clear();
-    }
-
-    /// Begins the texts of a request whose query has that number of terms.
-    #[inline]
-    pub(super) fn begin_texts(&mut self, terms: usize) {
-        if self.keeps {
-            self.begin_places(terms);
-        }
     }
 
     /// Begins a text of ASCII that is counted; true if its places are kept.
@@ -287,11 +264,13 @@ impl Met {
     #[inline]
     pub(crate) fn note(&mut self, start: u32, end: u32, term: u32) {
         let (start, end) = (self.base + start, self.base + end);
-        let before = std::mem::replace(&mut self.last[term as usize], start);
-        let room = self.places.room(1);
-        (room.starts[0], room.ends[0]) = (start, end);
-        (room.before[0], room.terms[0]) = (before, term);
-        self.places.add(1);
+        self.places.push(start, end, term);
+    }
+
+    /// Notes the places of the first `count` terms that were found.
+    #[inline]
+    pub(super) fn note_all(&mut self, found: &Found, count: usize) {
+        self.places.extend(found, count, self.base);
     }
 
     /// The places in the text that was read last.
@@ -317,8 +296,7 @@ impl Met {
 
     /// Bytes of room held.
     pub(crate) fn room(&self) -> usize {
-        let places = self.places.held() + self.kept.held();
-        self.collected.room_held() + places + self.last.capacity() * size_of::<u32>()
+        self.collected.room_held() + self.places.held() + self.kept.held()
     }
 }
 

@@ -32,8 +32,6 @@ pub(super) struct Token {
     pub(super) is_term: bool,
 }
 
-/// Bits of a token's number, the lowest of what is noted of it: a batch has fewer tokens.
-pub(super) const NUMBER_BITS: u32 = 16;
 /// Numbers that stand for terms, or none, before those that stand for slots.
 const FIRST_SLOT: usize = 2 * FEW;
 
@@ -142,30 +140,30 @@ impl ShortTerms {
         found
     }
 
-    /// As [`ShortTerms::count_or`], for a batch. Its `found` gets, in order, the numbers of these terms and
-    /// of the tokens for which `is_unsure` is true, each with its slot above it, from [`NUMBER_BITS`] on;
-    /// its `longer` gets the indexes in `found` of the latter. Returns how many of both there are.
+    /// Finds these tokens of a batch, and those for which `is_unsure` is true. Its `found` gets, in order,
+    /// where they are, and their slots, after [`FIRST_SLOT`] numbers, as their terms; its `longer` gets the
+    /// indexes in `found` of the latter. Returns how many of both there are. Everything that the loop writes
+    /// is in one place, so that few addresses take registers.
     #[inline(always)]
     pub(super) fn find_or(
         &self,
         text: &[u8],
         batch: &mut Batch,
-        counts: &mut [u32],
         is_unsure: impl Fn(Token) -> bool,
     ) -> (usize, usize) {
-        let counts = &mut counts[..self.slots.len()];
-        let (mut count, mut others) = (0, 0);
+        // Both numbers in one, so that they stay in a register.
+        let mut both = 0_u64;
         for number in 0..batch.ends.count.min(ROOM) {
             let (start, end) = (batch.starts.list[number], batch.ends.list[number]);
             let (slot, token) = self.look_at(text, start, end);
-            counts[slot] += u32::from(token.is_term);
-            batch.found[count % ROOM] = ((slot + FIRST_SLOT) << NUMBER_BITS | number) as u32;
-            batch.longer.list[others % ROOM] = count as u32;
+            let at = both as usize % ROOM;
+            (batch.found.starts[at], batch.found.ends[at]) = (start, end);
+            batch.found.terms[at] = (FIRST_SLOT + slot) as u32;
+            batch.longer.list[(both >> 32) as usize % ROOM] = at as u32;
             let is_other = is_unsure(token);
-            others += usize::from(is_other);
-            count += usize::from(token.is_term | is_other);
+            both += u64::from(is_other) << 32 | u64::from(token.is_term | is_other);
         }
-        (count, others)
+        (both as u32 as usize, (both >> 32) as usize)
     }
 
     /// The term of each slot that has one, after [`FIRST_SLOT`] numbers, of which those up to [`FEW`] are
