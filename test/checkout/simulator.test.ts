@@ -61,6 +61,8 @@ class Simulation {
   private readonly claims = new Map<string, string>();
   /** Payments that were made before an on-chain order, whoever made them. */
   private readonly paymentsBefore = new Map<string, number>();
+  /** Orders as they were when the last one was made: later each has the same id, rail and place. */
+  private made: readonly OrderRecord[] | undefined;
   /** The first index of the store: past what strangers had paid to before. */
   private firstIndex: number | undefined;
   /** Addresses that strangers paid to: an old customer, another store on the same account. */
@@ -131,7 +133,7 @@ class Simulation {
 
   private async step(): Promise<void> {
     const { dice, chain, processor } = this;
-    const orders = await this.orders();
+    const orders = (this.made ??= await this.orders());
     const onChain = orders.filter(({ rail }) => rail === 'btc');
     const choice = dice.below(100);
     if (choice < 12 || orders.length === 0) await this.order();
@@ -159,6 +161,7 @@ class Simulation {
   }
 
   private async order(): Promise<void> {
+    this.made = undefined;
     if (this.dice.happens(0.6)) {
       const before = this.chain.count;
       // A process whose first start failed tries again.

@@ -13,6 +13,7 @@ import { unfinishedCopyKey } from '../../src/store/open.js';
 import { closedPort } from '../processes/ports.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { engineAt, storeAt } from '../store/open.js';
+import { here } from './here.js';
 
 /** Where nothing answers: the doctor asks the port of the settings, where another program may be. */
 const closed = String(await closedPort());
@@ -32,9 +33,8 @@ interface Report {
 
 /** What the doctor says, by subject, as `level: text`. */
 async function doctor(environment: Readonly<Record<string, string>>): Promise<Map<string, string>> {
-  const command = run(main, ['doctor', '--json'], { PORT: closed, ...environment });
-  const { code } = await command.ended();
-  const { ready, findings } = JSON.parse(command.output) as Report;
+  const { code, output } = await here(['doctor', '--json'], { PORT: closed, ...environment });
+  const { ready, findings } = JSON.parse(output) as Report;
   assert.equal(code, ready ? 0 : 1);
   assert.equal(
     ready,
@@ -80,8 +80,7 @@ test('before the first start, while it serves, and after', async () => {
     assert.match(found.get('address') ?? '', /^note: It listens on 0\.0\.0\.0 in plain HTTP/);
     assert.equal(found.get('btc'), 'note: On-chain payments are not configured on this server.');
     assert.match(found.get('proxies') ?? '', /^note: TRUSTED_PROXIES is not set/);
-    const create = run(main, ['keys', 'create', '--tier', 'developer'], { STORE_URL });
-    await create.ended();
+    await here(['keys', 'create', '--tier', 'developer'], { STORE_URL });
     assert.equal((await doctor({ STORE_URL })).get('keys'), 'ok: 1 active, 0 ended or suspended.');
   });
   assert.match((await doctor({ STORE_URL })).get('server') ?? '', /^note: Nothing answers/);

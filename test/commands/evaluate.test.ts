@@ -1,4 +1,4 @@
-/** `fusegate models evaluate`, `tune` and `calibrate` as programs: figures, plot, and broken collections. */
+/** `fusegate models evaluate`, `tune` and `calibrate`: figures, plot, and broken collections. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,18 +11,27 @@ import { projectRoot } from '../peers/python.js';
 import { temporaryFolder } from '../processes/run.js';
 import { near } from '../reference/agreement.js';
 import { fuse } from '../reference/fuse.js';
+import { here, type EndedHere } from './here.js';
 
 const folder = temporaryFolder();
 
-function evaluate(...args: readonly string[]) {
+const environment = { STORE_URL: `lmdb:${folder}/none/store` };
+
+/** Runs a command where the program and the models are loaded already. */
+function command(...args: readonly string[]): Promise<EndedHere> {
+  return here(args, environment);
+}
+
+function evaluate(...args: readonly string[]): Promise<EndedHere> {
   return command('models', 'evaluate', ...args);
 }
 
-function command(...args: readonly string[]) {
-  const environment = { PATH: process.env['PATH'] ?? '', STORE_URL: `lmdb:${folder}/none/store` };
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/src/main.js', ...args], {
+/** Evaluates as the program does, in a process of its own. */
+function evaluateApart(...args: readonly string[]) {
+  const words = ['dist/src/main.js', 'models', 'evaluate', ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, {
     cwd: projectRoot,
-    env: environment,
+    env: { PATH: process.env['PATH'] ?? '', ...environment },
     maxBuffer: 64 << 20,
   });
   return { code: status, text: stdout.toString(), said: stderr.toString() };
@@ -85,9 +94,9 @@ const grades = [
   ]),
 ];
 
-test('figures are those of the rankings, and a collection may be packed and judged as TREC does', () => {
+test('figures are those of the rankings; a collection may be packed and judged as TREC does', async () => {
   const plain = collection('plain');
-  const { code, text } = evaluate(plain, '--model', 'static-256', '--candidates', '3', '--json');
+  const { code, text } = await evaluate(plain, '--model', 'static-256', '--candidates', '3', '--json');
   assert.equal(code, 0);
   const found = JSON.parse(text) as Evaluation;
   assert.deepEqual([found.docs, found.judged, found.model, found.candidates], [6, 3, 'static-256', 3]);
@@ -111,7 +120,7 @@ test('figures are those of the rankings, and a collection may be packed and judg
     'docs.jsonl.gz': gzipSync(docs.map((doc) => JSON.stringify(doc)).join('\n')),
     'judged.txt': judgements.map((line) => line.replace('\t', ' 0 ').replace('\t', ' ')).join('\n'),
   });
-  const same = evaluate(
+  const same = await evaluate(
     trec,
     '--model',
     'static-256',
@@ -136,35 +145,38 @@ function largerCollection(name: string): string {
   });
 }
 
-test('requests may have the statistics of a sample of the collection', () => {
+test('requests may have the statistics of a sample of the collection', async () => {
   const path = collection('sampled');
   const args = [path, '--model', 'static-256', '--candidates', '4', '--analyzer', 'english'];
-  const own = JSON.parse(evaluate(...args, '--json').text) as Evaluation;
-  const sampled = evaluate(...args, '--corpus', '5', '--json');
+  const own = JSON.parse((await evaluate(...args, '--json')).text) as Evaluation;
+  const sampled = await evaluate(...args, '--corpus', '5', '--json');
   assert.equal(sampled.code, 0);
   const found = JSON.parse(sampled.text) as Evaluation;
   assert.deepEqual([own.corpus, found.corpus], [undefined, 5]);
   assert.deepEqual(found.whole, own.whole);
-  assert.match(evaluate(...args, '--corpus', '5').text, /as the request, by the statistics of 5 docs\n/);
-  assert.equal(evaluate(...args, '--corpus', '0').code, 2);
+  assert.match(
+    (await evaluate(...args, '--corpus', '5')).text,
+    /as the request, by the statistics of 5 docs\n/,
+  );
+  assert.equal((await evaluate(...args, '--corpus', '0')).code, 2);
 });
 
-test('requests may have legs of their own, with the scores of an engine’s run', () => {
+test('requests may have legs of their own, with the scores of an engine’s run', async () => {
   const run = ['q1 Q0 d3 1 9.5 es', 'q1 Q0 d0 2 1 es', 'q2 Q0 d5 1 3 es'].join('\n');
   const path = collection('legs', { 'es.run': run });
   const file = join(folder, 'legs.json');
   const args = [path, '--model', 'static-256', '--candidates', '6', '--legs', file];
-  const withLegs = (legs: object): Evaluation => {
+  const withLegs = async (legs: object): Promise<Evaluation> => {
     writeFileSync(file, JSON.stringify(legs));
-    const { code, text, said } = evaluate(...args, '--json');
+    const { code, text, said } = await evaluate(...args, '--json');
     assert.equal(code, 0, said);
     const found = JSON.parse(text) as Evaluation;
     assert.deepEqual(found.legs, legs);
     return found;
   };
-  const { request } = JSON.parse(evaluate(...args.slice(0, -2), '--json').text) as Evaluation;
+  const { request } = JSON.parse((await evaluate(...args.slice(0, -2), '--json')).text) as Evaluation;
   assert.equal(request.legs, undefined);
-  assert.deepEqual(withLegs({ bm25: {}, dense: {} }).request.legs, request.maxnorm);
+  assert.deepEqual((await withLegs({ bm25: {}, dense: {} })).request.legs, request.maxnorm);
   // The engine's order alone: what it did not rank stays in the order of the docs, as do queries without it.
   const orders = [
     [3, 0, 1, 2, 4, 5],
@@ -172,10 +184,10 @@ test('requests may have legs of their own, with the scores of an engine’s run'
     [0, 1, 2, 3, 4, 5],
   ];
   const expected = grades.map((judged, at) => measured(orders[at] ?? [], judged).ndcg_at_10);
-  const { whole } = withLegs({ es: {} });
+  const { whole } = await withLegs({ es: {} });
   const mean = expected.reduce((sum, value) => sum + value, 0) / expected.length;
   assert.ok(near(whole.legs?.ndcg_at_10.mean ?? NaN, mean));
-  assert.match(evaluate(...args).text, /\n {2}maxnorm .*\n {2}legs {6}0\.\d{4} \[/);
+  assert.match((await evaluate(...args)).text, /\n {2}maxnorm .*\n {2}legs {6}0\.\d{4} \[/);
   for (const [legs, lines, told] of [
     ['{', run, /legs\.json cannot be read/],
     ['{"bm25":{"weight":-1}}', run, /legs\.json has no valid legs of POST \/v1\/fuse\. bm25\.weight: /],
@@ -186,48 +198,50 @@ test('requests may have legs of their own, with the scores of an engine’s run'
   ] as const) {
     writeFileSync(file, legs);
     writeFileSync(join(path, 'es.run'), lines);
-    const { code, said } = evaluate(...args);
+    const { code, said } = await evaluate(...args);
     assert.equal(code, 1);
     assert.match(said, told);
   }
 });
 
-test('tune says what its settings gain, or that there is no gain', () => {
+test('tune says what its settings gain, or that there is no gain', async () => {
   const args = [largerCollection('tuned'), '--model', 'static-256', '--language', 'english'];
-  const { code, text } = command('tune', ...args, '--json');
+  const { code, text } = await command('tune', ...args, '--json');
   assert.equal(code, 0);
   const tuned = JSON.parse(text) as { gains: boolean; settings: number; members: object };
   assert.deepEqual([tuned.gains, tuned.members, tuned.settings], [false, {}, 2 * 4 * 3 * 55]);
-  const shown = command('tune', ...args);
+  const shown = await command('tune', ...args);
   assert.match(shown.text, /^tuned: 6 docs, 12 judged queries, model static-256, tokenizer ws\n/);
   assert.match(shown.text, /\nNo gain: the interval holds 0\./);
-  const few = command('tune', join(folder, 'sampled'), '--model', 'static-256');
+  const few = await command('tune', join(folder, 'sampled'), '--model', 'static-256');
   assert.deepEqual(
     [few.code, few.said],
     [1, '3 judged queries are too few: settings are chosen by 10 or more.\n'],
   );
   assert.match(
-    command('tune', ...args, '--tokenizer', 'ngram').said,
+    (await command('tune', ...args, '--tokenizer', 'ngram')).said,
     /^Analyzers are for the tokenizer ws\./,
   );
 });
 
-test('calibrate names a min_score, and what it keeps and cuts', () => {
+test('calibrate names a min_score, and what it keeps and cuts', async () => {
   const args = [join(folder, 'tuned'), '--model', 'static-256', '--analyzer', 'english'];
-  const { code, text } = command('calibrate', ...args);
+  const { code, text } = await command('calibrate', ...args);
   assert.equal(code, 0);
   assert.match(
     text,
     /^min_score 1 keeps 100\.0 % of the relevant candidates, and cuts 100\.0 % of the others\.$/m,
   );
   assert.match(text, /^Add "min_score": 1 to your requests\.$/m);
-  const { threshold } = JSON.parse(command('calibrate', ...args, '--json').text) as { threshold: number };
+  const { threshold } = JSON.parse((await command('calibrate', ...args, '--json')).text) as {
+    threshold: number;
+  };
   assert.equal(threshold, 1);
 });
 
-test('the tables name what they show, and the plot is one file', () => {
+test('the program: its tables name what they show, and the plot is one file', () => {
   const plot = join(folder, 'plot.svg');
-  const { code, text, said } = evaluate(collection('shown'), '--plot', plot, '--candidates', '4');
+  const { code, text, said } = evaluateApart(collection('shown'), '--plot', plot, '--candidates', '4');
   assert.equal(code, 0);
   assert.match(text, /^shown: 6 docs, 3 judged queries, model all-MiniLM-L6-v2, tokenizer ws\n/);
   assert.match(
@@ -244,7 +258,7 @@ test('the tables name what they show, and the plot is one file', () => {
   assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
 });
 
-test('a collection that is broken, and a model that is not there', () => {
+test('a collection that is broken, and a model that is not there', async () => {
   const cases: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     ['no-queries', { 'queries.jsonl': '' }, /cannot be read \(ENOENT/],
     ['no-docs', { 'docs.jsonl': '' }, /^There is neither docs\.jsonl nor docs\.jsonl\.gz in \S+no-docs\.\n$/],
@@ -260,13 +274,13 @@ test('a collection that is broken, and a model that is not there', () => {
     ['unjudged', { 'qrels.tsv': 'q1\td1\t0\n' }, /judges none of the queries/],
   ];
   for (const [name, files, expected] of cases) {
-    const { code, said } = evaluate(collection(name, files));
+    const { code, said } = await evaluate(collection(name, files));
     assert.equal(code, 1, name);
     assert.match(said, expected);
   }
-  const unknown = evaluate(join(folder, 'plain'), '--model', 'bge-huge');
+  const unknown = await evaluate(join(folder, 'plain'), '--model', 'bge-huge');
   assert.deepEqual([unknown.code, unknown.said], [1, 'There is no model bge-huge.\n']);
-  const options = evaluate(join(folder, 'plain'), '--candidates', 'none');
+  const options = await evaluate(join(folder, 'plain'), '--candidates', 'none');
   assert.equal(options.code, 2);
 });
 
@@ -281,8 +295,8 @@ const figures = [
 for (const { name, qrels, dense, fused } of figures) {
   const path = join(shared, name);
   const skip = existsSync(path) ? false : `${path} is not there`;
-  test(`static-256 on ${name} is as good as it must be`, { skip }, () => {
-    const { code, text } = evaluate(path, '--qrels', qrels, '--model', 'static-256', '--json');
+  test(`static-256 on ${name} is as good as it must be`, { skip }, async () => {
+    const { code, text } = await evaluate(path, '--qrels', qrels, '--model', 'static-256', '--json');
     assert.equal(code, 0);
     const { whole, request } = JSON.parse(text) as Evaluation;
     assert.ok(whole.dense.ndcg_at_10.mean >= dense, `dense ${whole.dense.ndcg_at_10.mean}`);

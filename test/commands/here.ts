@@ -16,6 +16,14 @@ export interface Ended {
   readonly output: string;
 }
 
+/** The same of a command that ran here, which says where to. */
+export interface EndedHere extends Ended {
+  /** What of it went to its standard output. */
+  readonly text: string;
+  /** What of it went to its standard error. */
+  readonly said: string;
+}
+
 /** No colours, whatever runs the tests. */
 const plain = { getOutHasColors: () => false, getErrHasColors: () => false };
 
@@ -33,28 +41,35 @@ export async function here(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
   clock: Clock = systemClock,
-): Promise<Ended> {
-  let output = '';
-  const tell = (text: string): void => void (output += text);
+): Promise<EndedHere> {
+  const printed = { output: '', text: '', said: '' };
+  const tell = (text: string): void => {
+    printed.output += text;
+    printed.text += text;
+  };
+  const complain = (text: string): void => {
+    printed.output += text;
+    printed.said += text;
+  };
   const around = {
     environment: { PATH: process.env['PATH'], ...environment },
     write: (text: string | Uint8Array): Promise<void> => {
       tell(Buffer.from(text).toString());
       return Promise.resolve();
     },
-    printError: (line: string) => tell(`${line}\n`),
-    ...{ showProgress: undefined, ask: undefined, clock, progressTo: streamTo(tell) },
+    printError: (line: string) => complain(`${line}\n`),
+    ...{ showProgress: undefined, ask: undefined, clock, progressTo: streamTo(complain) },
   };
   const program = buildProgram(commands(around));
   const all = [program, ...program.commands, ...commandsUnder(program).map(({ command }) => command)];
-  for (const each of all) each.configureOutput({ writeOut: tell, writeErr: tell, ...plain });
+  for (const each of all) each.configureOutput({ writeOut: tell, writeErr: complain, ...plain });
   try {
     await program.parseAsync(helpArguments(program, args) ?? args, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return { code: error.exitCode === 0 ? 0 : 2, output };
+    return { code: error.exitCode === 0 ? 0 : 2, ...printed };
   }
   const { exitCode } = process;
   process.exitCode = undefined;
-  return { code: exitCode ?? 0, output };
+  return { code: exitCode ?? 0, ...printed };
 }
