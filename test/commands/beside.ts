@@ -1,6 +1,7 @@
 /** A server on a data folder, and commands beside it. */
 import { fileURLToPath } from 'node:url';
 import { run, type Running } from '../processes/run.js';
+import { here, type Ended } from './here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -23,11 +24,20 @@ export async function stop({ server }: Pick<Served, 'server'>): Promise<void> {
   await server.ended();
 }
 
-/** Runs a command on a data folder to its end. */
-export async function fusegate(
-  folder: string,
-  ...args: readonly string[]
-): Promise<{ readonly code: number | null; readonly said: string }> {
+/** What became of a command. */
+interface Outcome {
+  readonly code: Ended['code'];
+  readonly said: string;
+}
+
+/** Runs a command on a data folder to its end, where the program is loaded already. */
+export async function fusegate(folder: string, ...args: readonly string[]): Promise<Outcome> {
+  const { code, output } = await here(args, { STORE_URL: `lmdb:${folder}/store` });
+  return { code, said: output };
+}
+
+/** The same in a process of its own: what it locks is free when it has ended. */
+export async function program(folder: string, ...args: readonly string[]): Promise<Outcome> {
   const command = run(main, args, { STORE_URL: `lmdb:${folder}/store` });
   const { code } = await command.ended();
   return { code, said: command.output };

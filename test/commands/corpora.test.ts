@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { exchange, post } from '../http/raw.js';
 import { temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
-import { fusegate, serve, stop } from './beside.js';
+import { fusegate, program, serve, stop } from './beside.js';
 
 const corpora = (folder: string, ...args: readonly string[]) => fusegate(folder, 'corpora', ...args);
 
@@ -30,7 +30,7 @@ test('what is put ranks requests of every worker, also after a restart, until it
   assert.match(await asked(first.port, { name: 'shop' }), /^422 .*there are none here/);
   const file = join(folder, 'texts.jsonl');
   writeFileSync(file, '"hiking boots"\n{"id":1,"text":"boots"}\n\n"Boots, again"\n');
-  const put = await corpora(folder, 'put', 'shop', file, '--analyzer', 'english');
+  const put = await program(folder, 'corpora', 'put', 'shop', file, '--analyzer', 'english');
   assert.match(put.said, /shop, version 1: 3 docs of 1\.7 tokens, 3 terms\.\n/);
   assert.equal(put.code, 0);
   const knows = async (version: number): Promise<boolean> => {

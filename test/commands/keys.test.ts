@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { exchange, post, type RawResponse } from '../http/raw.js';
 import { run, memoryFolder, type Running } from '../processes/run.js';
+import { here, type Ended } from './here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const data = memoryFolder();
@@ -27,8 +28,13 @@ const start = AsyncResource.bind(async (): Promise<{ server: Running; port: numb
 
 let { server, port } = await start();
 
-/** Runs `fusegate keys …` and gives its exit code and output. */
-async function keys(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
+/** Runs `fusegate keys …`, where the program is loaded already. */
+function keys(...args: readonly string[]): Promise<Ended> {
+  return here(['keys', ...args], environment);
+}
+
+/** The same in a process of its own. */
+async function program(...args: readonly string[]): Promise<Ended> {
   const running = run(main, ['keys', ...args], environment);
   const { code } = await running.ended();
   return { code, output: running.output };
@@ -44,7 +50,9 @@ async function json(...args: readonly string[]): Promise<Shown> {
 }
 
 async function create(...args: readonly string[]): Promise<{ id: string; key: string }> {
-  const shown = await json('create', ...args);
+  const { code, output } = await program('create', ...args, '--json');
+  assert.equal(code, 0, output);
+  const shown = JSON.parse(output) as Shown;
   assert.ok(typeof shown['id'] === 'string' && typeof shown['api_key'] === 'string');
   return { id: shown['id'], key: shown['api_key'] };
 }

@@ -7,7 +7,7 @@ import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { exchange, head, post } from '../http/raw.js';
 import { temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
-import { fusegate, serve, stop } from './beside.js';
+import { fusegate, program, serve, stop } from './beside.js';
 
 const json = { 'Content-Type': 'application/json' };
 
@@ -44,7 +44,7 @@ test('a running server logs receipts, which are proven offline and audited', asy
   writeFileSync(proofFile, proof);
   writeFileSync(kept, await text(port, '/checkpoint'));
   const offline = ['receipts', 'verify', receiptFile, '--offline', proofFile, '--vkey'] as const;
-  const good = await fusegate(folder, ...offline, vkey.trim());
+  const good = await program(folder, ...offline, vkey.trim());
   assert.deepEqual(
     [good.code, /verified, leaf 1 of 2 in the log fusegate\.invalid/.test(good.said)],
     [0, true],
@@ -69,25 +69,25 @@ test('after a restore nothing is signed until the operator says which state coun
   const first = await serve(folder);
   await logged(first.port, 'Truss');
   const saved = join(other, 'backup');
-  assert.equal((await fusegate(folder, 'backup', saved)).code, 0);
+  assert.equal((await program(folder, 'backup', saved)).code, 0);
   const vkey = await text(first.port, '/log/vkey');
   await stop(first);
   for (const name of ['master-secret', 'log-key']) {
     writeFileSync(join(other, name), readFileSync(join(folder, name)), { mode: 0o600 });
   }
-  assert.equal((await fusegate(other, 'restore', saved)).code, 0);
+  assert.equal((await program(other, 'restore', saved)).code, 0);
   const waiting = await serve(other);
   await waiting.server.prints(/restored from a backup/);
   const before = await text(waiting.port, '/checkpoint');
   await stop(waiting);
-  assert.equal((await fusegate(other, 'log', 'resolve')).code, 1);
-  assert.equal((await fusegate(other, 'log', 'resolve', '--continue')).code, 0);
+  assert.equal((await program(other, 'log', 'resolve')).code, 1);
+  assert.equal((await program(other, 'log', 'resolve', '--continue')).code, 0);
   const again = await serve(other);
   await logged(again.port, 'Arch');
   assert.notEqual(await text(again.port, '/checkpoint'), before);
   assert.equal(await text(again.port, '/log/vkey'), vkey);
   await stop(again);
-  assert.equal((await fusegate(other, 'log', 'resolve', '--new-key')).code, 0);
+  assert.equal((await program(other, 'log', 'resolve', '--new-key')).code, 0);
   const anew = await serve(other);
   await logged(anew.port, 'Dome');
   assert.notEqual(await text(anew.port, '/log/vkey'), vkey);

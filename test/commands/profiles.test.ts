@@ -7,7 +7,7 @@ import type { FuseResponse } from '../../src/contract/fuse.js';
 import { exchange, post } from '../http/raw.js';
 import { temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
-import { fusegate, serve, stop } from './beside.js';
+import { fusegate, program, serve, stop } from './beside.js';
 
 const docs = ['boots for hiking', 'hiking', 'a boot'].map((text, at) => ({
   id: `${at}`,
@@ -37,7 +37,7 @@ test('what is put decides requests of every worker, also after a restart, until 
   const file = join(folder, 'settings.json');
   const settings = { analyzer: 'english', weights: { bm25: 1, dense: 4 } };
   writeFileSync(file, JSON.stringify(settings));
-  const put = await fusegate(folder, 'profiles', 'put', 'shop', file);
+  const put = await program(folder, 'profiles', 'put', 'shop', file);
   assert.deepEqual(
     [put.code, put.said.split('\n')[0]],
     [0, 'shop, version 1. A server that runs knows it within a second.'],

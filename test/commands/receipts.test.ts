@@ -10,6 +10,7 @@ import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { exchange, head, post } from '../http/raw.js';
 import { run, temporaryFolder, type Running } from '../processes/run.js';
 import { until } from '../until.js';
+import { here, type Ended } from './here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const folder = temporaryFolder();
@@ -41,7 +42,14 @@ describe('receipts and fragments', () => {
     receipt = (JSON.parse(answer.body.toString()) as { receipt: string }).receipt;
   });
 
-  async function fusegate(...args: readonly string[]): Promise<{ code: number | null; said: string }> {
+  /** Runs a command where the program is loaded already. */
+  async function fusegate(...args: readonly string[]): Promise<{ code: Ended['code']; said: string }> {
+    const { code, output } = await here(args, { STORE_URL });
+    return { code, said: output };
+  }
+
+  /** The same in a process of its own. */
+  async function program(...args: readonly string[]): Promise<{ code: Ended['code']; said: string }> {
     const command = run(main, args, { STORE_URL });
     const { code } = await command.ended();
     return { code, said: command.output };
@@ -86,7 +94,7 @@ describe('receipts and fragments', () => {
 
   test('legacy receipts are imported once, and served unchanged under their own contract', async () => {
     const path = file('legacy.jsonl', legacy('a1'), '', legacy('b2', { status: 'probe', source: 'old' }));
-    assert.deepEqual(await fusegate('receipts', 'import', path), {
+    assert.deepEqual(await program('receipts', 'import', path), {
       code: 0,
       said: 'Imported 2 receipts.\n',
     });

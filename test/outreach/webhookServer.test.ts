@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { here } from '../commands/here.js';
 import { exchange, post } from '../http/raw.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
@@ -34,6 +35,14 @@ const receiver = createServer((request, response) => {
   });
 });
 
+/** Runs a command, where the program is loaded already. */
+async function fusegate(...args: readonly string[]): Promise<string> {
+  const { code, output } = await here(args, environment);
+  assert.equal(code, 0, output);
+  return output;
+}
+
+/** The same in a process of its own. */
 async function program(...args: readonly string[]): Promise<string> {
   const running = run(main, args, environment);
   const { code } = await running.ended();
@@ -83,10 +92,10 @@ describe('a server with webhooks', () => {
     const keys = await added(`${origin}/keys`, '--event', 'key.revoked', 'order.paid');
     await lead('hello');
     await until(() => messages('/leads').includes('hello'));
-    const made = JSON.parse(await program('keys', 'create', '--tier', 'developer', '--json')) as {
+    const made = JSON.parse(await fusegate('keys', 'create', '--tier', 'developer', '--json')) as {
       id: string;
     };
-    await program('keys', 'revoke', made.id, '--reason', 'for the test');
+    await fusegate('keys', 'revoke', made.id, '--reason', 'for the test');
     await until(() => got.some(({ path }) => path === '/keys'));
     assert.deepEqual(messages('/leads'), ['hello']);
     const ofKey = got.find(({ path }) => path === '/keys') ?? assert.fail('nothing came');
@@ -97,8 +106,8 @@ describe('a server with webhooks', () => {
     assert.ok(isSigned(ofKey, keys.secret), 'by its own secret');
     assert.ok(!isSigned(ofKey, leads.secret));
     for (const each of got.filter(({ path }) => path === '/leads')) assert.ok(isSigned(each, leads.secret));
-    await program('webhooks', 'remove', leads.id);
-    await program('webhooks', 'remove', keys.id);
+    await fusegate('webhooks', 'remove', leads.id);
+    await fusegate('webhooks', 'remove', keys.id);
   });
 
   test('a redirect is not followed, and what failed is sent again', async () => {
@@ -110,23 +119,23 @@ describe('a server with webhooks', () => {
     await until(() => messages('/moved').length === 2);
     assert.deepEqual(messages('/moved'), ['again', 'again']);
     assert.deepEqual(messages('/elsewhere'), []);
-    await program('webhooks', 'remove', id);
+    await fusegate('webhooks', 'remove', id);
   });
 
   test('list shows what waits and what was stopped; test says what came back', async () => {
     const { id } = await added(`${origin}/gone`);
-    assert.match(await program('webhooks', 'test', id), /answered 200 in \d+ ms and took the event/);
+    assert.match(await fusegate('webhooks', 'test', id), /answered 200 in \d+ ms and took the event/);
     answer = 410;
     await lead('nobody');
-    await until(async () => (await program('webhooks', 'list')).includes('stopped: It answered 410'));
+    await until(async () => (await fusegate('webhooks', 'list')).includes('stopped: It answered 410'));
     answer = 200;
-    const [line] = (await program('webhooks', 'list', '--json')).split('\n');
+    const [line] = (await fusegate('webhooks', 'list', '--json')).split('\n');
     const shown = JSON.parse(line ?? '') as Record<string, unknown>;
     assert.equal(shown['status'], 'stopped');
     assert.equal(shown['id'], id);
     assert.ok(!JSON.stringify(shown).includes('whsec_'));
-    await program('webhooks', 'remove', id);
-    assert.match(await program('webhooks', 'list'), /There is no webhook/);
+    await fusegate('webhooks', 'remove', id);
+    assert.match(await fusegate('webhooks', 'list'), /There is no webhook/);
   });
 
   test('a wrong URL or event is refused with the reason', async () => {
@@ -138,9 +147,9 @@ describe('a server with webhooks', () => {
       ],
       [['remove', 'wh_1'], /There is no webhook wh_1/],
     ] as const) {
-      const running = run(main, ['webhooks', ...args], environment);
-      assert.equal((await running.ended()).code, 1);
-      assert.match(running.output, reason);
+      const { code, output } = await here(['webhooks', ...args], environment);
+      assert.equal(code, 1);
+      assert.match(output, reason);
     }
   });
 });

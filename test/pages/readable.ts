@@ -22,8 +22,9 @@ const lowestContrast = `(() => {
   return shown.map((element) => {
     const colors = [parse(getComputedStyle(element).color), ground(element)];
     const pair = colors.map(luminance).sort((a, b) => b - a);
-    return [(pair[0] + 0.05) / (pair[1] + 0.05), element.outerHTML.slice(0, 80)];
-  }).sort((a, b) => a[0] - b[0])[0];
+    return [(pair[0] + 0.05) / (pair[1] + 0.05), element];
+  }).sort((a, b) => a[0] - b[0]).slice(0, 1).map(([ratio, { outerHTML }]) =>
+    [ratio, outerHTML.slice(0, 80)])[0];
 })()`;
 
 /** Fails where a text has a contrast below 4.5, and as {@link assertAccessible} does. */
