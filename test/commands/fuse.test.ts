@@ -1,4 +1,4 @@
-/** `fusegate fuse` as a program: the answer of POST /v1/fuse without a server, and what is wrong in words. */
+/** `fusegate fuse`: the answer of POST /v1/fuse without a server, and what is wrong in words. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { assertAgrees } from '../reference/agreement.js';
 import { projectRoot } from '../peers/python.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { fuseVectors } from '../vectors/fuse.js';
+import { here, type EndedHere } from './here.js';
 
 const folder = temporaryFolder();
 const main = join(projectRoot, 'dist/src/main.js');
@@ -20,6 +21,13 @@ function fuse(input: string | Uint8Array, ...args: readonly string[]) {
     input,
   });
   return { code: status, text: stdout.toString(), said: stderr.toString() };
+}
+
+/** The same where the program is loaded already, of a request in a file. */
+function fuseHere(input: string, ...args: readonly string[]): Promise<EndedHere> {
+  const file = join(folder, 'asked.json');
+  writeFileSync(file, input);
+  return here(['fuse', file, ...args], { STORE_URL: `lmdb:${folder}/store` });
 }
 
 const docs = [
@@ -74,42 +82,44 @@ test('statistics of the store have their names', async () => {
       input: '"leather shoes"\n"trail"\n"trail shoes"\n',
     });
   const request = { query: 'shoes boots', docs, corpus: { name: 'shop' } };
-  const none = fuse(JSON.stringify(request), '-');
+  const none = await fuseHere(JSON.stringify(request));
   assert.deepEqual([none.code, none.text], [1, '']);
   // The server makes the store.
   const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '1' });
   await server.prints(/listens on http/);
-  const absent = fuse(JSON.stringify(request), '-');
+  const absent = await fuseHere(JSON.stringify(request));
   assert.deepEqual([absent.code, absent.text], [1, '']);
   assert.match(absent.said, /^corpus\.name: /m);
   assert.equal(program('corpora', 'put', 'shop', '-').status, 0);
-  const { code, text, said } = fuse(JSON.stringify(request), '-', '--json');
+  const { code, text, said } = await fuseHere(JSON.stringify(request), '--json');
   assert.equal(code, 0, said);
   const { corpus, ...answer } = JSON.parse(text) as FuseResponse;
   assert.deepEqual(corpus, { name: 'shop', version: 1, docs: 3 });
   const inline = { docs: 3, average_length: 5 / 3, df: { shoes: 2 } };
-  const same = fuse(JSON.stringify({ ...request, corpus: inline }), '-', '--json');
+  const same = await fuseHere(JSON.stringify({ ...request, corpus: inline }), '--json');
   assert.deepEqual(answer, JSON.parse(same.text));
   const learning = { ...request, corpus: { name: 'new' }, learn: true };
-  assert.equal(fuse(JSON.stringify(learning), '-', '--json').code, 0);
+  assert.equal((await fuseHere(JSON.stringify(learning), '--json')).code, 0);
   assert.match(program('corpora', 'list').stdout.toString(), /^shop /m);
   assert.doesNotMatch(program('corpora', 'list').stdout.toString(), /^new /m);
 });
 
-test('warnings stand under the table', () => {
-  const { text } = fuse(JSON.stringify({ query: 'nothing', docs }), '-');
+test('warnings stand under the table', async () => {
+  const { text } = await fuseHere(JSON.stringify({ query: 'nothing', docs }));
   assert.match(text, /^Warning lexical_leg_empty: /m);
 });
 
-test('what is wrong is said at its place, with exit code 1', () => {
+test('what is wrong is said at its place, with exit code 1', async () => {
   const missing = fuse('', join(folder, 'none.json'));
   assert.equal(missing.code, 1);
   assert.match(missing.said, /none\.json cannot be read/);
-  const wrong = fuse('{"query":"a","docs":[{"id":"1"}],"k1":-1}', '-');
+  const wrong = await fuseHere('{"query":"a","docs":[{"id":"1"}],"k1":-1}');
   assert.deepEqual([wrong.code, wrong.text], [1, '']);
   assert.match(wrong.said, /^docs\.0\.text: Field required$/m);
   assert.match(wrong.said, /^k1: .+$/m);
-  const model = fuse(JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a' }], embed_model: 'x' }), '-');
+  const model = await fuseHere(
+    JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a' }], embed_model: 'x' }),
+  );
   assert.match(model.said, /^embed_model: .+"x" is not installed/);
-  assert.match(fuse('{', '-').said, /^1: JSON decode error$/m);
+  assert.match((await fuseHere('{')).said, /^1: JSON decode error$/m);
 });

@@ -22,6 +22,7 @@ import { startServer } from '../http/fixture.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
 import { memoryFolder } from '../processes/run.js';
 import { staticMode, staticModel } from '../search/embedding.js';
+import { until } from '../until.js';
 
 /** What a test may set. */
 export interface DoorOptions {
@@ -87,10 +88,7 @@ export function startTestExploration(options: ExplorationOptions): ExplorationPr
 /** Waits until an exploration has all that is in the store's log. */
 export async function explored({ explore }: ExplorationProcess): Promise<void> {
   const last = await explore.store.last('fragments');
-  for (let round = 0; explore.vectors.state().position < last; round += 1) {
-    if (round > 500) throw new Error('the vectors do not follow the log');
-    await systemClock.sleep(20);
-  }
+  await until(() => explore.vectors.state().position >= last, 120_000);
 }
 
 /** A file of previews that is removed when the tests are over. */

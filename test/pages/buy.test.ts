@@ -335,7 +335,8 @@ describe('an order of which a part was paid', () => {
 
   test('asks for the rest, after its end too', async () => {
     const { id, claim } = await ordered();
-    assert.deepEqual(asksFor(await shown(id, claim)), ['0.00050000 BTC · 50,000 sat', '0.00050000', '50000']);
+    const whole = ['0.00050000 BTC · 50,000 sat', '0.00050000', '50000'];
+    assert.deepEqual(asksFor(await shown(id, claim)), whole);
     await paid(id, 20_000);
     const html = await shown(id, claim);
     assert.match(html, /30,000 sat are missing/);
@@ -454,7 +455,7 @@ describe('in a browser', { skip: skipBrowser }, () => {
     };
     const page = await opened('/card/success?session_id=cs_test_1');
     slow = (_, path) => (path === '/card/success' ? 2_500 : 0);
-    await page.getByText('fg_shown_once', { exact: true }).waitFor({ timeout: 15_000 });
+    await page.getByText('fg_shown_once', { exact: true }).waitFor();
     await page.waitForTimeout(5_000);
     assert.equal(await page.getByText('fg_shown_once', { exact: true }).isVisible(), true);
     assert.equal(asked, 2, 'nothing is asked while an answer is on its way, or after the key');
@@ -474,7 +475,7 @@ describe('in a browser', { skip: skipBrowser }, () => {
       await page.mouse.click(...at);
       if (pause > 0) await page.waitForTimeout(pause);
       await page.mouse.click(...at, { clickCount: 2 });
-      await page.locator('#key').waitFor({ timeout: 5_000 });
+      await page.locator('#key').waitFor();
       assert.match((await page.locator('#key .value').textContent()) ?? '', /^fg_/);
       slow = () => 0;
       await page.close();
