@@ -56,8 +56,10 @@ function runInside(): number {
   const file = fileURLToPath(import.meta.url);
   const again = [process.execPath, '--enable-source-maps', file, '--inside', ...process.argv.slice(2)];
   const apart = ['--mount', '--net', '--pid', '--fork', '--mount-proc', '--kill-child'];
-  // The shell is the first process there, and takes in what others leave behind.
-  const args = [...apart, '/bin/bash', '-c', '"$@"; exit $?', 'bash', ...again];
+  // The shell is the first process there, and takes in what others leave behind. Databases that are killed
+  // leave gigabytes in memory unless that goes with the namespace.
+  const script = '[ ! -d /dev/shm ] || mount -t tmpfs none /dev/shm; "$@"; exit $?';
+  const args = [...apart, '/bin/bash', '-c', script, 'bash', ...again];
   return spawnSync(programOf('unshare'), args, { stdio: 'inherit' }).status ?? 1;
 }
 
