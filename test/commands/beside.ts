@@ -1,6 +1,6 @@
 /** A server on a data folder, and commands beside it. */
 import { fileURLToPath } from 'node:url';
-import { run, type Running } from '../processes/run.js';
+import { commandApart, run, type Running } from '../processes/run.js';
 import { here, type Ended } from './here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -38,7 +38,6 @@ export async function fusegate(folder: string, ...args: readonly string[]): Prom
 
 /** The same in a process of its own: what it locks is free when it has ended. */
 export async function program(folder: string, ...args: readonly string[]): Promise<Outcome> {
-  const command = run(main, args, { STORE_URL: `lmdb:${folder}/store` });
-  const { code } = await command.ended();
-  return { code, said: command.output };
+  const { code, output } = await commandApart(args, { STORE_URL: `lmdb:${folder}/store` });
+  return { code, said: output };
 }

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { exchange, post, type RawResponse } from '../http/raw.js';
-import { run, memoryFolder, type Running } from '../processes/run.js';
+import { commandApart, run, memoryFolder, type Running } from '../processes/run.js';
 import { here, type Ended } from './here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -34,10 +34,8 @@ function keys(...args: readonly string[]): Promise<Ended> {
 }
 
 /** The same in a process of its own. */
-async function program(...args: readonly string[]): Promise<Ended> {
-  const running = run(main, ['keys', ...args], environment);
-  const { code } = await running.ended();
-  return { code, output: running.output };
+function program(...args: readonly string[]): Promise<Ended> {
+  return commandApart(['keys', ...args], environment);
 }
 
 /** What the command prints of a key as JSON. */

@@ -8,7 +8,7 @@ import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { commandApart, run, temporaryFolder, type Running } from '../processes/run.js';
 import { until } from '../until.js';
 import { here, type Ended } from './here.js';
 
@@ -50,9 +50,8 @@ describe('receipts and fragments', () => {
 
   /** The same in a process of its own. */
   async function program(...args: readonly string[]): Promise<{ code: Ended['code']; said: string }> {
-    const command = run(main, args, { STORE_URL });
-    const { code } = await command.ended();
-    return { code, said: command.output };
+    const { code, output } = await commandApart(args, { STORE_URL });
+    return { code, said: output };
   }
 
   async function ask(id: string): Promise<ReceiptResponse> {

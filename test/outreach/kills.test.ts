@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { exchange, head, post, RawClient } from '../http/raw.js';
-import { temporaryFolder } from '../processes/run.js';
+import { commandApart, temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
-import { browser, environmentOf, inProcess, linkIn, rowsOf, starter } from './served.js';
+import { browser, environmentOf, linkIn, rowsOf, starter } from './served.js';
 
 /** The workers of a parent are found by /proc. */
 const onLinux = { skip: process.platform === 'linux' ? false : '/proc is needed' };
@@ -15,7 +15,7 @@ const start = starter(environment);
 let { server, port } = await start();
 
 async function exported(table: string): Promise<Record<string, unknown>[]> {
-  return rowsOf(await inProcess(environment, [table, 'export', '--format', 'jsonl']));
+  return rowsOf(await commandApart([table, 'export', '--format', 'jsonl'], environment));
 }
 
 /** Kills the parent and its workers at one stroke, and starts anew. */
@@ -46,7 +46,7 @@ test('an answered lead is there after every process was killed', onLinux, async 
 
 test('what came until a second before a kill is in the log', onLinux, async () => {
   const link = ['click', 'link', 'https://good.example/docs', '--id', 'kill'];
-  const path = linkIn(await inProcess(environment, link));
+  const path = linkIn(await commandApart(link, environment));
   const client = await RawClient.open(port);
   for (let index = 0; index < 500; index += 1) {
     assert.equal((await client.send(head('GET', path, browser)).response()).status, 302);

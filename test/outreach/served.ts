@@ -34,16 +34,6 @@ export function starter(environment: Readonly<Record<string, string>>): () => Pr
   });
 }
 
-/** Runs a command of the program in a process of its own. */
-export async function inProcess(
-  environment: Readonly<Record<string, string>>,
-  args: readonly string[],
-): Promise<Ended> {
-  const running = run(main, args, environment);
-  const { code } = await running.ended();
-  return { code, output: running.output };
-}
-
 /** Rows that an export printed, in JSON lines. */
 export function rowsOf({ code, output }: Ended): Record<string, unknown>[] {
   assert.equal(code, 0, output);

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { here, type Ended } from '../commands/here.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../http/raw.js';
-import { run, temporaryFolder } from '../processes/run.js';
+import { commandApart, run, temporaryFolder } from '../processes/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
-import { browser, environmentOf, inProcess, linkIn, main, rowsOf, starter } from './served.js';
+import { browser, environmentOf, linkIn, main, rowsOf, starter } from './served.js';
 
 const json = { 'Content-Type': 'application/json' };
 
@@ -17,7 +17,7 @@ const environment = environmentOf(data);
 const start = starter(environment);
 
 /** Runs a command of the program in a process of its own. */
-const program = (...args: readonly string[]): Promise<Ended> => inProcess(environment, args);
+const program = (...args: readonly string[]): Promise<Ended> => commandApart(args, environment);
 
 /** The same beside the servers, in this process. */
 const command = (...args: readonly string[]): Promise<Ended> => here(args, environment);

@@ -9,7 +9,7 @@ import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { here } from '../commands/here.js';
 import { exchange, post } from '../http/raw.js';
-import { run, temporaryFolder } from '../processes/run.js';
+import { commandApart, run, temporaryFolder } from '../processes/run.js';
 import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -44,10 +44,9 @@ async function fusegate(...args: readonly string[]): Promise<string> {
 
 /** The same in a process of its own. */
 async function program(...args: readonly string[]): Promise<string> {
-  const running = run(main, args, environment);
-  const { code } = await running.ended();
-  assert.equal(code, 0, running.output);
-  return running.output;
+  const { code, output } = await commandApart(args, environment);
+  assert.equal(code, 0, output);
+  return output;
 }
 
 async function added(...args: readonly string[]): Promise<{ readonly id: string; readonly secret: string }> {

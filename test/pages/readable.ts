@@ -19,12 +19,12 @@ const lowestContrast = `(() => {
   const texts = 'h1, h2, h3, p, li, a, button, label, caption, th, td, dt, dd, code, mark, span';
   const all = [...document.querySelectorAll(texts)];
   const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
-  return shown.map((element) => {
+  const [lowest] = shown.map((element) => {
     const colors = [parse(getComputedStyle(element).color), ground(element)];
     const pair = colors.map(luminance).sort((a, b) => b - a);
     return [(pair[0] + 0.05) / (pair[1] + 0.05), element];
-  }).sort((a, b) => a[0] - b[0]).slice(0, 1).map(([ratio, { outerHTML }]) =>
-    [ratio, outerHTML.slice(0, 80)])[0];
+  }).sort((a, b) => a[0] - b[0]);
+  return lowest && [lowest[0], lowest[1].outerHTML.slice(0, 80)];
 })()`;
 
 /** Fails where a text has a contrast below 4.5, and as {@link assertAccessible} does. */

@@ -98,6 +98,19 @@ export function run(
   );
 }
 
+/** The compiled program. */
+const compiled = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** Runs a command of the program to its end, in a process of its own. `output`: all that it printed. */
+export async function commandApart(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const running = run(compiled, args, environment);
+  const { code } = await running.ended();
+  return { code, output: running.output };
+}
+
 /** Starts the tests' server program with so few descriptors a process. */
 export function runServerWithin(descriptors: number): Running {
   const env = {

@@ -11,7 +11,7 @@ import { exchange, head, post, type RawResponse } from '../http/raw.js';
 import { buildWithoutSync } from '../store/noSync.js';
 import { skipWithout } from '../store/tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from '../store/trace.js';
-import { Running, run, temporaryFolder } from './run.js';
+import { commandApart, Running, run, temporaryFolder } from './run.js';
 import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -47,10 +47,9 @@ async function serveTraced(data: string, options: readonly string[], more: Recor
 
 /** Runs a command on the store of `data`. */
 async function command(data: string, ...args: readonly string[]): Promise<string> {
-  const running = run(main, args, environmentOf(data));
-  const { code } = await running.ended();
-  assert.equal(code, 0, running.output);
-  return running.output;
+  const { code, output } = await commandApart(args, environmentOf(data));
+  assert.equal(code, 0, output);
+  return output;
 }
 
 function lead(port: number, email: string, more: Record<string, string> = {}): Promise<RawResponse> {

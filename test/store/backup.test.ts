@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import type { Manifest } from '../../src/store/backup.js';
 import type { Engine } from '../../src/store/engine.js';
 import { walkOver } from '../../src/store/records.js';
-import { run, runServer, listening, temporaryFolder, type Running } from '../processes/run.js';
+import { commandApart, run, runServer, listening, temporaryFolder } from '../processes/run.js';
 import { checkWorkload } from './invariants.js';
 import { engineAt, newUnitId, storeAt } from './open.js';
 import { postgresMissing, suiteServer } from './postgresServer.js';
@@ -31,9 +31,8 @@ async function fusegate(
   STORE_URL: string,
   ...args: string[]
 ): Promise<{ code: number | null; said: string }> {
-  const command: Running = run(main, args, { STORE_URL, MASTER_SECRET });
-  const { code } = await command.ended();
-  return { code, said: command.output };
+  const { code, output } = await commandApart(args, { STORE_URL, MASTER_SECRET });
+  return { code, said: output };
 }
 
 async function succeeds(STORE_URL: string, ...args: string[]): Promise<string> {

@@ -2,21 +2,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { systemRandomness } from '../../src/system/randomness.js';
-import { Sampler } from '../../src/telemetry/sampler.js';
-import { activeSpan, Tracer, type Span } from '../../src/telemetry/tracer.js';
-import { HandClock } from '../system/handClock.js';
-
-const tracer = new Tracer({
-  ...{ sampler: new Sampler('always_on', 1, systemRandomness), clock: new HandClock() },
-  ...{ record: () => undefined, counts: { dropped: 0 } },
-});
-
-function begin(): Span {
-  const span = tracer.root('a request', 'server');
-  assert.ok(span !== undefined);
-  return span;
-}
+import { activeSpan } from '../../src/telemetry/tracer.js';
+import { begin } from './recording.js';
 
 test('work keeps its span while others begin and end, across awaits', async () => {
   for (let round = 0; round < 2; round += 1) {
@@ -50,22 +37,19 @@ test('a span may run twice, and one that never ran may end', () => {
   outer.run(() => assert.equal(activeSpan(), undefined));
 });
 
-const tracing = new URL('../../src/telemetry/tracer.js', import.meta.url).href;
+const recording = new URL('./recording.js', import.meta.url).href;
 /** Prints the async id within a promise's reaction before a span, while it runs, and when it has ended. */
 const hooks = `
   const { executionAsyncId } = await import('node:async_hooks');
-  const { Tracer } = await import(${JSON.stringify(tracing)});
+  const { begin } = await import(${JSON.stringify(recording)});
   const seen = [];
   const look = () => Promise.resolve().then(() => seen.push(executionAsyncId() !== 0));
-  const sampler = { choose: () => 'a'.repeat(32), spanId: () => 'b'.repeat(16) };
-  const clock = { wallMs: () => 0, monotonicMs: () => 0 };
-  const tracer = new Tracer({ sampler, clock, record() {}, counts: { dropped: 0 } });
-  setTimeout(async () => {
+  setImmediate(async () => {
     await look();
-    const span = tracer.root('a request', 'server');
+    const span = begin();
     await span.run(look);
     span.end({});
-    setTimeout(async () => { await look(); console.log(JSON.stringify(seen)); });
+    setImmediate(async () => { await look(); console.log(JSON.stringify(seen)); });
   });`;
 
 test('promises have no hooks before the first span and after the last', () => {

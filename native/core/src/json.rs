@@ -57,6 +57,35 @@ impl Label {
         }
         Self { word, mask, length }
     }
+
+    /// Of a member: its name in quotes, and the colon.
+    #[must_use]
+    pub const fn of_member(name: &[u8]) -> Self {
+        let (mut text, length) = ([0; 16], name.len());
+        if length + 3 > text.len() {
+            return Self::of(b"");
+        }
+        text[0] = b'"';
+        let mut at = 0;
+        while at < length {
+            text[at + 1] = name[at];
+            at += 1;
+        }
+        text[length + 1] = b'"';
+        text[length + 2] = b':';
+        Self::of(text.split_at(length + 3).0)
+    }
+
+    /// Of each of some members.
+    #[must_use]
+    pub const fn of_members<const COUNT: usize>(names: [&[u8]; COUNT]) -> [Self; COUNT] {
+        let (mut labels, mut at) = ([Self::of(b""); COUNT], 0);
+        while at < COUNT {
+            labels[at] = Self::of_member(names[at]);
+            at += 1;
+        }
+        labels
+    }
 }
 
 /// Checks a whole body: one JSON value with only white space around it.

@@ -149,14 +149,7 @@ const WEIGHTED_TWICE: u32 = 1 << 5 | 1 << 18;
 
 const DOC_NAMES: [&[u8]; 6] = [b"id", b"text", b"dense_score", b"scores", b"values", b"group"];
 /// The same as nearly every doc has them, in the order of the contract.
-static DOC_LABELS: [Label; 6] = [
-    Label::of(b"\"id\":"),
-    Label::of(b"\"text\":"),
-    Label::of(b"\"dense_score\":"),
-    Label::of(b"\"scores\":"),
-    Label::of(b"\"values\":"),
-    Label::of(b"\"group\":"),
-];
+static DOC_LABELS: [Label; 6] = Label::of_members(DOC_NAMES);
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;
 

@@ -4,6 +4,11 @@
 use crate::simd::Level;
 use crate::simd::Path;
 
+/// The same byte sixteen times, for arithmetic on as many bytes at once.
+pub(crate) const fn sixteen(byte: u8) -> u128 {
+    u128::from_le_bytes([byte; 16])
+}
+
 /// First offset from `at` on at which a string's plain stretch ends (a quote, a backslash, a control
 /// character, or the end of `bytes`), and true if all bytes before it are ASCII.
 #[inline]

@@ -1,5 +1,7 @@
 //! Where a text may be cut, so that no token is.
 
+use crate::scan::sixteen;
+
 /// A text by its code points.
 pub(super) trait Text {
     /// Number of them.
@@ -60,9 +62,6 @@ pub(super) struct Ascii<'a>(pub(super) &'a [u8]);
 /// The highest bits of those of 16 bytes of ASCII that are no letters or digits.
 #[inline(always)]
 fn others(bytes: &[u8; 16]) -> u128 {
-    const fn sixteen(byte: u8) -> u128 {
-        u128::from_le_bytes([byte; 16])
-    }
     let bytes = u128::from_le_bytes(*bytes) & sixteen(0x7F);
     let lower = bytes | sixteen(0x20);
     // Each sum has the highest bit where the byte is at least the first, or greater than the last.

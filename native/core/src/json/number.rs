@@ -4,10 +4,7 @@
 /// Bytes that [`short`] looks at: a sign, and 16 others, of which the last ones come after the number.
 pub(super) const BYTES: usize = 17;
 
-/// The same byte sixteen times.
-const fn sixteen(byte: u8) -> u128 {
-    u128::from_le_bytes([byte; 16])
-}
+use crate::scan::sixteen;
 
 /// The number that eight digits are, the first one lowest, each the value of its byte.
 #[inline(always)]

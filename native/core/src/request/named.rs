@@ -163,11 +163,10 @@ impl Named {
         self.names.push(name.to_vec());
         // One that is written with escapes is read by `values`.
         let (quoted, label) = if span.escaped {
-            (Vec::new(), Vec::new())
+            (Vec::new(), Label::of(b""))
         } else {
-            ([b"\"", name, b"\""].concat(), [b"\"", name, b"\":"].concat())
+            ([b"\"", name, b"\""].concat(), Label::of_member(name))
         };
-        let label = Label::of(&label);
         self.written.push(Written { quoted, label });
         self.last.push(usize::MAX);
         Some(place as u32)
