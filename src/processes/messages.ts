@@ -25,6 +25,8 @@ export type ToWorker =
        * its own as soon as it can.
        */
       readonly left: LeftSockets | undefined;
+      /** The niceness to have before it serves; undefined: that with which it was started. */
+      readonly niceness: number | undefined;
     }
   | { readonly kind: 'listen' }
   | {

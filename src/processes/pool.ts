@@ -13,6 +13,7 @@ import type { LeftSockets } from '../http/listening.js';
 import { firstInherited, startChild } from './children.js';
 import type { EmbedderProcess } from './embedder.js';
 import type { ToParent, ToWorker } from './messages.js';
+import { startLowered } from './priority.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 import { shareOut, type Addressee } from './sockets.js';
 
@@ -246,7 +247,12 @@ export class WorkerPool {
     const { models, port, doorPort, clock } = this.parts;
     const { configuration, tiers } = generation;
     const inherited = [...(left?.port ?? []), ...(left?.door ?? [])];
-    const child = startChild({ ...this.parts, role: 'worker', inherited });
+    const start = (niceness?: number) => ({
+      child: startChild({ ...this.parts, role: 'worker', inherited }),
+      niceness,
+    });
+    // Others serve on inherited sockets meanwhile.
+    const { child, niceness } = left === undefined ? start() : startLowered(start);
     const startedMs = clock.monotonicMs();
     const state = { listening: false, refused: undefined, metrics: [] };
     const worker: Worker = { child, startedMs, generation, ...state };
@@ -254,7 +260,7 @@ export class WorkerPool {
     child.on('message', (message: ToParent) => this.hear(worker, message));
     child.on('error', (error) => (worker.refused ??= `A worker could not be started (${error.message}).`));
     child.on('exit', (code, signal) => this.ended(worker, code, signal));
-    const order = { kind: 'start', configuration, tiers, models, port, doorPort } as const;
+    const order = { kind: 'start', configuration, tiers, models, port, doorPort, niceness } as const;
     this.tell(worker, { ...order, left: left === undefined ? undefined : placesOf(left) });
   }
 

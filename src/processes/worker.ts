@@ -6,6 +6,7 @@ import { remoteEmbedder, type RemoteEmbedder } from '../models/remoteEmbedder.js
 import type { Configuration } from '../configuration.js';
 import { reasonOf } from '../system/reason.js';
 import type { ToParent, ToWorker } from './messages.js';
+import { goBackTo } from './priority.js';
 import { noInspector } from './signals.js';
 import { sendSockets } from './sockets.js';
 import { watchVitals } from './vitals.js';
@@ -90,6 +91,7 @@ export function runWorker(
       return;
     }
     await server.warmUp?.();
+    goBackTo(given.niceness);
     tell({ kind: 'ready' });
   };
   for (const signal of groupSignals) process.on(signal, () => undefined);

@@ -1,6 +1,7 @@
 /** A server that takes the place of a running one on the same port and the same data folder. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +10,7 @@ import { until } from '../until.js';
 import { freePort } from './ports.js';
 import { listening, memoryFolder, run, runServer, type Running } from './run.js';
 import { SteadyLoad } from './steadyLoad.js';
+import { nicenessOf } from './threads.js';
 
 const skip = process.platform === 'linux' ? false : 'sockets can be handed over on Linux only';
 
@@ -59,6 +61,8 @@ describe('a server that takes over', { skip }, () => {
     const workers = new Set<number>();
     await until(async () => workers.add(await pidOf(await RawClient.open(port))).size === 2);
     assert.ok(!workers.has(before));
+    // They started at a lower priority, if this system lets them go back.
+    for (const worker of workers) assert.deepEqual(new Set(nicenessOf(worker)), new Set([getPriority()]));
   });
 
   test('loses no request of old and new connections, whatever number of workers comes and goes', async () => {
@@ -168,20 +172,23 @@ test('limits and previews outlast a take-over', { skip }, async () => {
   const announced = /listens on http:\/\/127\.0\.0\.1:(\d+)/;
   const port = Number((await first.prints(announced))[1]);
   const fuse = post('/v1/fuse', '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":0.5}]}');
+  const beganMs = performance.now();
   for (let sent = 0; sent < 4; sent += 1) assert.equal((await exchange(port, fuse)).status, 200);
   const shown = await exchange(port, head('GET', '/dream_get?title=a&content=b'));
   const { confirm } = JSON.parse(shown.body.toString()) as { confirm: string };
   const second = run(main, ['serve', '--take-over'], environment);
   assert.equal(Number((await second.prints(announced))[1]), port);
-  const statuses: number[] = [];
-  for (let sent = 0; sent < 4; sent += 1) statuses.push((await exchange(port, fuse)).status);
-  assert.deepEqual(statuses, [200, 200, 429, 429]);
+  let admitted = 0;
+  while ((await exchange(port, fuse)).status === 200) admitted += 1;
+  // Two of the six are left, and another comes every ten seconds.
+  const regained = Math.floor((performance.now() - beganMs) / 10_000);
+  assert.ok(admitted >= 2 && admitted <= 2 + regained, `${admitted} admitted, ${regained} regained`);
   // Those that its workers answered before they took over are not counted.
   const counted = (await scrape(Number(METRICS_PORT))).match(/^fusegate_http_requests_total\{.*$/gm);
   // Which worker answered first decides which line comes first.
   assert.deepEqual(counted?.sort(), [
-    'fusegate_http_requests_total{route="fuse",status="200"} 2',
-    'fusegate_http_requests_total{route="fuse",status="429"} 2',
+    `fusegate_http_requests_total{route="fuse",status="200"} ${admitted}`,
+    'fusegate_http_requests_total{route="fuse",status="429"} 1',
   ]);
   const confirmed = await exchange(port, post('/dream_confirm', JSON.stringify({ confirm }), json));
   assert.equal(confirmed.status, 200, confirmed.body.toString());
