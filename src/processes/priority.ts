@@ -4,7 +4,7 @@
  * starts at a lower priority and has the usual one again before it serves.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { getPriority, setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 
 /** By how much the niceness is raised for a start: a quarter of a busy core. */
 const startNiceness = 5;
@@ -12,13 +12,25 @@ const startNiceness = 5;
 /** Greatest niceness of Linux. */
 const mostNiceness = 19;
 
+/** Most listings of a process's threads; two are enough unless threads are started meanwhile. */
+const mostListings = 100;
+
 /** The capability CAP_SYS_NICE, by its bit. */
 const mayLowerNiceness = 1n << 23n;
 
-/** True if a process with these files of /proc may go back to a niceness (setpriority(2)). */
-export function mayGoBack(status: string, limits: string, niceness: number): boolean {
+/** Files of /proc/self that say what a process may do. */
+export interface Rights {
+  readonly status: string;
+  readonly limits: string;
+  readonly uid_map: string;
+}
+
+/** True if a process with these rights may go back to a niceness (setpriority(2), user_namespaces(7)). */
+export function mayGoBack({ status, limits, uid_map: users }: Rights, niceness: number): boolean {
   const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0';
-  if ((BigInt(`0x${capabilities}`) & mayLowerNiceness) !== 0n) return true;
+  // A capability in another namespace than the first, such as a container's, is none over priorities.
+  const isFirst = /^\s*0\s+0\s+4294967295\s*$/.test(users);
+  if (isFirst && (BigInt(`0x${capabilities}`) & mayLowerNiceness) !== 0n) return true;
   const limit = /^Max nice priority\s+(\d+|unlimited)/m.exec(limits)?.[1] ?? '0';
   return limit === 'unlimited' || Number(limit) >= mostNiceness + 1 - niceness;
 }
@@ -42,29 +54,38 @@ export function startLowered<Started>(start: (niceness: number | undefined) => S
 /** The niceness of this thread; undefined if it could not have it back. */
 function ownNiceness(): number | undefined {
   if (process.platform !== 'linux') return undefined;
+  const read = (name: keyof Rights): string => readFileSync(`/proc/self/${name}`, 'utf8');
   try {
-    const [status, limits] = [
-      readFileSync('/proc/self/status', 'utf8'),
-      readFileSync('/proc/self/limits', 'utf8'),
-    ];
+    const rights = { status: read('status'), limits: read('limits'), uid_map: read('uid_map') };
     const niceness = getPriority();
-    return mayGoBack(status, limits, niceness) ? niceness : undefined;
+    return mayGoBack(rights, niceness) ? niceness : undefined;
   } catch {
-    // A system without /proc.
+    // A system without /proc, or one that does not let a process ask for its priority.
     return undefined;
   }
 }
 
-/** Gives all threads of this process a niceness, those that they start later too. */
+/**
+ * Gives all threads of this process a niceness, those that they start later too.
+ * @throws Error if the system does not allow it
+ */
 export function goBackTo(niceness: number | undefined): void {
   if (niceness === undefined) return;
-  // This thread first: one that it starts during the listing has the right one.
-  setPriority(niceness);
-  for (const thread of readdirSync('/proc/self/task')) {
-    try {
-      setPriority(Number(thread), niceness);
-    } catch {
-      // It has ended meanwhile.
-    }
+  // A thread that starts another meanwhile gives it its own niceness: the last listing must find none.
+  for (let left = mostListings; left > 0; left -= 1) {
+    const threads = readdirSync('/proc/self/task').map(Number);
+    if (threads.filter((thread) => changed(thread, niceness)).length === 0) return;
+  }
+}
+
+/** Gives a thread a niceness; false if it had it, or has ended. */
+function changed(thread: number, niceness: number): boolean {
+  try {
+    if (getPriority(thread) === niceness) return false;
+    setPriority(thread, niceness);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).errno === -constants.errno.ESRCH) return false;
+    throw error;
   }
 }

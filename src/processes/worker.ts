@@ -82,17 +82,16 @@ export function runWorker(
     embedder = remoteEmbedder({ models, tell, readBytesPerToken });
     try {
       server = await build(configuration, tiers, embedder);
+      if (given.left !== undefined) {
+        await server.warmUp?.();
+        goBackTo(given.niceness);
+      }
     } catch (error) {
       refuse(reasonOf(error));
       return;
     }
-    if (given.left === undefined) {
-      await listen(given);
-      return;
-    }
-    await server.warmUp?.();
-    goBackTo(given.niceness);
-    tell({ kind: 'ready' });
+    if (given.left === undefined) await listen(given);
+    else tell({ kind: 'ready' });
   };
   for (const signal of groupSignals) process.on(signal, () => undefined);
   process.on('disconnect', () => drain(orphanDrainMs));

@@ -6,26 +6,39 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { mayGoBack, startLowered } from '../../src/processes/priority.js';
 
-const status = (capabilities: string): string => `Name:\tnode\nCapEff:\t${capabilities}\nCapBnd:\t0\n`;
-const limits = (soft: string): string =>
-  `Limit                     Soft Limit           Hard Limit           Units\n` +
-  `Max msgqueue size         819200               819200               bytes\n` +
-  `Max nice priority         ${soft.padEnd(21)}${soft.padEnd(21)}\n`;
+const first = '         0          0 4294967295\n';
+
+/** Rights by the capabilities, the limit and the users that a namespace maps. */
+const rights = (capabilities: string, limit: string, users = first) => ({
+  status: `Name:\tnode\nCapEff:\t${capabilities}\nCapBnd:\t0\n`,
+  limits:
+    `Limit                     Soft Limit           Hard Limit           Units\n` +
+    `Max msgqueue size         819200               819200               bytes\n` +
+    `Max nice priority         ${limit.padEnd(21)}${limit.padEnd(21)}\n`,
+  uid_map: users,
+});
+
+const none = '0000000000000000';
 
 describe('a start at a lower priority', () => {
   test('is only made where the usual one can be had back: by the capability, or by the limit', () => {
-    const none = status('0000000000000000');
-    assert.equal(mayGoBack(status('000001ffffffffff'), limits('0'), 0), true);
-    assert.equal(mayGoBack(status('0000000000800000'), limits('0'), 0), true);
-    assert.equal(mayGoBack(status('000001ffff7fffff'), limits('0'), 0), false);
-    assert.equal(mayGoBack(none, limits('0'), 0), false);
+    assert.equal(mayGoBack(rights('000001ffffffffff', '0'), 0), true);
+    assert.equal(mayGoBack(rights('0000000000800000', '0'), 0), true);
+    assert.equal(mayGoBack(rights('000001ffff7fffff', '0'), 0), false);
+    assert.equal(mayGoBack(rights(none, '0'), 0), false);
     // A limit of 20 is that of a niceness of 0, one of 15 that of 5 (setrlimit(2)).
-    assert.equal(mayGoBack(none, limits('20'), 0), true);
-    assert.equal(mayGoBack(none, limits('19'), 0), false);
-    assert.equal(mayGoBack(none, limits('15'), 5), true);
-    assert.equal(mayGoBack(none, limits('14'), 5), false);
-    assert.equal(mayGoBack(none, limits('unlimited'), -20), true);
-    assert.equal(mayGoBack('', '', 0), false);
+    assert.equal(mayGoBack(rights(none, '20'), 0), true);
+    assert.equal(mayGoBack(rights(none, '19'), 0), false);
+    assert.equal(mayGoBack(rights(none, '15'), 5), true);
+    assert.equal(mayGoBack(rights(none, '14'), 5), false);
+    assert.equal(mayGoBack(rights(none, 'unlimited'), -20), true);
+    assert.equal(mayGoBack({ status: '', limits: '', uid_map: '' }, 0), false);
+  });
+
+  test('counts no capability of a container with users of its own', () => {
+    const container = '         0     100000      65536\n';
+    assert.equal(mayGoBack(rights('000001ffffffffff', '0', container), 0), false);
+    assert.equal(mayGoBack(rights('000001ffffffffff', '20', container), 0), true);
   });
 
   test('lasts until all threads of the process go back; the one that starts it keeps its own', () => {
