@@ -36,13 +36,7 @@ import { notices, type Notices } from './commands/notices.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOptout } from './commands/optout.js';
 import { addOrders } from './commands/orders.js';
-import {
-  embedderCommand,
-  runProgram,
-  workerCommand,
-  type Commands,
-  type ServeOptions,
-} from './commands/program.js';
+import { runProgram, type Commands, type ServeOptions } from './commands/program.js';
 import { addLog } from './commands/log.js';
 import type { WalletPlace } from './commands/logStamp.js';
 import { addProfiles } from './commands/profiles.js';
@@ -57,7 +51,6 @@ import {
 import { storeCopy } from './commands/storeCopy.js';
 import { readLines, terminal, writeOutput } from './commands/terminal.js';
 import { addWebhooks } from './commands/webhooks.js';
-import { embed, work } from './compose/children.js';
 import { MappedFiles } from './compose/folder.js';
 import {
   notInstalled,
@@ -127,7 +120,7 @@ function storeNameOf({ storeUrl }: Configuration): string {
   return 'wrong' in parsed ? 'no store' : parsed.location.name;
 }
 
-/** Runs the parent of the workers and of the embedder, which run this same program. */
+/** Runs the parent of the workers and of the embedder (`child.ts`). */
 async function serveInProcesses(order: ServeOrder, takeOver: boolean): Promise<ServeOutcome> {
   const { configuration, log } = order;
   const found = await findModels(configuration).catch((error: unknown) =>
@@ -154,9 +147,9 @@ async function serveInProcesses(order: ServeOrder, takeOver: boolean): Promise<S
       !isImmediate(usual)
         ? usual
         : undefined,
-    program: fileURLToPath(import.meta.url),
-    programArguments: [workerCommand],
-    embedderArguments: [embedderCommand],
+    program: fileURLToPath(new URL('child.js', import.meta.url)),
+    programArguments: ['worker'],
+    embedderArguments: ['embedder'],
     clock: systemClock,
     lockFile: native.lockFile,
     takeOver,
@@ -390,8 +383,6 @@ export function commands(around = thisProcess()): Commands {
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
-    work,
-    embed,
     add: [
       ...[addKeys, addExports, addOptout, addClick, addForget, addHistory].map(
         (add) => (program: Command) => add(program, parts),
@@ -429,5 +420,5 @@ export async function main(args: readonly string[]): Promise<void> {
   await runProgram(args, commands());
 }
 
-// A parent starts its workers with this file; `fusegate` calls main itself.
+// `fusegate` calls main itself.
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

@@ -21,7 +21,7 @@ const steps: readonly (readonly string[])[] = [
   ['configuration.ts'],
   ['processes', 'commands'],
   ['compose'],
-  ['main.ts'],
+  ['main.ts', 'child.ts'],
 ];
 
 /** Packages with one home: nobody else names them. */
@@ -76,7 +76,7 @@ const namedIn: readonly (readonly [string, RegExp, readonly RegExp[]])[] = [
 
 /** Files nobody imports because something else runs them. */
 const entryPoints = [
-  /^src\/main\.ts$/,
+  /^src\/(main|child)\.ts$/,
   /Thread\.ts$/,
   /\.test\.ts$/,
   /^bench\/main\.ts$/,

@@ -5,7 +5,6 @@ import { BIP32Factory, type BIP32Interface } from 'bip32';
 import { networks, payments, type Network as Params } from 'bitcoinjs-lib';
 import type { Network } from '../store/order.js';
 import { BoundedMap } from '../system/boundedMap.js';
-import { btcText } from './money.js';
 
 const bip32 = BIP32Factory(secp256k1);
 
@@ -79,9 +78,4 @@ export function readAccount(
     return found;
   };
   return { account: { digest, network, address } };
-}
-
-/** The URI of a payment (BIP 21): address and amount in bitcoin. */
-export function bip21(address: string, sat: bigint): string {
-  return `bitcoin:${address}?amount=${btcText(sat)}`;
 }

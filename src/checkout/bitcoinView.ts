@@ -1,12 +1,17 @@
 /** On-chain orders as their buyers see them. */
 import type { BitcoinOrder } from '../contract/bitcoin.js';
 import { receivedSat, type BtcOrder } from '../store/order.js';
-import { bip21 } from './addresses.js';
+import { btcText } from './money.js';
 import { isPaid, orderView } from './orderView.js';
 import { amountDueSat, confirmations } from './orders.js';
 import type { Polled } from './poll.js';
 
-/** The URI that requests the amount due of an order (BIP 21). */
+/** The URI of a payment (BIP 21): address and amount in bitcoin. */
+export function bip21(address: string, sat: bigint): string {
+  return `bitcoin:${address}?amount=${btcText(sat)}`;
+}
+
+/** The URI that requests the amount due of an order. */
 export function paymentUri(order: BtcOrder): string {
   return bip21(order.place, amountDueSat(order.sat, receivedSat(order)));
 }

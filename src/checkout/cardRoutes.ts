@@ -26,7 +26,6 @@ import type { RailOrders, SentOrders } from './orderRoutes.js';
 import { fiatPrice } from './pricing.js';
 import { closedRail, notConfigured, pollOrder, type PollRequest } from './rail.js';
 import type { Rates } from './rates.js';
-import { verifiedEvent } from './stripe.js';
 
 /** Parts of the endpoints. */
 export interface CardRoutesParts extends BookParts {
@@ -81,6 +80,7 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
       );
     }
     const body = Buffer.from(request.body);
+    const { verifiedEvent } = await import('./stripe.js');
     const signed = verifiedEvent(body, request.header('stripe-signature'), webhookSecrets, clock.wallMs());
     if (signed === undefined) {
       return checkoutProblem(

@@ -6,28 +6,23 @@ import { keepRate } from '../store/rates.js';
 import { whenUnavailable, type Fence } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { readAccount, type Account } from './addresses.js';
 import { Bitcoin } from './bitcoin.js';
 import { bitcoinHandlers, bitcoinOrders } from './bitcoinRoutes.js';
 import type { BookParts } from './book.js';
-import { Btcd } from './btcd.js';
 import { Card } from './card.js';
 import { cardHandlers, cardOrders, pickUpCard, type PickUpCard } from './cardRoutes.js';
-import type { Chain } from './chain.js';
-import { Esplora } from './esplora.js';
 import { Lightning } from './lightning.js';
 import { lightningHandlers, lightningOrders } from './lightningRoutes.js';
 import { Lnd } from './lnd.js';
-import { LndChain } from './lndChain.js';
 import type { MayLook } from './lookUps.js';
-import type { BitcoinChain, NodeValues } from './nodeSettings.js';
+import type { NodeValues } from './nodeSettings.js';
+import type { OnChain } from './onChain.js';
 import type { Shop } from './orderRoutes.js';
 import { pricesOf, pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks, type Readiness } from './rail.js';
 import { createRates, type RateParts, type Rates } from './rates.js';
 import { gapSentence } from './scan.js';
 import type { CheckoutValues } from './settings.js';
-import { StripeClient } from './stripe.js';
 import type { Watcher } from './watcher.js';
 
 /** Parts of the checkout. */
@@ -73,19 +68,6 @@ function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Node
   return new Lnd({ url: lndRestUrl, certificate: lndTlsCert, macaroon }, clock);
 }
 
-/** The configured view of the chain. */
-function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, clock: Clock): Chain {
-  switch (chain.kind) {
-    case 'btcd':
-      return new Btcd(chain, clock, account.network);
-    case 'esplora':
-      return new Esplora(chain.url, clock);
-    case 'lnd':
-      if (lnd === undefined) throw new Error('The configuration names an account of no LND');
-      return new LndChain(lnd, chain.account, account, clock);
-  }
-}
-
 /** Parts of the rails. */
 export type RailsParts = BookParts & {
   readonly configuration: NodeValues;
@@ -100,40 +82,45 @@ export interface Rails {
   readonly rails: { readonly btc?: Bitcoin; readonly lightning?: Lightning };
   /** Their nodes. */
   readonly nodes: {
-    readonly chain?: { readonly account: Account; readonly chain: Chain };
+    readonly chain?: OnChain;
     readonly lnd?: Lnd;
   };
   /** Ends the connections to their nodes. */
   readonly close: () => void;
 }
 
-/** Opens the rails that the configuration names; `wrong` is a sentence about a setting. */
-export function openRails(parts: RailsParts): Rails | { readonly wrong: string } {
+/**
+ * Opens the rails that the configuration names, and loads what they need; `wrong` is a sentence about a
+ * setting.
+ */
+export async function openRails(parts: RailsParts): Promise<Rails | { readonly wrong: string }> {
   const { configuration, clock } = parts;
-  const { btcXpub, btcChain, btcNetwork: network, btcConfirmations } = configuration;
+  const { btcXpub, btcChain, btcNetwork, btcConfirmations } = configuration;
   const lnd = lndOf(configuration, clock);
-  const lightning = lnd === undefined ? {} : { lightning: new Lightning({ ...parts, lnd, network }) };
+  const lightning =
+    lnd === undefined ? {} : { lightning: new Lightning({ ...parts, lnd, network: btcNetwork }) };
   const nodes = lnd === undefined ? {} : { lnd };
   if (btcXpub === null || btcChain === null) return { rails: lightning, nodes, close: () => lnd?.close() };
-  const read = readAccount(btcXpub, network);
-  if ('wrong' in read) return { wrong: `BTC_XPUB ${read.wrong}.` };
-  const { account } = read;
-  const chain = chainOf(btcChain, account, lnd, clock);
+  const { openOnChain } = await import('./onChain.js');
+  const onChain = openOnChain({ btcXpub, btcChain, btcNetwork }, lnd, clock);
+  if ('wrong' in onChain) return onChain;
   const { maxUnpaidOrders, unpaidOrdersPerAddress } = configuration;
   const limits = { maxUnpaidOrders, unpaidOrdersPerAddress };
-  const onChain = { account, chain, confirmationsRequired: btcConfirmations, ...limits };
+  const bitcoin = new Bitcoin({ ...parts, ...onChain, confirmationsRequired: btcConfirmations, ...limits });
   return {
-    rails: { btc: new Bitcoin({ ...parts, ...onChain }), ...lightning },
-    nodes: { ...nodes, chain: { account, chain } },
+    rails: { btc: bitcoin, ...lightning },
+    nodes: { ...nodes, chain: onChain },
     close() {
       lnd?.close();
-      chain.close();
+      onChain.chain.close();
     },
   };
 }
 
 /** The configured card rail, and the rates that all prices are calculated from. */
-function openCard(parts: CheckoutParts): { readonly card: Card | undefined; readonly rates: Rates } {
+async function openCard(
+  parts: CheckoutParts,
+): Promise<{ readonly card: Card | undefined; readonly rates: Rates }> {
   const { configuration, clock, log, store, getPage: get } = parts;
   const { stripeSecretKey: secretKey, rateSource } = configuration;
   if (secretKey === null) return { card: undefined, rates: createRates(rateSource, { clock, get }) };
@@ -142,6 +129,8 @@ function openCard(parts: CheckoutParts): { readonly card: Card | undefined; read
     void whenUnavailable(kept, ({ message }) => log.warn({ reason: message }, 'a rate was not stored'));
   };
   const rates = createRates(rateSource, { clock, get, keep });
+  // The SDK has hundreds of files.
+  const { StripeClient } = await import('./stripe.js');
   const card = new Card({
     ...parts,
     rates,
@@ -155,15 +144,15 @@ function openCard(parts: CheckoutParts): { readonly card: Card | undefined; read
 }
 
 /** Starts the checkout. @throws Error with a sentence if a setting cannot be used */
-export function startCheckout(parts: CheckoutParts): Checkout {
+export async function startCheckout(parts: CheckoutParts): Promise<Checkout> {
   const { configuration, tiers, clock } = parts;
-  const opened = openRails(parts);
+  const opened = await openRails(parts);
   if ('wrong' in opened) throw new Error(opened.wrong);
   const { btc: bitcoin, lightning } = opened.rails;
   const cheapest = BigInt(
     Math.min(tiers.developer.price_sat, tiers.growth.price_sat, tiers.enterprise.price_sat),
   );
-  const { card, rates } = openCard(parts);
+  const { card, rates } = await openCard(parts);
   const checkOf = (
     rail: { readonly check: (sat: bigint) => Promise<Readiness> } | undefined,
     payments: string,

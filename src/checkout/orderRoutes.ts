@@ -1,5 +1,4 @@
 /** Orders and polls of a rail: functions for pages, and the API's routes. */
-import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
 import type { CardOrderCreated } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
@@ -136,6 +135,8 @@ export function qrRoute<Order extends OrderRecord>(
     const found = await find(request.path[parameter] ?? '');
     if (found === undefined) return orderNotFound();
     if (isPaid(found)) return orderPaid();
+    // Loaded by the first that is asked for.
+    const { toString: qrCode } = await import('qrcode');
     return svgAnswer(await qrCode(uri(found), qrOptions));
   };
 }

@@ -145,7 +145,7 @@ async function bringUpToDate(
 ): Promise<Told | { readonly wrong: string }> {
   const { openRails } = await import('../checkout/checkout.js');
   const { recoverOrders } = await import('../checkout/recover.js');
-  const opened = openRails(parts);
+  const opened = await openRails(parts);
   if ('wrong' in opened) return opened;
   try {
     const { chain, lnd } = opened.nodes;

@@ -156,7 +156,7 @@ const loadRails = (): Promise<typeof import('../checkout/checkout.js')> => impor
 
 async function reconcile(parts: OrdersParts, context: CommandContext): Ended {
   const { openRails } = await loadRails();
-  const opened = openRails({ ...parts, ...context, log: createLog('silent') });
+  const opened = await openRails({ ...parts, ...context, log: createLog('silent') });
   if ('wrong' in opened) return opened;
   try {
     for (const [name, rail] of Object.entries(opened.rails)) {
@@ -177,7 +177,7 @@ interface RescanOptions {
 
 async function rescanAll(parts: OrdersParts, context: CommandContext, { from }: RescanOptions): Ended {
   const [{ openRails }, { rescan }] = await Promise.all([loadRails(), import('../checkout/scan.js')]);
-  const opened = openRails({ ...parts, ...context, log: createLog('silent') });
+  const opened = await openRails({ ...parts, ...context, log: createLog('silent') });
   if ('wrong' in opened) return opened;
   const { chain } = opened.nodes;
   const display = progressOn(parts.progressTo, 'addresses');

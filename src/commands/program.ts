@@ -27,19 +27,9 @@ export interface Commands {
   readonly serve: (options: ServeOptions) => Promise<number>;
   /** Copies a store to another. */
   readonly storeCopy: (from: string, to: string) => Promise<number>;
-  /** Runs one worker of a server; only a parent calls this, with the format of its log. */
-  readonly work: (logFormat?: string) => void;
-  /** Runs the embedder of a server; likewise. */
-  readonly embed: (logFormat?: string) => void;
   /** Functions that add further commands. */
   readonly add: readonly ((program: Command) => void)[];
 }
-
-/** The hidden command with which a parent starts its workers. */
-export const workerCommand = 'worker';
-
-/** The hidden command with which a parent starts its embedder. */
-export const embedderCommand = 'embedder';
 
 /** Exit code of an invalid command line, as in shell builtins. */
 const usageError = 2;
@@ -72,19 +62,6 @@ function addServer(program: Command, commands: Commands): void {
     .action(async (options: ServeOptions) => {
       process.exitCode = await commands.serve(options);
     });
-  for (const [name, run] of [
-    [workerCommand, commands.work],
-    [embedderCommand, commands.embed],
-  ] as const) {
-    program
-      .command(name, { hidden: true })
-      .argument('[log]', 'format of the log')
-      .allowExcessArguments(false)
-      .action((logFormat?: string) => {
-        if (process.send === undefined) program.error(`error: ${name}s are started by fusegate serve.`);
-        run(logFormat);
-      });
-  }
 }
 
 function addStore(program: Command, commands: Commands): void {

@@ -342,13 +342,13 @@ function doorRoutes(configuration: Configuration, all: Handlers, parts: Pipeline
 type CheckoutParts = Parameters<typeof startCheckout>[0];
 
 /** The checkout, whose warnings are also those about how requests come in. */
-function checkoutOf(
+async function checkoutOf(
   configuration: Configuration,
   tiers: Tiers,
   upkeep: Pick<CheckoutParts, 'store' | 'secrets' | 'clock' | 'log' | 'holder'>,
   access: Access,
-): Checkout {
-  const checkout = startCheckout({
+): Promise<Checkout> {
+  const checkout = await startCheckout({
     ...upkeep,
     ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
     mayLook: access.mayLookUp,
@@ -396,7 +396,7 @@ export async function buildServer(
   const keyChanges = new KeyChanges({ ...opened, clock: systemClock, watcher: access, graceMs, log });
   const upkeep = { ...opened, clock: systemClock, log, holder: `${hostname()} ${process.pid}` };
   const background = startBackground(configuration, upkeep, tracer);
-  const checkout = checkoutOf(configuration, tiers, upkeep, access);
+  const checkout = await checkoutOf(configuration, tiers, upkeep, access);
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
   const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });

@@ -1,6 +1,6 @@
 /** The metrics of all processes, summed by the parent and served as Prometheus text. */
 import { createServer, type Server } from 'node:http';
-import { AggregatorRegistry, type PrometheusContentType, type Registry } from 'prom-client';
+import type { PrometheusContentType } from 'prom-client';
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
 import type { EmbedderProcess } from './embedder.js';
 import type { WorkerPool } from './pool.js';
@@ -8,9 +8,11 @@ import type { WorkerPool } from './pool.js';
 /** Longest time that a scrape waits for the workers (ms). */
 const collectMs = 1_000;
 
-/** Sums the metrics of several processes, by metric and by label. */
-function aggregate(each: readonly (readonly Metric[])[]): Registry {
-  return AggregatorRegistry.aggregate<PrometheusContentType>([...each]);
+/** The metrics of several processes as Prometheus text, summed by metric and by label. */
+async function textOf(each: readonly (readonly Metric[])[]): Promise<string> {
+  // Loaded by the first scrape: it has a hundred files.
+  const { AggregatorRegistry } = await import('prom-client');
+  return AggregatorRegistry.aggregate<PrometheusContentType>([...each]).metrics();
 }
 
 /** A gauge that is always 1; its labels name versions. */
@@ -74,7 +76,7 @@ export function createScrape(
       ...own(),
     ];
     const all = [parent, embedder.metrics(), retired, ...metrics];
-    return { text: () => aggregate(all).metrics(), values: () => sumOf(all) };
+    return { text: () => textOf(all), values: () => sumOf(all) };
   };
 }
 

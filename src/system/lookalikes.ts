@@ -39,8 +39,11 @@ function isNearly(name: string, known: string): boolean {
   if (singular(name) === singular(known)) return true;
   // A single word, such as STRIPE, may belong to another program.
   if (name.includes('_') && known.startsWith(`${name}_`)) return true;
-  const edits = editDistance(name.replaceAll('_', ''), known.replaceAll('_', ''));
-  return edits <= (known.length > 6 ? 2 : 1);
+  const [plain, plainKnown] = [name.replaceAll('_', ''), known.replaceAll('_', '')];
+  const most = known.length > 6 ? 2 : 1;
+  // Each edit changes the length by one at most; a start compares every variable with every setting.
+  if (Math.abs(plain.length - plainKnown.length) > most) return false;
+  return editDistance(plain, plainKnown) <= most;
 }
 
 /** The name of ours with the fewest edits from another name. */

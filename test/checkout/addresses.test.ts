@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { bip21, readAccount } from '../../src/checkout/addresses.js';
+import { readAccount } from '../../src/checkout/addresses.js';
+import { bip21 } from '../../src/checkout/bitcoinView.js';
 import type { Network } from '../../src/store/order.js';
 
 interface Vector {

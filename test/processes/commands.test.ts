@@ -13,6 +13,7 @@ import { run, memoryFolder, type Running } from './run.js';
 import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const child = fileURLToPath(new URL('../../src/child.js', import.meta.url));
 
 /** A server's lines as at a terminal. */
 const forPeople = { LOG_FORMAT: 'text' };
@@ -44,9 +45,9 @@ test('a mistaken command is named, with the nearest one', async () => {
     option.output,
     /unknown option '--jsno'\n\(Did you mean --json\?\)\nSee fusegate keys list --help\.\n$/,
   );
-  const worker = fusegate(['worker']);
+  const worker = run(child, ['worker'], {});
   assert.equal((await worker.ended()).code, 2);
-  assert.match(worker.output, /workers are started by fusegate serve/);
+  assert.match(worker.output, /is started by fusegate serve/);
 });
 
 test('serve lists every configuration error and every doubtful name', async () => {

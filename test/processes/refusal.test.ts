@@ -11,7 +11,7 @@ import { readConfiguration } from '../../src/configuration.js';
 import { openTiers } from '../access/fixture.js';
 import { temporaryFolder } from './run.js';
 
-const program = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const program = fileURLToPath(new URL('../../src/child.js', import.meta.url));
 
 test('a worker whose port is taken refuses and ends', async () => {
   const other = createServer().listen(0, '127.0.0.1');
