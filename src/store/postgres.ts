@@ -23,7 +23,7 @@ import { Breaker, type BreakerTimes, type Probed } from './breaker.js';
 import { textOf } from './bytes.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { serverName, type PostgresAddress } from './postgresAddress.js';
-import { codeOf, failureOf, isOfServer, type Failure } from './postgresFailure.js';
+import { codeOf, failureOf, isOfServer, pauseAfter, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
 import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
 import { Slot } from './postgresSlot.js';
@@ -332,8 +332,7 @@ class PostgresEngine implements Engine {
       if (result.kind === 'outage' || result.kind === 'final') this.tell(false, result.reason);
       else this.tellWhenAllAnswer();
       if (result.kind === 'done') return result.value;
-      const [most, jitter] = [pauseOf(result, attempt), (randomness(1)[0] ?? 0) / 255];
-      const pauseMs = most * (0.5 + jitter / 2);
+      const pauseMs = pauseAfter(result.kind, attempt, (randomness(1)[0] ?? 0) / 255);
       const late = clock.monotonicMs() + pauseMs >= endMs;
       const isAway = (): boolean => breaker?.refusal !== undefined;
       if (result.kind === 'final' || late || isAway()) throw this.unavailable(result.reason);
@@ -392,16 +391,6 @@ function refusalOf({ fsync }: ServerSettings): string | undefined {
   return fsync === 'off'
     ? 'runs with fsync = off, so that nothing would be durable: set it to on'
     : undefined;
-}
-
-/**
- * The longest pause before the next try (ms). After a conflict it is short. With pauses of up to 100 ms one
- * of two busy processes got four fifths of the log's head, and the other waited up to 0.9 s; with these
- * pauses they share it nearly evenly.
- */
-function pauseOf({ kind }: Failure, attempt: number): number {
-  if (kind === 'conflict') return attempt === 0 ? 0 : Math.min(2 ** attempt, 8);
-  return Math.min(10 * 2 ** attempt, 250);
 }
 
 /** Writes and commits in one message unless the writes are very large. */
