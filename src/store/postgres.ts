@@ -27,6 +27,7 @@ import { codeOf, failureOf, isOfServer, pauseAfter, type Failure } from './postg
 import { migrate } from './postgresSchema.js';
 import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
 import { Slot } from './postgresSlot.js';
+import { assertNoStandby, ofStandby } from './postgresStandby.js';
 import { literal, selectLocked, statementsOf, takeTurn, within } from './postgresStatements.js';
 import { spaces } from './spaces.js';
 import { StoreUnavailable, type Entry } from './store.js';
@@ -115,7 +116,7 @@ class PostgresEngine implements Engine {
     this.times = parts.times ?? usualTimes;
     this.writing = this.lane(1, (session) => this.probeWriting(session));
     this.reading = this.lane(readers, async (session) => {
-      await session.run('SELECT key FROM fusegate_records LIMIT 1');
+      await entriesOf(session, { from: Buffer.of(0), to: Buffer.of(1), limit: 1 });
     });
   }
 
@@ -128,9 +129,12 @@ class PostgresEngine implements Engine {
   }
 
   async get(key: Uint8Array): Promise<Uint8Array | undefined> {
+    const value = `(SELECT value FROM fusegate_records WHERE key = ${literal(key)})`;
     return this.attempts(this.reading, async (session) => {
-      const { rows } = await session.run(`SELECT value FROM fusegate_records WHERE key = ${literal(key)}`);
-      return rows[0] === undefined ? undefined : bytesOf(rows[0], 0);
+      const { first = [] } = await session.run(`SELECT ${value}, ${ofStandby}`);
+      const [found = null, standby] = first;
+      assertNoStandby(standby);
+      return found === null ? undefined : bytesOf(first, 0);
     });
   }
 
@@ -301,8 +305,10 @@ class PostgresEngine implements Engine {
       return true;
     } catch (error) {
       if (!turnRefusals.has(codeOf(error) ?? '')) throw error;
-      this.takesTurns = false;
       await session.run('ROLLBACK');
+      // A standby refuses the whole transaction in the same words; the next server has turns.
+      assertNoStandby((await session.run(`SELECT ${ofStandby}`)).first?.[0]);
+      this.takesTurns = false;
       return false;
     }
   }
@@ -407,9 +413,11 @@ function assertCommitted(command: string | undefined): void {
 }
 
 async function entriesOf(session: Session, range: KeyRange): Promise<Entry[]> {
-  const { rows } = await session.run(
-    `SELECT key, value FROM fusegate_records WHERE ${within(range)} ORDER BY key LIMIT ${range.limit}`,
+  const { rows, first = [] } = await session.run(
+    `SELECT ${ofStandby}; ` +
+      `SELECT key, value FROM fusegate_records WHERE ${within(range)} ORDER BY key LIMIT ${range.limit}`,
   );
+  assertNoStandby(first[0]);
   return rows.map((row) => ({ key: bytesOf(row, 0), value: bytesOf(row, 1) }));
 }
 

@@ -1,6 +1,7 @@
 /** Meaning of an error of PostgreSQL, or of the connection, for a transaction (PostgreSQL, Appendix A). */
 import postgres from 'postgres';
 import { reasonOf } from '../system/reason.js';
+import { StandbyError } from './postgresStandby.js';
 
 /** Advice on retrying, the subject, and a sentence part for the operator. */
 export interface Failure {
@@ -17,10 +18,11 @@ export interface Failure {
 const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42710']);
 
 /**
- * statement_completion_unknown, query_canceled (the statement took too long), lock_not_available,
- * read_only_sql_transaction (the server is being replaced), and idle_in_transaction_session_timeout.
+ * feature_not_supported (so a standby refuses SERIALIZABLE), statement_completion_unknown, query_canceled
+ * (the statement took too long), lock_not_available, read_only_sql_transaction (the server is being
+ * replaced), and idle_in_transaction_session_timeout.
  */
-const outages: ReadonlySet<string> = new Set(['40003', '57014', '55P03', '25006', '25P03']);
+const outages: ReadonlySet<string> = new Set(['0A000', '40003', '57014', '55P03', '25006', '25P03']);
 
 /** Classes: connection exceptions, insufficient resources, operator intervention, system errors. */
 const outageClasses: ReadonlySet<string> = new Set(['08', '53', '57', '58']);
@@ -34,6 +36,7 @@ export function failureOf(error: unknown): Failure {
     if (outages.has(code) || outageClasses.has(code.slice(0, 2))) return { kind: 'outage', reason };
     return { kind: 'final', reason };
   }
+  if (error instanceof StandbyError) return { kind: 'outage', reason: error.message };
   return { kind: 'outage', reason: `does not answer (${sentenceOf(error)})` };
 }
 

@@ -12,14 +12,17 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import type { Clock } from '../system/clock.js';
 import type { PostgresAddress } from './postgresAddress.js';
+import { assertNoStandby, ofStandby } from './postgresStandby.js';
 
 /** A row's columns: bytea as bytes, everything else as PostgreSQL's text. */
 export type Row = readonly (Uint8Array | string | null)[];
 
 /** Outcome of statements. */
 export interface Answer {
-  /** Rows of the last statement that returns any. */
+  /** Rows of the last statement. */
   readonly rows: readonly Row[];
+  /** The first row of the first statement. */
+  readonly first: Row | undefined;
   /** The last statement's command, such as `COMMIT`; a commit of a failed transaction says `ROLLBACK`. */
   readonly command: string;
   /** Rows affected by the first statement that reports a count. */
@@ -91,7 +94,7 @@ function clientOf(address: PostgresAddress, timeoutMs: number, socket: () => Pro
 
 /**
  * Opens a session.
- * @throws Error if the server cannot be reached or refuses it.
+ * @throws Error if the server cannot be reached, refuses it, or is a standby.
  */
 export async function openSession(
   address: PostgresAddress,
@@ -110,9 +113,10 @@ export async function openSession(
   link.watch();
   try {
     const { rows } = await link.run(
-      "SELECT current_setting('fsync', true), current_setting('synchronous_commit', true)",
+      `SELECT current_setting('fsync', true), current_setting('synchronous_commit', true), ${ofStandby}`,
     );
-    const [fsync = null, synchronousCommit = null] = rows[0] ?? [];
+    const [fsync = null, synchronousCommit = null, standby] = rows[0] ?? [];
+    assertNoStandby(standby);
     // TLS has removed the socket's listeners.
     if (address.tls !== false) link.watch();
     return { ...link, settings: { fsync: textOf(fsync), synchronousCommit: textOf(synchronousCommit) } };
@@ -185,7 +189,8 @@ interface Result extends ReadonlyArray<Row> {
 
 /** Several results come as a list, a single one by itself. */
 function answerOf(result: unknown): Answer {
-  const last = Array.isArray(result) && !('command' in result) ? (result.at(-1) as unknown) : result;
+  const isList = Array.isArray(result) && !('command' in result);
+  const [first, last] = isList ? [result[0] as Result, result.at(-1) as Result] : [result, result];
   const { command, count } = last as Result;
-  return { rows: last as Result, command, count: count ?? 0 };
+  return { rows: last as Result, first: (first as Result)[0], command, count: count ?? 0 };
 }

@@ -122,9 +122,17 @@ export class PostgresServer {
     }
   }
 
+  /** Starts it as a standby without a primary, after {@link kill}; `SELECT pg_promote()` ends that. */
+  async bootAsStandby(): Promise<void> {
+    const signal = join(this.folder, 'data', 'standby.signal');
+    writeFileSync(signal, '');
+    giveToServer(signal);
+    await this.boot();
+  }
+
   private async accepts(child: ChildProcess, end: number): Promise<boolean> {
     while (child.exitCode === null && performance.now() < end) {
-      if (/ready to accept connections/.test(this.log)) return true;
+      if (/ready to accept (read-only )?connections/.test(this.log)) return true;
       await pause(20);
     }
     return false;

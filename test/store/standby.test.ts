@@ -1,0 +1,108 @@
+/**
+ * A PostgreSQL that has become a standby, as a leader that was cut off does: nothing is read from it, as it
+ * may lack what was acknowledged last. Once it leads again it serves, and appends take turns as before.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { whenUnavailable, type Store } from '../../src/store/store.js';
+import { until } from '../until.js';
+import { storeAt } from './open.js';
+import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { bytes, commit } from './subject.js';
+
+/** Resolves once a call is refused because of the standby; fails where it is served. */
+async function refusedByStandby(call: () => Promise<unknown>): Promise<void> {
+  // While the breaker looks for the server, the reason may be that a probe took too long.
+  await until(async () => {
+    const reason = await whenUnavailable(
+      call().then(() => 'served'),
+      ({ message }) => message,
+    );
+    assert.notEqual(reason, 'served');
+    return reason.includes('is a standby, which may lack the last writes');
+  }, 20_000);
+}
+
+describe('a standby', { skip: postgresMissing() }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await PostgresServer.start();
+  });
+  after(() => server.stop());
+
+  const insert = { kind: 'insert', space: 'keys', key: bytes('a'), value: bytes('x') } as const;
+  const append = { kind: 'append', log: 'leads', value: bytes('x') } as const;
+
+  /** A new database with a record and an entry. */
+  async function filled(): Promise<{ readonly url: string; readonly database: string }> {
+    const url = await server.database();
+    const store = await storeAt(url);
+    assert.deepEqual(await commit(store, insert, append), { kind: 'done', positions: [1] });
+    await store.close();
+    return { url, database: url.slice(url.lastIndexOf('/') + 1) };
+  }
+
+  async function opened(url: string, context: TestContext): Promise<Store> {
+    const store = await storeAt(url);
+    context.after(() => store.close());
+    return store;
+  }
+
+  async function refusesReads(store: Store): Promise<void> {
+    await refusedByStandby(() => store.get('keys', bytes('a')));
+    await refusedByStandby(() => store.scan('keys', { limit: 9 }));
+    // A range without records, too: what is not there may have been written to the primary.
+    await refusedByStandby(() => store.read('leads', { after: 9, limit: 9 }));
+  }
+
+  const works = (call: () => Promise<unknown>): Promise<boolean> =>
+    whenUnavailable(
+      call().then(() => true),
+      () => false,
+    );
+
+  test('refuses reads and writes; promoted, it serves, and appends wait for their turn', async (context) => {
+    const { url, database } = await filled();
+    const store = await opened(url, context);
+    await server.kill();
+    await server.bootAsStandby();
+    await refusesReads(store);
+    await refusedByStandby(() => commit(store, append));
+    await refusedByStandby(() => storeAt(url));
+    await server.query('postgres', 'SELECT pg_promote()');
+    await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
+    assert.deepEqual(await store.get('keys', bytes('a')), bytes('x'));
+    await until(() => works(() => store.probe()), 20_000);
+    const ofTurns = "relation = 'fusegate_migrations'::regclass AND mode = 'ShareUpdateExclusiveLock'";
+    const waits =
+      'DO $$ BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND ' +
+      `${ofTurns}) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$`;
+    // This transaction has the turn until the append waits for it.
+    const turn = `BEGIN; LOCK TABLE fusegate_migrations IN SHARE UPDATE EXCLUSIVE MODE; ${waits}; COMMIT`;
+    const taken = server.query(database, `SET statement_timeout TO '20s'; ${turn}`);
+    const held = `SELECT 1 FROM pg_locks WHERE granted AND ${ofTurns}`;
+    await until(async () => (await server.query(database, held)).length > 0, 10_000);
+    const [outcome] = await Promise.all([commit(store, append), taken]);
+    assert.deepEqual(outcome, { kind: 'done', positions: [2] });
+  });
+
+  test('a session that comes to a standby refuses reads, and serves by a primary again', async (context) => {
+    const { url, database } = await filled();
+    // No pooler is needed to see it: a function of this database answers in the place of PostgreSQL's own.
+    await server.query('postgres', `ALTER DATABASE ${database} SET search_path TO public, pg_catalog`);
+    const store = await opened(url, context);
+    assert.deepEqual(await store.get('keys', bytes('a')), bytes('x'));
+    assert.equal(await store.get('keys', bytes('b')), undefined);
+    const usual = 'pg_catalog.current_setting(name, missing)';
+    const answer = `CASE name WHEN 'in_hot_standby' THEN 'on' ELSE ${usual} END`;
+    await server.query(
+      database,
+      'CREATE FUNCTION public.current_setting(name text, missing boolean) RETURNS text LANGUAGE sql ' +
+        `AS $$ SELECT ${answer} $$`,
+    );
+    await refusesReads(store);
+    await server.query(database, 'DROP FUNCTION public.current_setting(text, boolean)');
+    await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
+    assert.equal((await store.scan('keys', { limit: 9 })).length, 1);
+  });
+});
