@@ -10,7 +10,7 @@ import { reasonOf } from '../system/reason.js';
 import { makeFolder, syncPath } from '../system/sync.js';
 import { fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
 import type { Engine } from './engine.js';
-import { frame, frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
+import { frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
 import { maxKeyBytes, maxValueBytes, StoreUnavailable, whenUnavailable, type Entry } from './store.js';
 
 /** A backup's description, in `manifest.json`. */
@@ -88,8 +88,8 @@ async function writeRecords(engine: Engine, file: number, progress: Progress): P
   try {
     const about = await engine.count();
     const walked = await engine.snapshot((scan) =>
-      walkOver(scan)((page, records) => {
-        writeAll(file, Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value])));
+      walkOver(scan)(({ bytes, records }) => {
+        writeAll(file, bytes);
         progress('backup', records, about);
       }),
     );
@@ -150,11 +150,14 @@ function fileWalk(path: string): Walk {
         const chunk = Buffer.allocUnsafe(chunkBytes);
         const { bytesRead } = await file.read(chunk, 0, chunkBytes);
         if (bytesRead === 0) break;
-        const taken = takeEntries(Buffer.concat([rest, chunk.subarray(0, bytesRead)]));
+        const read = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+        const taken = takeEntries(read);
         if ('wrong' in taken) throw damaged(path, taken.wrong);
         rest = taken.rest;
-        tally.add(taken.entries);
-        await visit(taken.entries, tally.records);
+        const { entries } = taken;
+        const bytes = read.subarray(0, read.byteLength - rest.byteLength);
+        tally.add(entries.length, bytes);
+        await visit({ entries, bytes, records: tally.records });
       }
       if (rest.byteLength > 0) throw damaged(path, 'it ends within a record');
       return tally.summary();
@@ -205,8 +208,8 @@ export async function checkBackup(
   see: (entry: Entry) => void,
 ): Promise<string | undefined> {
   const path = join(folder, recordsName);
-  const read = fileWalk(path)((page, records) => {
-    page.forEach(see);
+  const read = fileWalk(path)(({ entries, records }) => {
+    entries.forEach(see);
     progress('check', records, manifest.records);
   });
   const summary = await whenUnavailable(read, ({ message }) => message);

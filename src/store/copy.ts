@@ -83,9 +83,9 @@ async function fill(
   finish: () => Promise<string | undefined>,
 ): Promise<Summary | string> {
   await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
-  const written = await walk((page, records) => {
+  const written = await walk(({ entries, records }) => {
     progress(name, records, about);
-    return to.transact(noKeys, () => page);
+    return to.transact(noKeys, () => entries);
   });
   const { digest, records } = written;
   const against = await wrong(written);
@@ -109,5 +109,5 @@ async function obstacle(to: Engine): Promise<string | undefined> {
 
 /** A visit that only reports progress. */
 function reporting(progress: Progress, pass: string, total: number): Visit {
-  return (_, records) => progress(pass, records, total);
+  return ({ records }) => progress(pass, records, total);
 }

@@ -295,6 +295,5 @@ async function causeOf(error: unknown): Promise<string> {
 /** Records of a range in the snapshot `view`; undefined: as they are now. */
 function entries(environment: Environment, { from, to, limit }: KeyRange, view?: Transaction): Entry[] {
   const seenBy = view === undefined ? {} : { transaction: view };
-  const range = environment.getRange({ start: from, end: to, limit, snapshot: true, ...seenBy });
-  return [...range].map(({ key, value }) => ({ key, value }));
+  return [...environment.getRange({ start: from, end: to, limit, snapshot: true, ...seenBy })];
 }

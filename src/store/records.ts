@@ -7,16 +7,23 @@ import type { Entry } from './store.js';
 /** Findings of a walk over all records. */
 export interface Summary {
   readonly records: number;
-  /** Bytes of the records as {@link frame} writes them. */
+  /** Bytes of the records, each with its lengths before it ({@link frameHead}). */
   readonly bytes: number;
-  /** SHA-256 over the records as {@link frame} writes them, in hex. */
+  /** SHA-256 over these bytes, in hex. */
   readonly digest: string;
 }
 
-/**
- * Called with each page; `records`: number of records up to this page. Awaited before the next page is read.
- */
-export type Visit = (page: readonly Entry[], records: number) => unknown;
+/** A page of records. */
+export interface Page {
+  readonly entries: readonly Entry[];
+  /** The same, each with its lengths before it ({@link frameHead}). The next page may overwrite them. */
+  readonly bytes: Buffer;
+  /** Number of records up to the end of this page. */
+  readonly records: number;
+}
+
+/** Called with each page. Awaited before the next page is read. */
+export type Visit = (page: Page) => unknown;
 
 /** A walk over all records. */
 export type Walk = (visit: Visit) => Promise<Summary>;
@@ -32,12 +39,29 @@ export const everything = { from: Buffer.of(1), to: Buffer.of(255, 255) } as con
 /** Bytes before a record's key and value: their lengths, 32 bits each, big-endian. */
 export const frameHead = 8;
 
-/** A record's lengths, to be followed by its key and its value. */
-export function frame({ key, value }: Entry): Buffer {
-  const lengths = Buffer.allocUnsafe(frameHead);
-  lengths.writeUInt32BE(key.byteLength, 0);
-  lengths.writeUInt32BE(value.byteLength, 4);
-  return lengths;
+/** Frames one page after the other in one buffer: fewer large buffers for the garbage collector. */
+class Framing {
+  private room = Buffer.allocUnsafeSlow(pageBytes + pageBytes / 2);
+
+  /** The records of a page, each after its lengths. The next call overwrites them. */
+  frame(entries: readonly Entry[]): Buffer {
+    const bytes = entries.reduce((sum, { key, value }) => sum + framedBytes(key, value), 0);
+    if (bytes > this.room.byteLength) this.room = Buffer.allocUnsafeSlow(bytes);
+    const { room } = this;
+    let at = 0;
+    for (const { key, value } of entries) {
+      room.writeUInt32BE(key.byteLength, at);
+      room.writeUInt32BE(value.byteLength, at + 4);
+      room.set(key, at + frameHead);
+      room.set(value, at + frameHead + key.byteLength);
+      at += framedBytes(key, value);
+    }
+    return room.subarray(0, at);
+  }
+}
+
+function framedBytes(key: Uint8Array, value: Uint8Array): number {
+  return frameHead + key.byteLength + value.byteLength;
 }
 
 /** Counts and digests records. */
@@ -46,14 +70,11 @@ export class Tally {
   private bytes = 0;
   records = 0;
 
-  /**
-   * Adds a page. It is hashed in one call: a call for each part of a record would take most of a walk's time.
-   */
-  add(page: readonly Entry[]): void {
-    const bytes = Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value]));
-    this.hash.update(bytes);
-    this.bytes += bytes.byteLength;
-    this.records += page.length;
+  /** Adds records in their framed form. They are hashed in one call: one for each record would cost more. */
+  add(records: number, framed: Uint8Array): void {
+    this.hash.update(framed);
+    this.bytes += framed.byteLength;
+    this.records += records;
   }
 
   /** The totals; nothing can be added after this. */
@@ -65,14 +86,15 @@ export class Tally {
 /** A walk over what `scan` reads, without the marker of unfinished copies. */
 export function walkOver(scan: Scan): Walk {
   return async (visit) => {
-    const tally = new Tally();
+    const [tally, framing] = [new Tally(), new Framing()];
     let from: Uint8Array = everything.from;
     let limit = 64;
     for (;;) {
       const found = await scan({ from, to: everything.to, limit });
-      const page = found.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
-      tally.add(page);
-      await visit(page, tally.records);
+      const entries = found.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
+      const bytes = framing.frame(entries);
+      tally.add(entries.length, bytes);
+      await visit({ entries, bytes, records: tally.records });
       const last = found.at(-1);
       if (last === undefined || found.length < limit) return tally.summary();
       from = Buffer.concat([last.key, Buffer.of(0)]);

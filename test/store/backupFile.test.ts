@@ -16,7 +16,7 @@ import {
 import { copyStore } from '../../src/store/copy.js';
 import type { Engine } from '../../src/store/engine.js';
 import { unfinishedCopyKey } from '../../src/store/open.js';
-import { everything, frame } from '../../src/store/records.js';
+import { everything } from '../../src/store/records.js';
 import { maxKeyBytes, maxValueBytes, StoreUnavailable, type Entry } from '../../src/store/store.js';
 import { memoryFolder } from '../processes/run.js';
 import { faultyEngine } from './faultyEngine.js';
@@ -87,8 +87,15 @@ function written(file: Buffer, more: Partial<Manifest> = {}): { folder: string; 
   return { folder, manifest };
 }
 
+/** The file of records as docs/backup.md describes it. */
 function framed(...entries: readonly Entry[]): Buffer {
-  return Buffer.concat(entries.flatMap((entry) => [frame(entry), entry.key, entry.value]));
+  const parts = entries.map(({ key, value }) => {
+    const lengths = Buffer.alloc(8);
+    lengths.writeUInt32BE(key.byteLength, 0);
+    lengths.writeUInt32BE(value.byteLength, 4);
+    return Buffer.concat([lengths, key, value]);
+  });
+  return Buffer.concat(parts);
 }
 
 const engine = await emptyEngine();
