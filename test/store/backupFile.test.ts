@@ -111,6 +111,7 @@ describe('a backup', () => {
     assert.ok(outcome.kind === 'made', JSON.stringify(outcome));
     assert.deepEqual(openIn(folder), []);
     const file = readFileSync(join(folder, 'records'));
+    assert.ok(file.equals(framed(...records.toSorted(byKey))), 'byte for byte');
     const sha256 = createHash('sha256').update(file).digest('hex');
     const form = { format: 'fusegate-backup', version: 1 };
     const expected = { ...form, ...about, records: records.length, bytes: file.byteLength, sha256 };

@@ -40,8 +40,8 @@ export function postgresMissing(): string | false {
   return sentence;
 }
 
-/** The user that the server runs as: it refuses to be root. */
-function serverUser(): { readonly uid: number; readonly gid: number } | undefined {
+/** The user that the server and its pooler run as: they refuse to be root. */
+export function serverUser(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const line = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'));
   return line === null ? { uid: 65_534, gid: 65_534 } : { uid: Number(line[1]), gid: Number(line[2]) };

@@ -61,8 +61,8 @@ describe('conflicts on PostgreSQL', { skip: postgresMissing() }, () => {
     await assert.rejects(commit(store, append), StoreUnavailable);
     const count = await tries();
     context.diagnostic(`${count} tries in 5 s`);
-    // With pauses of 8 ms at most there would be about 600.
-    assert.ok(count > 8 && count < 200, `${count} tries`);
+    // With pauses of 8 ms at most there were 258, on a busy machine.
+    assert.ok(count > 8 && count < 160, `${count} tries`);
     await store.close();
   });
 });

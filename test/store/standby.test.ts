@@ -7,6 +7,7 @@ import { after, before, describe, test, type TestContext } from 'node:test';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
 import { until } from '../until.js';
 import { storeAt } from './open.js';
+import { Pooler, poolerMissing } from './pooler.js';
 import { PostgresServer, postgresMissing } from './postgresServer.js';
 import { bytes, commit } from './subject.js';
 
@@ -22,6 +23,8 @@ async function refusedByStandby(call: () => Promise<unknown>): Promise<void> {
     return reason.includes('is a standby, which may lack the last writes');
   }, 20_000);
 }
+
+const pooled = { skip: poolerMissing() };
 
 describe('a standby', { skip: postgresMissing() }, () => {
   let server: PostgresServer;
@@ -61,6 +64,21 @@ describe('a standby', { skip: postgresMissing() }, () => {
       () => false,
     );
 
+  /** Appends while another transaction has the turn; fails if the append does not wait for it. */
+  async function waitsForItsTurn(store: Store, database: string): Promise<void> {
+    const ofTurns = "relation = 'fusegate_migrations'::regclass AND mode = 'ShareUpdateExclusiveLock'";
+    const waits =
+      'DO $$ BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND ' +
+      `${ofTurns}) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$`;
+    // This transaction has the turn until the append waits for it.
+    const turn = `BEGIN; LOCK TABLE fusegate_migrations IN SHARE UPDATE EXCLUSIVE MODE; ${waits}; COMMIT`;
+    const taken = server.query(database, `SET statement_timeout TO '20s'; ${turn}`);
+    const held = `SELECT 1 FROM pg_locks WHERE granted AND ${ofTurns}`;
+    await until(async () => (await server.query(database, held)).length > 0, 10_000);
+    const [outcome] = await Promise.all([commit(store, append), taken]);
+    assert.deepEqual(outcome, { kind: 'done', positions: [2] });
+  }
+
   test('refuses reads and writes; promoted, it serves, and appends wait for their turn', async (context) => {
     const { url, database } = await filled();
     const store = await opened(url, context);
@@ -73,17 +91,7 @@ describe('a standby', { skip: postgresMissing() }, () => {
     await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
     assert.deepEqual(await store.get('keys', bytes('a')), bytes('x'));
     await until(() => works(() => store.probe()), 20_000);
-    const ofTurns = "relation = 'fusegate_migrations'::regclass AND mode = 'ShareUpdateExclusiveLock'";
-    const waits =
-      'DO $$ BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND ' +
-      `${ofTurns}) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$`;
-    // This transaction has the turn until the append waits for it.
-    const turn = `BEGIN; LOCK TABLE fusegate_migrations IN SHARE UPDATE EXCLUSIVE MODE; ${waits}; COMMIT`;
-    const taken = server.query(database, `SET statement_timeout TO '20s'; ${turn}`);
-    const held = `SELECT 1 FROM pg_locks WHERE granted AND ${ofTurns}`;
-    await until(async () => (await server.query(database, held)).length > 0, 10_000);
-    const [outcome] = await Promise.all([commit(store, append), taken]);
-    assert.deepEqual(outcome, { kind: 'done', positions: [2] });
+    await waitsForItsTurn(store, database);
   });
 
   test('a session that comes to a standby refuses reads, and serves by a primary again', async (context) => {
@@ -104,5 +112,23 @@ describe('a standby', { skip: postgresMissing() }, () => {
     await server.query(database, 'DROP FUNCTION public.current_setting(text, boolean)');
     await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
     assert.equal((await store.scan('keys', { limit: 9 })).length, 1);
+  });
+
+  test('behind a pooler, too; and turns are taken afterwards', pooled, async (context) => {
+    const { url, database } = await filled();
+    const pooler = await Pooler.start(server);
+    context.after(() => pooler.stop());
+    const store = await opened(url.replace(`:${server.port}/`, `:${pooler.port}/`), context);
+    assert.deepEqual(await store.get('keys', bytes('a')), bytes('x'));
+    await store.probe();
+    await server.kill();
+    await server.bootAsStandby();
+    // The sessions of the store are those from before: the pooler leads them to the standby.
+    await refusedByStandby(() => commit(store, append));
+    await refusesReads(store);
+    await server.query('postgres', 'SELECT pg_promote()');
+    await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
+    await until(() => works(() => store.probe()), 20_000);
+    await waitsForItsTurn(store, database);
   });
 });
