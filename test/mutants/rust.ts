@@ -3,7 +3,7 @@
  * the sources and runs the core's tests on it. Its findings are shown as those of TypeScript are.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { shown, type Reasons } from './reasons.js';
 import type { Score } from './score.js';
@@ -115,10 +115,28 @@ export function tryRust(root: string, wish: RustWish, reasons: Readonly<Record<s
       ...(wish.seconds === Infinity ? {} : { timeout: wish.seconds * 1_000, killSignal: 'SIGINT' }),
     },
   );
-  const outcomes = JSON.parse(readFileSync(join(out, 'mutants.out/outcomes.json'), 'utf8')) as {
-    readonly outcomes: readonly Tried[];
-  };
-  return scoresOf(root, outcomes.outcomes, reasons);
+  const tried = triedIn(join(out, 'mutants.out/outcomes.json'));
+  const chosen = all.filter((_, at) => at % shards === 0);
+  return withLeft(scoresOf(root, tried, reasons), chosen, tried);
+}
+
+/** What was tried; nothing where the time was over before the first build was. */
+function triedIn(path: string): readonly Tried[] {
+  if (!existsSync(path)) return [];
+  const { outcomes } = JSON.parse(readFileSync(path, 'utf8')) as { readonly outcomes: readonly Tried[] };
+  return outcomes;
+}
+
+/** Scores with the changes that there was no time for. */
+function withLeft(scores: readonly Score[], chosen: readonly Change[], tried: readonly Tried[]): Score[] {
+  const triedOf = (source: string): number =>
+    tried.filter(({ scenario }) => scenario !== 'Baseline' && scenario.Mutant.file === source).length;
+  return [...new Set(chosen.map(({ file }) => file))].map((source) => {
+    const left = chosen.filter(({ file }) => file === source).length - triedOf(source);
+    const score = scores.find((each) => each.source === source);
+    const { all, killed, explained } = score ?? { all: 0, killed: 0, explained: 0 };
+    return { source, all: all + left, killed, explained, left };
+  });
 }
 
 /** What became of each file's changes; those that do not compile are none. */
