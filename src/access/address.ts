@@ -99,7 +99,7 @@ export const untrustedProxy =
   'behind it share its limits. If it is your proxy, name it there.';
 
 /** One request of this number is checked for an untrusted proxy: a proxy sets the field in every request. */
-const lookedAtOf = 64;
+const checkedOf = 64;
 
 /**
  * Finds a client's address; `proxies` are the trusted addresses and networks, already validated.
@@ -111,14 +111,15 @@ export function clientAddress(
   onUntrusted?: (peer: Uint8Array) => void,
 ): ClientAddress {
   const trusted = proxies.flatMap((text) => parseNetwork(text) ?? []);
-  let untrusted = 0;
+  let untilChecked = 1;
   return (head) => {
     const peer = unmapped(head.peer());
     if (!trusted.some((network) => contains(network, peer))) {
-      if (untrusted === 0 && onUntrusted !== undefined && head.field('x-forwarded-for') !== '') {
-        onUntrusted(peer);
+      untilChecked -= 1;
+      if (untilChecked === 0) {
+        untilChecked = checkedOf;
+        if (head.field('x-forwarded-for') !== '') onUntrusted?.(peer);
       }
-      untrusted = (untrusted + 1) % lookedAtOf;
       return countedAddress(peer);
     }
     return countedAddress(forwardedAddress(head, peer, trusted));

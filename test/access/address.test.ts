@@ -58,6 +58,7 @@ describe('Forwarded', () => {
     ['for=203.0.113.9 , for=192.0.2.1 ;by=a', [192, 0, 2, 1]],
     ['for="192.0.2.\\1"', [192, 0, 2, 1]],
     ['", for=6.6.6.6', []],
+    ['for=203.0.113.9;host=a\\, for=192.0.2.1', [192, 0, 2, 1]],
     ['for=unknown', []],
     ['for=_hidden', []],
     ['by=10.0.0.1', []],
@@ -101,6 +102,19 @@ test('where the two fields disagree the proxy itself counts', () => {
 test('a proxy that says nothing counts itself, as do those it does not name', () => {
   assert.deepEqual(from(proxy, {}), proxy);
   assert.deepEqual(from([], {}), []);
+});
+
+test('of what peers that are not trusted say, the first request and each 64th after it is checked', () => {
+  let reports = 0;
+  const find = clientAddress([], () => (reports += 1));
+  const send = (requests: number): number => {
+    for (let sent = 0; sent < requests; sent += 1) {
+      find(headFrom(stranger, { 'x-forwarded-for': '203.0.113.9' }));
+    }
+    return reports;
+  };
+  assert.deepEqual([send(1), send(63), send(1), send(63), send(1)], [1, 1, 2, 2, 3]);
+  assert.deepEqual(from(stranger, { 'x-forwarded-for': '203.0.113.9' }), stranger, 'nobody listens');
 });
 
 test('a proxy that is not trusted but says for whom it asks is told of', () => {

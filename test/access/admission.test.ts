@@ -7,6 +7,8 @@ import { native } from '../../src/native/addon.js';
 import { systemClock } from '../../src/system/clock.js';
 import { createLog } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
+import { keyTiers } from '../../src/access/tiers.js';
+import { HandClock } from '../system/handClock.js';
 import {
   headFrom,
   limitsFile,
@@ -179,6 +181,15 @@ describe('keys', () => {
     assert.equal((await withKey(access, key)).status, 200);
   });
 
+  test('a key of a tier that is not sold is an error of the server, not of the caller', async () => {
+    const keys = new MemoryKeys();
+    const { key } = keys.issue({ id: 'key_9', tier: 'gold' });
+    await assert.rejects(
+      withKey(testAccess({ keys }), key),
+      /^Error: Key key_9 has a tier that is not sold$/,
+    );
+  });
+
   test('without the store an unknown key is 503, a known one goes on', async () => {
     const keys = new MemoryKeys();
     const access = testAccess({ keys });
@@ -258,6 +269,11 @@ describe('requests a minute', () => {
     }
   });
 
+  test('a caller that nothing limits has its address all the same', () => {
+    const access = testAccess({ routeLimits: { leads: 0 } });
+    assert.deepEqual(access.limited('leads', headFrom(peer)).address, Uint8Array.from(peer));
+  });
+
   test('a route limit has its fields and Retry-After', () => {
     const access = testAccess({ clock: new SetClock(), routeLimits: { leads: 1, checkout: 10 } });
     const ask = (): Told => told(access.limited('leads', headFrom(peer)));
@@ -265,6 +281,69 @@ describe('requests a minute', () => {
     assert.deepEqual(ask(), { status: 200, ...fields });
     assert.deepEqual(ask(), { status: 429, code: 'rate_limited', retryAfter: '60', ...fields });
   });
+});
+
+describe('a refusal says of whom it speaks and how the operator lifts it', () => {
+  const one = { requests_per_minute: 1, characters_per_month: 0 };
+  const five = { requests_per_minute: 0, characters_per_month: 5 };
+  const detailOf = async (access: Access, fields: Parameters<typeof headFrom>[1] = {}): Promise<string> => {
+    const first = await access.keyed(headFrom(peer, fields));
+    if (first.refusal === undefined) first.charge(5);
+    const { refusal } = await access.keyed(headFrom(peer, fields));
+    assert.ok(refusal !== undefined && 'bytes' in refusal.body && typeof refusal.body.bytes === 'string');
+    return (JSON.parse(refusal.body.bytes) as Problem).detail;
+  };
+
+  test('over the limits of those without a key', async () => {
+    const tiers = shippedTiers();
+    const clock = new SetClock();
+    const minute = await detailOf(testAccess({ clock, tiers: { ...tiers, anonymous: one } }));
+    assert.match(minute, /^Over the limit of 1 request a minute for an address without a key\. /);
+    assert.match(minute, / with ANONYMOUS_REQUESTS_PER_MINUTE=0 or /);
+    const month = await detailOf(testAccess({ clock, tiers: { ...tiers, anonymous: five } }));
+    assert.match(month, /^The 5 characters a month for an address without a key are used up\. /);
+    assert.match(month, / with ANONYMOUS_CHARACTERS_PER_MONTH=0 or /);
+  });
+
+  test('over the limits of a tier', async () => {
+    const keys = new MemoryKeys();
+    const clock = new SetClock();
+    const { key } = keys.issue({ tier: 'growth', issuedAtMs: clock.wallMs() });
+    for (const [limits, begin] of [
+      [one, /^Over the limit of 1 request a minute for a key of tier growth\. /],
+      [five, /^The 5 characters a month for a key of tier growth are used up\. The next month begins at /],
+    ] as const) {
+      const tiers = { ...shippedTiers(), growth: { ...shippedTiers().growth, ...limits } };
+      const detail = await detailOf(testAccess({ keys, clock, tiers }), { 'x-api-key': key });
+      assert.match(detail, begin);
+      assert.match(detail, / sets the limits of tiers in TIERS_FILE, /);
+    }
+  });
+
+  test('over the look-ups of unknown keys', async () => {
+    const access = testAccess({ clock: new SetClock() });
+    const unknown = new MemoryKeys().issue().key;
+    for (let count = 0; count < 60; count += 1) await withKey(access, unknown);
+    const detail = await detailOf(access, { 'x-api-key': unknown });
+    assert.match(detail, /^This address has sent too many unknown API keys\. /);
+  });
+
+  test('where a request carries two keys', async () => {
+    const [one, other] = [new MemoryKeys().issue().key, new MemoryKeys().issue().key];
+    const detail = await detailOf(testAccess(), { 'x-api-key': one, authorization: `Bearer ${other}` });
+    assert.equal(detail, 'X-API-Key and Authorization carry different API keys. Send one of them.');
+  });
+});
+
+test('the holder of a key is the first of its chain, whether the key is known here or not', async () => {
+  const keys = new MemoryKeys();
+  const access = testAccess({ keys });
+  const first = keys.issue();
+  const { key, hash } = keys.issue({ countedAs: first.hash });
+  assert.deepEqual(access.holderOf(key), hash, 'nobody has looked');
+  await withKey(access, key);
+  assert.deepEqual(Buffer.from(access.holderOf(key) ?? []), first.hash);
+  assert.equal(access.holderOf('fg_x'), null);
 });
 
 test('an operator is told once of a proxy that is not trusted', () => {
@@ -346,6 +425,48 @@ describe('addresses', () => {
     assert.ok(Number(crowded?.values[0]?.value) > 9_000);
   });
 
+  test('a network without a slot of its own is counted each time that it stores', () => {
+    const tiers = shippedTiers();
+    const table = new native.Access(limitsFile(), keyTiers(tiers));
+    table.admitAddress = () => native.AdmitOutcome.Crowded;
+    const access = testAccess({ native: table, tiers, storedKbPerMinute: 64 });
+    for (const count of [1, 2, 3]) {
+      assert.equal(access.store('leads', Uint8Array.from(peer), 1), undefined);
+      assert.equal(access.metrics()[1]?.values[0]?.value, count);
+    }
+  });
+
+  test('nothing was counted before the first request', () => {
+    assert.deepEqual(
+      testAccess()
+        .metrics()
+        .map(({ name, type, values }) => [name, type, values.map(({ value }) => value)]),
+      [
+        ['fusegate_limits_uncounted_total', 'counter', [0]],
+        ['fusegate_limits_crowded_total', 'counter', [0]],
+        ['fusegate_usage_unstored_total', 'counter', [0]],
+      ],
+    );
+  });
+
+  test('a second limit of 0 is none, and one of 1 is one', () => {
+    const clock = new SetClock();
+    const routeLimits = { submissions: 60, markers: 0 };
+    const free = testAccess({ clock, routeLimits });
+    for (let count = 0; count < 3; count += 1) {
+      const admission = free.limited('submissions', headFrom(peer), 'markers');
+      assert.equal(told(admission).policy, '"minute";q=60;w=60');
+      admission.charge(1e6);
+    }
+    const one = testAccess({ clock, routeLimits: { ...routeLimits, markers: 1 } });
+    const ask = (): Admission => one.limited('submissions', headFrom(peer), 'markers');
+    ask().charge(3);
+    clock.pass(179_000);
+    assert.equal(told(ask()).status, 429);
+    clock.pass(2_000);
+    assert.equal(told(ask()).status, 200);
+  });
+
   test('what one request turns out to hold counts under a second limit', () => {
     const clock = new SetClock();
     const access = testAccess({ clock, routeLimits: { submissions: 3, markers: 60 } });
@@ -358,7 +479,7 @@ describe('addresses', () => {
     const fields = { limit: '"minute";r=2;t=20', policy: '"minute";q=3;w=60' };
     assert.deepEqual(told(ask()), { status: 200, ...fields });
     clock.pass(60_000);
-    for (let count = 0; count < 9; count += 1) ask();
+    for (let count = 0; count < 69; count += 1) ask();
     assert.equal(
       told(ask()).policy,
       fields.policy,
@@ -386,7 +507,13 @@ describe('addresses', () => {
     for (let subnet = 0; subnet < 100; subnet += 1) assert.equal(statusOf(of48(subnet), 640), 200);
     assert.equal(statusOf(of48(200), 1), 429);
     assert.equal(statusOf([32, 1, 13, 184, 0, 8, 0, 1], 1), 200, 'another /48 of the same provider');
-    assert.equal(access.store('checkout', Uint8Array.from([192, 0, 2, 2]), 1e9), undefined, 'switched off');
+    for (const bytes of [1e9, 1]) {
+      assert.equal(
+        access.store('checkout', Uint8Array.from([192, 0, 2, 2]), bytes),
+        undefined,
+        'switched off',
+      );
+    }
     const unlimited = testAccess({ clock, storedKbPerMinute: 0, routeLimits: { leads: 10 } });
     assert.equal(unlimited.store('leads', Uint8Array.from(peer), 1e9), undefined);
   });
@@ -459,6 +586,13 @@ describe('characters a month', () => {
     assert.deepEqual(await charged(access, '', 1), refused);
     clock.pass(monthMs - 1_000);
     assert.equal((await charged(access, '', 1)).status, 200);
+  });
+
+  test('may be one, without a limit a minute', async () => {
+    const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 0, characters_per_month: 1 } };
+    const access = testAccess({ clock: new SetClock(), tiers });
+    assert.equal((await charged(access, '', 1)).status, 200);
+    assert.equal((await charged(access, '', 1)).status, 429);
   });
 
   test('of an address that found no slot are charged to nobody, and nobody passes uncounted', async () => {
@@ -569,7 +703,25 @@ describe('characters a month', () => {
     usage.available = true;
     await Promise.all([access.flush(), access.flush()]);
     await access.flush();
-    assert.equal(usage.months.get(`00${hash.toString('hex')}`)?.characters, 15);
+    const month = usage.months.get(`00${hash.toString('hex')}`);
+    const counted = month?.days.map(({ requests, characters }) => [requests, characters]);
+    assert.deepEqual([month?.characters, counted], [15, [[2, 15]]]);
+  });
+
+  test('are forgotten where no store takes them, and handed over no more once access is closed', async () => {
+    const keys = new MemoryKeys();
+    const clock = new HandClock();
+    const tiers = shippedTiers();
+    const table = new native.Access(limitsFile(), keyTiers(tiers));
+    const access = testAccess({ native: table, keys, clock, tiers });
+    const { key } = keys.issue();
+    await charged(access, key, 7);
+    await access.flush();
+    assert.deepEqual(table.takeCharged(), []);
+    await charged(access, key, 7);
+    assert.equal(clock.timers, 1);
+    await access.close();
+    assert.deepEqual([table.takeCharged(), clock.timers], [[], 0]);
   });
 
   test('are handed over every five seconds', async () => {

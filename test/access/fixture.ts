@@ -111,7 +111,7 @@ export function limitsFile(): string {
 }
 
 /** What a test may set of {@link testAccess}. */
-export interface TestAccessParts extends Partial<Omit<AccessParts, 'native' | 'routeLimits'>> {
+export interface TestAccessParts extends Partial<Omit<AccessParts, 'routeLimits'>> {
   /** Limits other than those that ship. */
   readonly routeLimits?: Partial<AccessParts['routeLimits']>;
   /** A file of limits that several accesses share, as workers do. */
@@ -119,10 +119,10 @@ export interface TestAccessParts extends Partial<Omit<AccessParts, 'native' | 'r
 }
 
 /** Access with no keys, the tiers that ship and limits of its own, unless told otherwise. */
-export function testAccess({ file = limitsFile(), routeLimits, ...given }: TestAccessParts = {}): Access {
+export function testAccess({ file, routeLimits, ...given }: TestAccessParts = {}): Access {
   const tiers = given.tiers ?? shippedTiers();
   return createAccess({
-    native: new native.Access(file, keyTiers(tiers)),
+    native: given.native ?? new native.Access(file ?? limitsFile(), keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
     routeLimits: {

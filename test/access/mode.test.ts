@@ -85,7 +85,8 @@ describe('callers', () => {
   test('without a key are never refused by an open server, and still count as keyless memory', async () => {
     const access = testAccess({ mode: 'open', tiers: openTiers() });
     for (let count = 0; count < 200; count += 1) {
-      const { refusal, address } = await access.keyed(headFrom(from));
+      const { refusal, address, charge } = await access.keyed(headFrom(from));
+      charge(1_000_000);
       assert.deepEqual([refusal, address], [undefined, Uint8Array.from(from)]);
     }
   });
