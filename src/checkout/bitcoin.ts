@@ -131,7 +131,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     }
     const node = await this.nodeCheck();
     if (!node.ready) return node;
-    const room = await whenUnavailable(this.room(1), () => undefined);
+    const room = await whenUnavailable(this.room(), () => undefined);
     if (room === undefined) return storeDown;
     return room > 0 ? { ready: true } : { ready: false, reason: tooManyUnpaid };
   }
@@ -235,8 +235,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
       }
       const busy = await this.busyAddresses(wishes);
       const free = wishes.filter((_, at) => busy[at] === undefined);
-      const room = await this.room(free.length);
-      const taken = free.slice(0, room);
+      const taken = free.slice(0, await this.room());
       if (taken.length === 0) return outcomes(busy, []);
       const drafts = await this.drafts(taken, index, index.next + skipped);
       if (drafts.kind !== 'drafts') return wishes.map(() => drafts);
@@ -288,13 +287,13 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   }
 
   /**
-   * Number of unpaid orders that may still be made. It is exact across processes: each unit with orders also
-   * steps the index, so an order made after this count makes the unit conflict.
+   * Number of unpaid orders that may still be made; `Infinity`: there is no limit. It is exact across
+   * processes: each unit with orders also steps the index, so an order made after this count makes the unit
+   * conflict.
    */
-  private async room(wished: number): Promise<number> {
+  private async room(): Promise<number> {
     const { store, maxUnpaidOrders: most } = this.parts;
-    if (most === 0) return wished;
-    return most - (await countUnpaid(store, 'btc', most));
+    return most === 0 ? Infinity : most - (await countUnpaid(store, 'btc', most));
   }
 
   /** For each wish why its client address may not order; exact across processes, as {@link room} is. */
