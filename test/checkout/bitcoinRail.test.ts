@@ -183,6 +183,18 @@ describe('orders at once', () => {
     assert.deepEqual(new Set(indexes), new Set(Array.from({ length: 130 }, (_, index) => index)));
   });
 
+  test('are refused one by one: an address with too many takes no order of another', async () => {
+    const world = await World.open();
+    const rail = await world.begun({ unpaidOrdersPerAddress: 1 });
+    const by = (buyer: number) => rail.create({ ...pricedWish, orderedBy: Buffer.alloc(16, buyer) });
+    const [first, second, other] = await Promise.all([by(1), by(1), by(2)]);
+    const untilMs = world.clock.wallMs() + 3_600_000;
+    assert.deepEqual(second, { kind: 'address busy', unpaid: 1, untilMs });
+    assert.ok(first.kind === 'made' && other.kind === 'made', other.kind);
+    assert.deepEqual([first.order.addressIndex, other.order.addressIndex], [0, 1]);
+    assert.equal((await world.shop.orders()).length, 2);
+  });
+
   test('that cannot be written all fail, and those after them do not', async () => {
     const world = await World.open();
     const rail = await world.begun();
