@@ -286,6 +286,7 @@ describe('requests a minute', () => {
 describe('a refusal says of whom it speaks and how the operator lifts it', () => {
   const one = { requests_per_minute: 1, characters_per_month: 0 };
   const five = { requests_per_minute: 0, characters_per_month: 5 };
+  const nextMonth = (clock: SetClock): string => new Date(clock.wallMs() + monthMs).toISOString();
   const detailOf = async (access: Access, fields: Parameters<typeof headFrom>[1] = {}): Promise<string> => {
     const first = await access.keyed(headFrom(peer, fields));
     if (first.refusal === undefined) first.charge(5);
@@ -301,7 +302,10 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
     assert.match(minute, /^Over the limit of 1 request a minute for an address without a key\. /);
     assert.match(minute, / with ANONYMOUS_REQUESTS_PER_MINUTE=0 or /);
     const month = await detailOf(testAccess({ clock, tiers: { ...tiers, anonymous: five } }));
-    assert.match(month, /^The 5 characters a month for an address without a key are used up\. /);
+    const begin =
+      /^The 5 characters a month for an address without a key are used up\. The next month begins at /;
+    assert.match(month, begin);
+    assert.ok(month.includes(` at ${nextMonth(clock)}; `), month);
     assert.match(month, / with ANONYMOUS_CHARACTERS_PER_MONTH=0 or /);
   });
 
@@ -317,6 +321,7 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
       const detail = await detailOf(testAccess({ keys, clock, tiers }), { 'x-api-key': key });
       assert.match(detail, begin);
       assert.match(detail, / sets the limits of tiers in TIERS_FILE, /);
+      assert.equal(detail.includes(` at ${nextMonth(clock)}; `), limits === five);
     }
   });
 
