@@ -441,6 +441,35 @@ describe('addresses', () => {
     }
   });
 
+  test('who finds no slot, or only a crowded one, passes and is counted', () => {
+    const tiers = shippedTiers();
+    const table = new native.Access(limitsFile(), keyTiers(tiers));
+    const access = testAccess({ native: table, tiers });
+    const ask = (outcome: number): (number | undefined)[] => {
+      table.admitAddress = () => outcome;
+      assert.equal(access.limited('leads', headFrom(peer)).refusal, undefined);
+      return access.metrics().map(({ values }) => values[0]?.value);
+    };
+    const { Admitted, Uncounted, Crowded } = native.AdmitOutcome;
+    assert.deepEqual([Uncounted, Uncounted, Crowded, Admitted].map(ask), [
+      [1, 0, 0],
+      [2, 0, 0],
+      [2, 1, 0],
+      [2, 1, 0],
+    ]);
+  });
+
+  test('an admission has the accepted key or else the address, and what is left of the minute', async () => {
+    const keys = new MemoryKeys();
+    const access = testAccess({ keys, clock: new SetClock(), tiers: withGrowth(7) });
+    const { key } = keys.issue({ tier: 'growth' });
+    const keyed = await access.keyed(headFrom(peer, { 'x-api-key': key }));
+    assert.deepEqual([keyed.key, keyed.address, keyed.remaining], [key, undefined, 6]);
+    const anonymous = await access.keyed(headFrom(peer));
+    assert.deepEqual([anonymous.key, anonymous.address], [undefined, Uint8Array.from(peer)]);
+    assert.equal(anonymous.remaining, shippedTiers().anonymous.requests_per_minute - 1);
+  });
+
   test('nothing was counted before the first request', () => {
     assert.deepEqual(
       testAccess()
@@ -591,6 +620,37 @@ describe('characters a month', () => {
     assert.deepEqual(await charged(access, '', 1), refused);
     clock.pass(monthMs - 1_000);
     assert.equal((await charged(access, '', 1)).status, 200);
+  });
+
+  test('begin at none, and a first request counts whole, whether there is a store or not', async () => {
+    const anonymous = { requests_per_minute: 6, characters_per_month: 5 };
+    const tiers = { ...shippedTiers(), anonymous };
+    for (const more of [{}, { usage: new MemoryUsage() }]) {
+      const access = testAccess({ clock: new SetClock(), tiers, ...more });
+      const statuses = [
+        await charged(access, '', 4),
+        await charged(access, '', 1),
+        await charged(access, '', 1),
+      ];
+      assert.deepEqual(
+        statuses.map(({ status }) => status),
+        [200, 200, 429],
+      );
+      assert.equal(statuses[0]?.limit, '"minute";r=5;t=10');
+    }
+  });
+
+  test('of a key whose record changed before its answer was sent are charged all the same', async () => {
+    const keys = new MemoryKeys();
+    const usage = new MemoryUsage();
+    const access = testAccess({ keys, usage });
+    const { key, hash } = keys.issue();
+    const admission = await access.keyed(headFrom(peer, { 'x-api-key': key }));
+    access.changed(hash);
+    admission.charge(60);
+    await new Promise(setImmediate);
+    await access.flush();
+    assert.equal(usage.months.get(`00${hash.toString('hex')}`)?.characters, 60);
   });
 
   test('may be one, without a limit a minute', async () => {

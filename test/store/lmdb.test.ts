@@ -1,7 +1,9 @@
 /** The store's contract on LMDB. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Engine } from '../../src/store/engine.js';
@@ -62,6 +64,25 @@ test('LMDB is not opened twice in a process', async () => {
   await assert.rejects(openStore(url, testParts), { name: 'StoreUnavailable', message });
   await store.close();
   await (await storeAt(url)).close();
+});
+
+test('a new store is for its owner alone, and what it was made with is gone', async () => {
+  const url = await fresh();
+  const folder = url.slice('lmdb:'.length);
+  const store = await storeAt(url);
+  const { ino } = statSync(join(folder, 'data.mdb'));
+  assert.deepEqual(readdirSync(folder).sort(), ['data.mdb', 'gate.room', 'gate.turnstile', 'lock.mdb']);
+  const modes = [folder, join(folder, 'data.mdb')].map((path) => statSync(path).mode & 0o777);
+  assert.deepEqual(modes, [0o700, 0o600]);
+  await store.close();
+  await (await storeAt(url)).close();
+  assert.equal(statSync(join(folder, 'data.mdb')).ino, ino, 'one that is there is taken as it is');
+});
+
+test('a folder that cannot hold a store is an error', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'store'), 'a file');
+  await assert.rejects(openStore(`lmdb:${folder}/store`, testParts), { name: 'StoreUnavailable' });
 });
 
 test('a store of a later format is refused, and not kept open', async () => {
