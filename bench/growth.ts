@@ -45,7 +45,9 @@ const TARGETS = {
   bytes: 700,
   ready: 3,
   share: 0.8,
+  // What docs/exploration.md says of a search and of a walk's step.
   recall: 0.95,
+  stepRecall: 0.8,
 } as const;
 
 /**
@@ -368,7 +370,7 @@ function judge({
     memory: count < 1_000_000 || memoryBytes <= TARGETS.bytes,
     ready: readySeconds < TARGETS.ready,
     submissions: ratios(rates.submissions, rates.empty).median >= TARGETS.share,
-    recall: Math.min(recall, stepRecall) >= TARGETS.recall,
+    recall: recall >= TARGETS.recall && stepRecall >= TARGETS.stepRecall,
   };
 }
 
