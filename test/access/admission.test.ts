@@ -333,6 +333,21 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
     assert.match(detail, /^This address has sent too many unknown API keys\. /);
   });
 
+  test('over what a network has together, or those without room for a slot', async () => {
+    const tiers = shippedTiers();
+    const table = new native.Access(limitsFile(), keyTiers(tiers));
+    const access = testAccess({ native: table, tiers });
+    for (const [outcome, begin] of [
+      [native.AdmitOutcome.OverNetwork, /^Other addresses of this network have used up /],
+      [native.AdmitOutcome.OverCrowd, /^So many addresses are calling that new ones share one limit, /],
+    ] as const) {
+      table.admitAddress = () => outcome;
+      const detail = await detailOf(access);
+      assert.match(detail, begin);
+      assert.match(detail, / with ANONYMOUS_REQUESTS_PER_MINUTE=0 or /);
+    }
+  });
+
   test('where a request carries two keys', async () => {
     const [one, other] = [new MemoryKeys().issue().key, new MemoryKeys().issue().key];
     const detail = await detailOf(testAccess(), { 'x-api-key': one, authorization: `Bearer ${other}` });

@@ -16,6 +16,7 @@ import {
   storeUnavailable,
   suspendedKey,
 } from '../../src/access/refusals.js';
+import { limitedByRoute } from '../../src/access/limited.js';
 import { settings } from '../../src/configuration.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import type { RouteLimit } from '../../src/contract/routes.js';
@@ -65,6 +66,23 @@ test('a refusal names the variable and the command that lift it', () => {
   }
   assert.match(detailOf(keyRequired), /fusegate keys create --tier developer, .* ACCESS=open fusegate serve/);
   assert.match(detailOf(overLookUps(1)), /makes a key with fusegate keys create --tier developer/);
+});
+
+test('each route limit has its own number, of addresses, and names its own variable', () => {
+  const names = Object.keys(limitVariables) as RouteLimit[];
+  const numbers = Object.fromEntries(names.map((name, at) => [name, at])) as Record<RouteLimit, number>;
+  const byRoute = limitedByRoute(numbers);
+  assert.deepEqual(Object.keys(byRoute).sort(), [...names].sort());
+  for (const name of names) {
+    const { limits, policy, who, lift } = byRoute[name];
+    assert.deepEqual(limits, { requests_per_minute: numbers[name], characters_per_month: 0 });
+    assert.equal(policy, numbers[name] === 0 ? '' : `"minute";q=${numbers[name]};w=60`);
+    assert.match(
+      who,
+      name === 'markers' ? /^an address .* each marker counts as one$/ : /^an address on this/,
+    );
+    assert.deepEqual(lift, { minute: liftRoute(name), month: liftRoute(name) });
+  }
 });
 
 test('where a key is needed, no refusal speaks of anonymous access', () => {
