@@ -5,7 +5,6 @@ import { projectRoot } from '../test/peers/python.js';
 import { benchAccess } from './access.js';
 import { benchAudit } from './audit.js';
 import { benchBatch } from './batch.js';
-import { benchBeside } from './beside.js';
 import { benchCensus } from './census.js';
 import { benchCheckout } from './checkout.js';
 import { benchDoor } from './door.js';
@@ -160,11 +159,6 @@ add(
   .option('--rate <n>', 'requests a second', whole, 5_000)
   .option('--workers <n>', 'workers of a server', whole, 1)
   .option('--connections <n>', 'connections that are kept', whole, 32);
-add('beside', 'small fuse requests at 0.7 of saturation beside all background work: p99 by p50', benchBeside)
-  .option('--fragments <n>', 'fragments that exploration adds to its index meanwhile', whole, 300_000)
-  .option('--rounds <n>', 'rounds', whole, 3)
-  .option('--seconds <s>', 'seconds of each kind of load', positive, 8)
-  .option('--connections <n>', 'connections that find what saturates', whole, 32);
 for (const command of program.commands) {
   command
     .option('--json', 'print one JSON document instead of text', false)

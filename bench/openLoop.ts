@@ -2,7 +2,7 @@
  * Requests at their times, however the earlier ones go: latencies count from the moment at which a request
  * was due, so that a server that stops for a while does not hide the requests that wait.
  */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { open, type Connection } from './client.js';
 
 /** Times (ms) of answers, the shortest first. */
@@ -43,31 +43,10 @@ export async function openLoop(
       if (connection === undefined) break;
       send(connection, dueOf(sent)).catch((error: unknown) => failures.push(error));
     }
-    // A timer would add up to a millisecond.
-    await turn();
+    // Up to a millisecond late: a loop without a pause would take a core from the server.
+    await sleep(1);
   }
   for (const connection of connections) connection.close();
   if (failures.length > 0) throw failures[0];
   return times.sort((left, right) => left - right);
-}
-
-/** Requests a second of connections that send as soon as they have their answer: what saturates a server. */
-export async function saturation(
-  port: number,
-  bytes: Uint8Array,
-  connections: number,
-  seconds: number,
-): Promise<number> {
-  const end = performance.now() + 1_000 * seconds;
-  let answered = 0;
-  const client = async (): Promise<void> => {
-    const connection = await open(port);
-    while (performance.now() < end) {
-      if ((await connection.exchange(bytes)) !== 200) throw new Error('a request failed');
-      answered += 1;
-    }
-    connection.close();
-  };
-  await Promise.all(Array.from({ length: connections }, client));
-  return answered / seconds;
 }
