@@ -115,7 +115,7 @@ export function startEmbedder(
 ): TestEmbedder {
   const log = keptLog();
   const running = new EmbedderProcess({
-    program: join(root, 'dist/src/main.js'),
+    program: join(root, 'dist/src/child.js'),
     embedderArguments: ['embedder'],
     models,
     threads: 1,
