@@ -196,7 +196,11 @@ describe('two nodes on one PostgreSQL', { skip }, () => {
   });
 
   test('a node without its database serves keys that it knows; all else is 503 at once', async (context) => {
-    const [known, revoked, unknown] = [await issue(), await issue(), await issue()];
+    const [known, revoked, unknown, last] = [await issue(), await issue(), await issue(), await issue()];
+    assert.equal(await one.fuses(last.key), 200);
+    assert.equal((await revokeKey(last.parts, last.id, 'test')).kind, 'changed');
+    // Changes come in order: after this one, none is left that has the node read one of these keys again.
+    await until(async () => (await one.fuses(last.key)) === 401, patienceMs);
     for (const { key } of [known, revoked]) assert.equal(await one.fuses(key), 200);
     one.passage.hush();
     const refused = async (): Promise<boolean> => (await one.lead()).status === 503;
@@ -215,7 +219,9 @@ describe('two nodes on one PostgreSQL', { skip }, () => {
       one.fuses(unknown.key),
       ...[fields, {}].flatMap((given) => [
         one.post('/v1/normalize', { text: 'a' }, given).then(({ status }) => status),
-        one.post('/v2/rerank', { query: 'a', documents: ['a b'], model: 'x' }, given).then((at) => at.status),
+        one
+          .post('/v2/rerank', { query: 'a', documents: ['a b'], model: 'static-256' }, given)
+          .then((at) => at.status),
       ]),
       one.post('/v1/audit', { text: 'a' }).then(({ status }) => status),
     ]);
