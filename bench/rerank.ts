@@ -7,14 +7,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FuseResponse } from '../src/contract/fuse.js';
 import type { RerankV2Response } from '../src/contract/rerank.js';
 import { findPython, projectRoot } from '../test/peers/python.js';
-import { requestBytes } from './client.js';
+import { open, requestBytes, type Connection } from './client.js';
 import { cranfield, type EmbedRequest } from './embed.js';
 import { findWrk, runWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
-import { openLoop, percentile } from './openLoop.js';
 import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import { startServer, type Server } from './processes.js';
@@ -94,6 +94,46 @@ async function inTurn(server: Server, asked: Asked, seconds: number): Promise<nu
   return (1_000 * answered) / (performance.now() - began);
 }
 
+/** Times (ms) from when each request was due to its answer, at a rate (1/s), however the earlier ones go. */
+async function openLoop(
+  server: Server,
+  { path, body }: Asked,
+  rate: number,
+  seconds: number,
+): Promise<number[]> {
+  const bytes = requestBytes(path, Buffer.from(JSON.stringify(body)));
+  const port = Number(new URL(server.url).port);
+  const idle: Connection[] = [];
+  const all: Connection[] = [];
+  const fresh = async (): Promise<Connection> => {
+    const connection = await open(port);
+    all.push(connection);
+    return connection;
+  };
+  const times: number[] = [];
+  const going: Promise<void>[] = [];
+  const send = async (due: number): Promise<void> => {
+    const connection = idle.pop() ?? (await fresh());
+    if ((await connection.exchange(bytes)) !== 200) throw new Error('a request failed');
+    times.push(performance.now() - due);
+    idle.push(connection);
+  };
+  const began = performance.now();
+  for (let sent = 0; sent < rate * seconds;) {
+    for (; began + (1_000 * sent) / rate <= performance.now(); sent += 1) {
+      going.push(send(began + (1_000 * sent) / rate));
+    }
+    await sleep(1);
+  }
+  await Promise.all(going);
+  for (const connection of all) connection.close();
+  return times.sort((left, right) => left - right);
+}
+
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;
+}
+
 type Rates = Readonly<Record<Name, readonly Load[]>>;
 
 interface Figures {
@@ -135,8 +175,7 @@ async function measure({ ours, peer, minilm }: Servers, options: RerankOptions):
       for (const name of order) loads[name].push(await load(name, name === 'peer' ? peer : ours));
       minilmRates.push(await inTurn(minilm, bodies.peer, seconds));
       const rate = (loads.rerank.at(-1)?.requestsPerSecond ?? 0) / 2;
-      const bytes = requestBytes(bodies.rerank.path, Buffer.from(JSON.stringify(bodies.rerank.body)));
-      const times = await openLoop(Number(new URL(ours.url).port), bytes, rate, seconds);
+      const times = await openLoop(ours, bodies.rerank, rate, seconds);
       half.push({ rate, p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) });
       console.error(`Round ${round + 1} of ${options.rounds} is done`);
     }
