@@ -12,6 +12,7 @@ import { benchEmbed } from './embed.js';
 import { benchFuse } from './fuse.js';
 import { benchGrowth } from './growth.js';
 import { benchIdle } from './idle.js';
+import { benchInstructions } from './instructions.js';
 import { benchLarge } from './large.js';
 import { benchLeads } from './leads.js';
 import { benchLog } from './log.js';
@@ -38,6 +39,8 @@ function whole(text: string): number {
 function counts(text: string): number[] {
   return text.split(',').map(whole);
 }
+
+const qemuName = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
 
 const program = new Command('bench').description(
   'Benchmarks of Fusegate. Exit code 2: a target was missed or not judged.',
@@ -76,6 +79,10 @@ add(
   .option('--rounds <n>', 'rounds of submissions, beside an empty store in turns', whole, 3)
   .option('--seconds <s>', 'seconds of submissions into each of the two and round', whole, 2);
 add('idle', 'memory of connections that do nothing, and requests beside them', benchIdle);
+add('instructions', 'what tracing costs a request while it is off, in instructions (QEMU)', benchInstructions)
+  .option('--rounds <n>', 'rounds in which the two programs take turns', whole, 3)
+  .option('--requests <n>', 'requests of each count', whole, 4_000)
+  .option('--qemu <program>', "QEMU's user mode for this processor, with plugins", `qemu-${qemuName}`);
 add('soak', 'resident memory of a worker under good, bad and aborted requests', benchSoak)
   .option('--requests <n>', 'requests in all', whole, 2_000_000)
   .option('--connections <n>', 'connections of the load', whole, 16);

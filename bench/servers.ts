@@ -6,13 +6,19 @@ import { projectRoot } from '../test/peers/python.js';
 import { startServer } from './processes.js';
 import type { Server } from './processes.js';
 
-/** `node fusegate.mjs serve` with one worker and a data folder of its own, which goes when it stops. */
-export async function startFusegate(environment: Record<string, string> = {}): Promise<Server> {
+/**
+ * `node fusegate.mjs serve` with one worker and a data folder of its own, which goes when it stops.
+ * `root`: the program's folder.
+ */
+export async function startFusegate(
+  environment: Record<string, string> = {},
+  root = projectRoot,
+): Promise<Server> {
   const data = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
   const server = await startServer({
     name: 'Fusegate',
     command: process.execPath,
-    args: () => [join(projectRoot, 'fusegate.mjs'), 'serve'],
+    args: () => [join(root, 'fusegate.mjs'), 'serve'],
     env: (port) => ({
       ...{ PORT: String(port), HOST: '127.0.0.1', WORKERS: '1', STORE_URL: `lmdb:${join(data, 'store')}` },
       ...{ ANONYMOUS_REQUESTS_PER_MINUTE: '0', ANONYMOUS_CHARACTERS_PER_MONTH: '0', LEADS_PER_MINUTE: '0' },
