@@ -5,6 +5,7 @@ import { projectRoot } from '../test/peers/python.js';
 import { benchAccess } from './access.js';
 import { benchAudit } from './audit.js';
 import { benchBatch } from './batch.js';
+import { benchBeside } from './beside.js';
 import { benchCensus } from './census.js';
 import { benchCheckout } from './checkout.js';
 import { benchDoor } from './door.js';
@@ -67,6 +68,11 @@ add('access', 'key check, limit and header lines of a request, beside an empty n
 add('batch', 'queries of ten docs as one POST /v1/fuse/batch, beside the same one by one', benchBatch)
   .option('--rounds <n>', 'rounds in which the two take turns', whole, 15)
   .option('--queries <n>', 'queries of a round', whole, 1_000);
+add('beside', 'small requests at seven tenths of saturation beside all background work', benchBeside)
+  .option('--fragments <n>', 'fragments that the index lacks when the work begins', whole, 60_000)
+  .option('--rounds <n>', 'rounds, each with servers of its own', whole, 5)
+  .option('--seconds <s>', 'seconds of each measurement', whole, 8)
+  .option('--connections <n>', 'connections of the generator', whole, 16);
 add('census', 'the worst request of every route, found by search', benchCensus)
   .option('--bodies <n>', 'bodies tried for each route', whole, 60)
   .option('--only <name>', 'routes whose name has this; nothing is recorded', '');

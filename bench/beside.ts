@@ -1,0 +1,270 @@
+/**
+ * `bench beside`: small POST /v1/fuse at seven tenths of what saturates this machine, in an open loop: first
+ * alone, then while a server adds fragments to exploration's index, answers walks and submissions, and is
+ * backed up.
+ */
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { NearResponse } from '../src/contract/near.js';
+import { openStore } from '../src/store/open.js';
+import { systemClock } from '../src/system/clock.js';
+import { systemRandomness } from '../src/system/randomness.js';
+import { projectRoot } from '../test/peers/python.js';
+import { readBodies } from './bodies.js';
+import { growStore, growthFragment } from './growthStore.js';
+import { machine, writeRecord } from './machine.js';
+import type { RecordOptions } from './options.js';
+import { dotPlot } from './plot.js';
+import type { Server } from './processes.js';
+import { startFusegate } from './servers.js';
+import { figure, figures, spread } from './statistics.js';
+
+/** What the command line may set. */
+export interface BesideOptions extends RecordOptions {
+  /** Fragments in the store; the index has none of them when the second measurement begins. */
+  readonly fragments: number;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+}
+
+/** Share of saturation; most times the median that the 99th percentile may be. */
+const SHARE = 0.7;
+const TARGET = 4;
+/** Least share of requests sent in time: below it the rate was not kept, and the latencies say nothing. */
+const KEPT = 0.99;
+/** A rate (1/s) that no server reaches. */
+const BEYOND_REACH = 1_000_000;
+/** Pauses between walks and between submissions (ms). */
+const PAUSES = { walk: 500, submission: 50 } as const;
+
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined };
+
+/** Latencies (ms) of a round. */
+interface Latencies {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Share of the requests that were sent in time. */
+  readonly kept: number;
+}
+
+/** What was done beside the requests of a round. */
+interface Work {
+  /** Fragments added to the index. */
+  indexed: number;
+  walks: number;
+  submissions: number;
+  backups: number;
+}
+
+interface Round {
+  readonly rate: number;
+  readonly alone: Latencies;
+  readonly beside: Latencies;
+  readonly work: Work;
+}
+
+/** Sends the small request to a server at a rate (1/s) for some seconds. */
+type Generator = (server: Server, rate: number, seconds: number) => Promise<Sent>;
+
+/** What the generator prints: answers of status 200, other answers, and latencies (µs). */
+interface Sent {
+  readonly answers: number;
+  readonly others: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** Compiles the generator: one program of Rust without dependencies, which takes little of the processor. */
+function makeGenerator(folder: string, body: string, connections: number): Generator {
+  const program = join(folder, 'open_loop');
+  const source = join(projectRoot, 'bench/peers/open_loop.rs');
+  execFileSync('rustc', ['-O', '--edition', '2024', '-o', program, source], { stdio: 'inherit' });
+  return async (server, rate, seconds) => {
+    const args = [new URL(server.url).host, '/v1/fuse', body, rate, seconds, connections].map(String);
+    const sent = JSON.parse((await promisify(execFile)(program, args)).stdout) as Sent;
+    if (sent.others > 0 || sent.answers === 0) throw new Error(`${sent.others} requests failed`);
+    return sent;
+  };
+}
+
+/** Requests a second where each connection sends as soon as it has its answer: what saturates a server. */
+async function saturation(send: Generator, server: Server, seconds: number): Promise<number> {
+  return (await send(server, BEYOND_REACH, seconds)).answers / seconds;
+}
+
+async function latencies(send: Generator, server: Server, rate: number, seconds: number): Promise<Latencies> {
+  const { answers, p50, p99 } = await send(server, rate, seconds);
+  return { p50Ms: p50 / 1_000, p99Ms: p99 / 1_000, kept: answers / (rate * seconds) };
+}
+
+async function explored(server: Server): Promise<number> {
+  const answer = await fetch(`${server.url}/graph/near?text=x`);
+  return ((await answer.json()) as NearResponse).total;
+}
+
+/** Calls again and again, one after the other, until stopped; returns how to stop. */
+function repeat(pauseMs: number, call: (at: number) => Promise<void>): () => Promise<void> {
+  const stopped = new AbortController();
+  const running = (async () => {
+    for (let at = 0; !stopped.signal.aborted; at += 1) {
+      await call(at);
+      await systemClock.sleep(pauseMs);
+    }
+  })();
+  return () => {
+    stopped.abort();
+    return running;
+  };
+}
+
+async function fetched(url: string, init?: RequestInit): Promise<void> {
+  const answer = await fetch(url, init);
+  if (answer.status !== 200) throw new Error(`${url}: ${answer.status} ${await answer.text()}`);
+  await answer.arrayBuffer();
+}
+
+/** Backs a store up with the command that an operator has. */
+async function backUp(storeUrl: string, to: string): Promise<void> {
+  const program = [join(projectRoot, 'fusegate.mjs'), 'backup', to];
+  const child = spawn(process.execPath, program, {
+    env: { ...process.env, STORE_URL: storeUrl },
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`the backup ended with ${code}`);
+  rmSync(to, { recursive: true, force: true });
+}
+
+/** Starts everything that may happen beside the requests; `stop` resolves to what was done. */
+async function startWork(server: Server, folder: string, storeUrl: string, round: number) {
+  const work: Work = { indexed: 0, walks: 0, submissions: 0, backups: 0 };
+  const before = await explored(server);
+  const stops = [
+    repeat(PAUSES.walk, async (at) => {
+      await fetched(`${server.url}/walk?seed=${at}`);
+      work.walks += 1;
+    }),
+    repeat(PAUSES.submission, async (at) => {
+      const { title, content } = growthFragment(10_000_000 + at);
+      const body = JSON.stringify({ title: `${round} ${at} ${title}`, content });
+      const headers = { 'content-type': 'application/json' };
+      await fetched(`${server.url}/dream`, { method: 'POST', headers, body });
+      work.submissions += 1;
+    }),
+    repeat(0, async (at) => {
+      await backUp(storeUrl, join(folder, `backup-${round}-${at}`));
+      work.backups += 1;
+    }),
+  ];
+  const stop = async (): Promise<Work> => {
+    const after = await explored(server);
+    await Promise.all(stops.map((each) => each()));
+    return { ...work, indexed: after - before };
+  };
+  return { stop };
+}
+
+/** Alone on an empty store, then beside the work on a store whose fragments are not in the index yet. */
+async function playRound(
+  folder: string,
+  round: number,
+  send: Generator,
+  options: BesideOptions,
+): Promise<Round> {
+  const { seconds, fragments } = options;
+  const own = join(folder, String(round));
+  const limits = { LOG_LEVEL: 'error', DOOR_SUBMISSIONS_PER_MINUTE: '0', DOOR_MAX_GB: '0' };
+  const empty = await startFusegate(limits);
+  let rate: number;
+  let alone: Latencies;
+  try {
+    // The first ones compile the code.
+    await saturation(send, empty, 2);
+    rate = Math.floor(SHARE * (await saturation(send, empty, seconds)));
+    alone = await latencies(send, empty, rate, seconds);
+  } finally {
+    await empty.stop();
+  }
+  const storeUrl = `lmdb:${join(own, 'store')}`;
+  const store = await openStore(storeUrl, { clock: systemClock, randomness: systemRandomness, log: quiet });
+  await growStore(store, 0, fragments);
+  await store.close();
+  const server = await startFusegate({ ...limits, STORE_URL: storeUrl });
+  try {
+    await saturation(send, server, 2);
+    const { stop } = await startWork(server, own, storeUrl, round);
+    const beside = await latencies(send, server, rate, seconds);
+    return { rate, alone, beside, work: await stop() };
+  } finally {
+    await server.stop();
+    rmSync(own, { recursive: true, force: true });
+  }
+}
+
+const timesOf = ({ p50Ms, p99Ms }: Latencies): number => p99Ms / p50Ms;
+
+function print(rounds: readonly Round[], passed: boolean): void {
+  const shown = (of: (round: Round) => number): string => figures(spread(rounds.map(of)));
+  console.log(`${shown(({ rate }) => rate)} requests/s: ${SHARE} of what saturates`);
+  for (const name of ['alone', 'beside'] as const) {
+    const p50 = shown((round) => round[name].p50Ms);
+    const p99 = shown((round) => round[name].p99Ms);
+    console.log(
+      `  ${name.padEnd(7)} p50 ${p50} ms, p99 ${p99} ms: ${shown((round) => timesOf(round[name]))} times`,
+    );
+  }
+  const { indexed, walks, submissions, backups } = rounds.at(-1)?.work ?? {};
+  console.log(
+    `  beside it, last round: ${indexed} fragments indexed, ${walks} walks, ${submissions} submissions,`,
+  );
+  console.log(`  ${backups} backups  [p99 at most ${TARGET} times p50: ${passed ? 'pass' : 'missed'}]`);
+}
+
+/** Runs it, prints and judges the figures, and writes the record; resolves to the exit code. */
+export async function benchBeside(options: BesideOptions): Promise<number> {
+  const body = readBodies().find(({ docs, kind }) => docs === 10 && kind === 'ascii');
+  if (body === undefined) throw new Error('there is no body of ten docs');
+  const startedAt = new Date();
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
+  const rounds: Round[] = [];
+  try {
+    const send = makeGenerator(folder, body.path, options.connections);
+    for (let round = 0; round < options.rounds; round += 1) {
+      rounds.push(await playRound(folder, round, send, options));
+      console.error(`Round ${round + 1} of ${options.rounds} is done`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const kept = rounds.every(({ alone, beside }) => Math.min(alone.kept, beside.kept) >= KEPT);
+  const passed = kept && spread(rounds.map(({ beside }) => timesOf(beside))).median <= TARGET;
+  const host = machine();
+  const record = { startedAt: startedAt.toISOString(), machine: host, options, rounds, passed };
+  if (options.json) console.log(JSON.stringify(record, null, 2));
+  else print(rounds, passed);
+  if (options.record) {
+    const row = (label: string, of: (round: Round) => number) => {
+      const values = spread(rounds.map(of));
+      return { label, values: [values], note: `${figure(values.median)} ms` };
+    };
+    const plot = dotPlot({
+      title: 'Small fuse requests at seven tenths of saturation',
+      subtitle: `Open loop, one worker. ${host.cpu}, Node ${host.node.slice(1)}`,
+      axis: 'ms (logarithmic)',
+      series: ['latency'],
+      rows: [
+        row('alone, p50', ({ alone }) => alone.p50Ms),
+        row('alone, p99', ({ alone }) => alone.p99Ms),
+        row('beside the work, p50', ({ beside }) => beside.p50Ms),
+        row('beside the work, p99', ({ beside }) => beside.p99Ms),
+      ],
+    });
+    for (const file of writeRecord('beside', startedAt, record, plot)) console.error(`Wrote ${file}`);
+  }
+  return passed ? 0 : 2;
+}
