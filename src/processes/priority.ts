@@ -36,18 +36,28 @@ export function mayGoBack({ status, limits, uid_map: users }: Rights, niceness: 
 }
 
 /**
- * Starts a process at a lower priority, if this system lets it have its own back later. `start` gets the
- * niceness to go back to with {@link goBackTo}; undefined: the process starts as any other.
+ * Starts a process at a lower priority, if this system allows that and lets it have its own back later.
+ * `start` gets the niceness to go back to with {@link goBackTo}; undefined: the process starts as any other.
  */
 export function startLowered<Started>(start: (niceness: number | undefined) => Started): Started {
   const niceness = ownNiceness();
-  if (niceness === undefined) return start(undefined);
-  // On Linux this is the niceness of this thread, and of all threads of a process that it starts.
-  setPriority(Math.min(mostNiceness, niceness + startNiceness));
+  if (niceness === undefined || !isLowered(niceness)) return start(undefined);
   try {
     return start(niceness);
   } finally {
     setPriority(niceness);
+  }
+}
+
+/** Lowers the priority of this thread; false if the system does not allow it. */
+function isLowered(niceness: number): boolean {
+  try {
+    // On Linux this is the niceness of this thread, and of all threads of a process that it starts.
+    setPriority(Math.min(mostNiceness, niceness + startNiceness));
+    return true;
+  } catch {
+    // Rights say nothing of a filter of system calls, which a container or a service manager may set.
+    return false;
   }
 }
 

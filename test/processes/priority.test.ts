@@ -1,7 +1,8 @@
 /** The lower priority of processes that start while others serve. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { getPriority } from 'node:os';
+import { syncBuiltinESMExports } from 'node:module';
+import os, { getPriority } from 'node:os';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { mayGoBack, startLowered } from '../../src/processes/priority.js';
@@ -61,6 +62,27 @@ describe('a start at a lower priority', () => {
     assert.ok(after.length > 1);
     assert.equal(getPriority(), own);
   });
+
+  for (const code of ['EPERM', 'EACCES', 'ENOSYS'] as const) {
+    test(`is a usual start where the system refuses other priorities with ${code}`, (context) => {
+      const own = getPriority();
+      const refused = Object.assign(new Error(`${code}: setpriority`), { code });
+      const { mock } = context.mock.method(os, 'setPriority', () => {
+        throw refused;
+      });
+      syncBuiltinESMExports();
+      try {
+        const given = startLowered((niceness) => ({ niceness }));
+        assert.deepEqual(given, { niceness: undefined });
+        // Where it could not go back, it does not even ask.
+        assert.ok(mock.callCount() <= 1);
+      } finally {
+        mock.restore();
+        syncBuiltinESMExports();
+      }
+      assert.equal(getPriority(), own);
+    });
+  }
 
   test('ends for the one that starts when the start fails', () => {
     const own = getPriority();
