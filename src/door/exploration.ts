@@ -1,6 +1,7 @@
 /**
  * Exploration in one process: the file of vectors, its index, and its writer if this process has the lock.
  */
+import { totalmem } from 'node:os';
 import type { Vectors } from '../native/index.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
@@ -19,6 +20,15 @@ export const indexedFrom = 50_000;
 /** Most long and short tasks queued in one process: some seconds of either. */
 const longWaiting = 32;
 const shortWaiting = 256;
+
+/** Share of the memory that the files may take to be brought into a process after its start. */
+const warmShare = 1 / 4;
+
+/** Memory of the machine, or of its container where that has less. */
+function memoryBytes(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();
+}
 
 /** Dependencies of exploration on its process. */
 export interface ExplorationParts {
@@ -50,11 +60,15 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
   const { store, vectors, visitorId, randomness } = parts;
   const { method, embedText } = parts.textEmbedding;
   const embedding = { method, dimension: embedText('').byteLength };
-  const follower = parts.isServed === false ? undefined : followFragments({ ...parts, embedText });
+  const isServed = parts.isServed !== false;
+  const follower = isServed ? followFragments({ ...parts, embedText }) : undefined;
+  // Where it fails, first searches are slower, and a search says what is wrong with a file.
+  const warmed = isServed ? vectors.warm(memoryBytes() * warmShare).catch(() => false) : undefined;
   return {
     explore: {
       store,
       vectors,
+      warmed,
       embedding,
       embedText,
       visitorId,

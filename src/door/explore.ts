@@ -4,7 +4,7 @@ import { problemAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
-import type { Vectors } from '../native/index.js';
+import type { Vectors, Walking, WalkRules } from '../native/index.js';
 import type { Store } from '../store/store.js';
 import type { Randomness } from '../system/randomness.js';
 import { jsonInSlices } from '../system/slices.js';
@@ -17,9 +17,7 @@ export type ReadVectors = Pick<
   Vectors,
   | 'state'
   | 'count'
-  | 'receipt'
   | 'receipts'
-  | 'vector'
   | 'select'
   | 'nearest'
   | 'links'
@@ -27,12 +25,17 @@ export type ReadVectors = Pick<
   | 'standings'
   | 'kinds'
   | 'regions'
->;
+> & { readonly walk: (position: number, rules: WalkRules) => Pick<Walking, 'steps' | 'stop'> };
 
 /** Parts of exploration. */
 export interface ExploreParts {
   readonly store: Store;
   readonly vectors: ReadVectors;
+  /**
+   * Resolves once the files of the vectors are in the memory of this process, or will not be brought into it;
+   * undefined if exploration is not served.
+   */
+  readonly warmed: Promise<boolean> | undefined;
   readonly embedding: Embedding;
   /** The vector of a text, int8 numbers. */
   readonly embedText: (text: string) => Uint8Array;

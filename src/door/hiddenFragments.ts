@@ -11,6 +11,8 @@ import { Recent } from '../system/shared.js';
 /** The withheld fragments. */
 export interface HiddenFragments {
   readonly receipts: ReadonlySet<string>;
+  /** The same, one on each line. */
+  readonly lines: string;
   /** Ids of the visitors who submitted them. */
   readonly visitors: ReadonlySet<string>;
 }
@@ -37,5 +39,5 @@ async function readHidden(store: Store, visitorId: (visitor: string) => string):
     const found = await findFragment(store, receipt);
     if (found !== undefined) visitors.add(visitorId(found.fragment.visitor));
   }
-  return { receipts, visitors };
+  return { receipts, lines: [...receipts].join('\n'), visitors };
 }

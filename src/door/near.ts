@@ -61,12 +61,10 @@ interface Search {
   readonly asOf: number;
   readonly vector: Uint8Array;
   readonly most: number;
-  /** True if the answer needs only this search. */
-  readonly thorough: boolean;
 }
 
-async function search({ vectors }: ExploreParts, { asOf, vector, most, thorough }: Search): Promise<Found> {
-  const { indexed, neighbours } = await vectors.nearest(asOf, vector, most, thorough);
+async function search({ vectors }: ExploreParts, { asOf, vector, most }: Search): Promise<Found> {
+  const { indexed, neighbours } = await vectors.nearest(asOf, vector, most, true);
   return { search: indexed ? 'index' : 'exact', found: neighbours };
 }
 
@@ -114,7 +112,7 @@ export function near(parts: ExploreParts): Handler {
     const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
     // A fragment is the nearest to itself.
     const passed = receipt === undefined ? 0 : 1;
-    const asked = { asOf, vector, most: k, thorough: true, except, passed };
+    const asked = { asOf, vector, most: k, except, passed };
     const searched = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
     if (searched === 'busy') return exploringTooMuch;
     const { search: made, found } = searched;

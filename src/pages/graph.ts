@@ -137,7 +137,7 @@ async function nearList(
   signal: AbortSignal,
 ): Promise<Html | 'busy'> {
   const { receipts: except } = await parts.hidden();
-  const asked = { asOf, vector: parts.embedText(text), most: listed, thorough: true, except, passed: 0 };
+  const asked = { asOf, vector: parts.embedText(text), most: listed, except, passed: 0 };
   const neighbours = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
   if (neighbours === 'busy') return neighbours;
   const found = await shown(parts.store, neighbours.found);

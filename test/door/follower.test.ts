@@ -1,10 +1,12 @@
 /** The file of vectors and its index: one writer, another store's file, answers beside the exact ones. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { test } from 'node:test';
 import type { NearResponse } from '../../src/contract/near.js';
 import { openTestStore } from '../outreach/fixture.js';
 import { fill, receiptOf } from './fill.js';
+import { threadsOf } from '../processes/threads.js';
 import { explored, startDoor, startTestExploration, vectorsFile } from './fixture.js';
 import { until } from '../until.js';
 
@@ -113,6 +115,25 @@ test('an answer of the index can be had again after more was stored', async () =
     assert.equal(as_of, '2500');
     assert.deepEqual((await door.get(path, { ...query, as_of })).body, before[index]?.body, path);
   }
+});
+
+test('the index grows, and comes into memory, on threads at a lower priority', async () => {
+  const store = await openTestStore();
+  await fill(store, 0, 1_200);
+  const file = vectorsFile();
+  const exploration = startTestExploration({ store, file, indexedFrom: 100 });
+  await explored(exploration);
+  await until(() => exploration.explore.vectors.board() !== null);
+  assert.equal(await exploration.explore.warmed, true);
+  if (process.platform !== 'linux') return;
+  const threads = threadsOf('self');
+  // The other thread ends with its work.
+  assert.ok(threads.some(({ name }) => name === 'fusegate-index'));
+  const lowered = threads.filter(({ name }) => name.startsWith('fusegate-'));
+  assert.deepEqual(
+    new Set(lowered.map(({ niceness }) => niceness)),
+    new Set([Math.min(19, getPriority() + 5)]),
+  );
 });
 
 test('an index that cannot be used is rebuilt from the vectors', async () => {

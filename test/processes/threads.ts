@@ -1,11 +1,29 @@
 /** Threads of a process, as /proc shows them. */
 import { readdirSync, readFileSync } from 'node:fs';
 
+/** A thread as the system lists it. */
+export interface Thread {
+  readonly name: string;
+  readonly niceness: number;
+}
+
+/** The threads of a process, the first one first; one that ends meanwhile is left out. */
+export function threadsOf(pid: number | 'self'): Thread[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    let stat: string;
+    try {
+      stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    } catch {
+      return [];
+    }
+    // The second field is the name in brackets, which may have blanks; the niceness is the 19th.
+    const end = stat.lastIndexOf(')');
+    const niceness = Number(stat.slice(end + 2).split(' ')[16]);
+    return [{ name: stat.slice(stat.indexOf('(') + 1, end), niceness }];
+  });
+}
+
 /** The niceness of each thread of a process. */
 export function nicenessOf(pid: number | 'self'): number[] {
-  return readdirSync(`/proc/${pid}/task`).map((thread) => {
-    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
-    // The second field is the name in brackets, which may have blanks; the niceness is the 19th.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
-  });
+  return threadsOf(pid).map(({ niceness }) => niceness);
 }

@@ -11,6 +11,9 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::mapped;
 
+/// Least bytes of a page of memory.
+pub(crate) const PAGE: usize = 4096;
+
 /// Blocks as they were mapped at some time, in the file's order.
 pub(crate) type Mapped = Arc<Vec<Arc<MmapRaw>>>;
 
@@ -139,8 +142,12 @@ impl Blocks {
         if length < self.sizes.end(needed) {
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the file was cut off"));
         }
-        let mut mapped = self.mapped.write().unwrap_or_else(PoisonError::into_inner);
-        let mut blocks = mapped.to_vec();
+        // Readers of blocks that are mapped do not wait for the mapping of others.
+        let mut blocks = self
+            .mapped
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .to_vec();
         while blocks.len() < needed {
             let offset = self.sizes.end(blocks.len());
             let block = MmapOptions::new()
@@ -149,8 +156,9 @@ impl Blocks {
                 .map_raw(&*file)?;
             blocks.push(Arc::new(block));
         }
-        *mapped = Arc::new(blocks);
-        Ok(mapped.clone())
+        let blocks = Arc::new(blocks);
+        *self.mapped.write().unwrap_or_else(PoisonError::into_inner) = blocks.clone();
+        Ok(blocks)
     }
 
     /// Makes the file long enough for so many blocks. All bytes of a new block are written, so that a full
@@ -170,6 +178,11 @@ impl Blocks {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let length = file.metadata()?.len() as usize;
         Ok(length.saturating_sub(self.sizes.header) / self.sizes.block)
+    }
+
+    /// Bytes of the header and of the whole blocks that the file has.
+    pub(crate) fn bytes(&self) -> io::Result<u64> {
+        Ok(self.sizes.end(self.in_file()?))
     }
 
     /// Waits until the file is on disk.

@@ -16,6 +16,7 @@
 //! pages may be missing: [`Clusters::begin`] has the index rebuilt unless it was closed, or the machine has
 //! not been restarted.
 
+use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -178,6 +179,18 @@ impl<'a> Node<'a> {
     fn group(self, at: usize) -> Group {
         let group = &self.members.sketches[at];
         std::array::from_fn(|word| std::array::from_fn(|one| group[word][one].load(Relaxed)))
+    }
+
+    /// Reads from the pages that a search among `count` fragments may read: where it is divided, those of its
+    /// fragments lie in other nodes.
+    fn warm(self, count: u32) {
+        black_box((self.kind(), self.middle[0]));
+        if self.halves(count).is_none() {
+            black_box(self.place(0));
+            for [[first, ..], ..] in &self.members.sketches {
+                black_box(first.load(Relaxed));
+            }
+        }
     }
 
     fn full(self) -> bool {
@@ -358,6 +371,25 @@ impl Clusters {
     /// The state of the index.
     pub fn state(&self) -> io::Result<IndexState> {
         Ok(self.file.get()?.state())
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> io::Result<u64> {
+        self.file.get()?.file.blocks.bytes()
+    }
+
+    /// Reads from every page that a search of the present state may read, so that the system maps it.
+    pub fn warm(&self) -> io::Result<()> {
+        let mapping = self.file.get()?;
+        let count = mapping.state().count;
+        let nodes = mapping.nodes()?;
+        // A search follows ids that others hold; here are all of them.
+        for id in 0..mapping.number(NODES_AT).load(Acquire) as u32 {
+            if let Some(node) = nodes.at(id) {
+                node.warm(count);
+            }
+        }
+        Ok(())
     }
 
     /// True if the file has all nodes that its header counts.

@@ -14,6 +14,10 @@ use crate::regions::{self, Region};
 use crate::static_model::Vector;
 use crate::vectors::{Facts, Filter, LINK_LEAST, LINKS, Links, Standing, Vectors, View};
 
+mod walk;
+
+pub use walk::{Step, Walk};
+
 /// Fragments whose links each process caches.
 const KNOWN_LINKS: usize = 50_000;
 
@@ -174,6 +178,18 @@ impl Explored {
         self.index.close()
     }
 
+    /// Reads from every page of both files that a search may read, so that the system maps it and searches
+    /// need not wait for that. Does nothing where the files have more than `most` bytes: they would take the
+    /// memory from others. True if it did.
+    pub fn warm(&self, most: u64) -> io::Result<bool> {
+        if self.vectors.bytes()? + self.index.bytes()? > most {
+            return Ok(false);
+        }
+        self.index.warm()?;
+        self.all()?.warm();
+        Ok(true)
+    }
+
     /// True if the index answers for the first `count` fragments.
     fn answers(&self, count: usize) -> io::Result<bool> {
         Ok(count >= self.from && count <= self.indexed()? as usize)
@@ -181,10 +197,14 @@ impl Explored {
 
     /// The nearest to a vector at a position: the most similar first, ties in log order.
     pub fn nearest(&self, position: u64, vector: &Vector, most: usize, effort: Effort) -> io::Result<Found> {
-        let view = self.vectors.view(position)?;
+        self.nearest_of(&self.vectors.view(position)?, vector, most, effort)
+    }
+
+    /// As [`Explored::nearest`], among the fragments of a view.
+    fn nearest_of(&self, view: &View, vector: &Vector, most: usize, effort: Effort) -> io::Result<Found> {
         let indexed = self.answers(view.count())?;
         let neighbours = if indexed {
-            self.index.nearest(&view, vector, most, effort)?
+            self.index.nearest(view, vector, most, effort)?
         } else {
             view.nearest(vector, most, 0)
         };

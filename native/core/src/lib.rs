@@ -34,6 +34,7 @@ pub mod nfkc;
 pub mod normalize;
 mod normalize_tables;
 pub mod previews;
+pub mod priority;
 pub mod profiles;
 pub mod regions;
 pub mod request;

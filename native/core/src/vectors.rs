@@ -13,12 +13,13 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use crate::blocks::{Current, Magic, Mapped, MappedBlocks, Replaceable, Sizes};
+use crate::blocks::{Current, Magic, Mapped, MappedBlocks, PAGE, Replaceable, Sizes};
 use crate::mapped;
 use crate::nearest::{BLOCK, Best, Neighbour, square};
 use crate::static_model::{DIMENSION, Vector};
@@ -221,6 +222,19 @@ impl View {
         &self.block_facts(index / BLOCK)[index % BLOCK]
     }
 
+    /// Reads from every page, so that the system maps it.
+    pub fn warm(&self) {
+        for block in 0..self.count.div_ceil(BLOCK) {
+            for vector in self.vectors(block).iter().step_by(PAGE / size_of::<Vector>()) {
+                black_box(vector[0]);
+            }
+            black_box(self.squares(block).first());
+            for facts in self.block_facts(block).iter().step_by(PAGE / size_of::<Facts>()) {
+                black_box(facts.position);
+            }
+        }
+    }
+
     /// Every fragment's facts, in order.
     pub fn all_facts(&self) -> impl Iterator<Item = &Facts> {
         (0..self.count.div_ceil(BLOCK)).flat_map(|block| self.block_facts(block))
@@ -332,6 +346,11 @@ impl Vectors {
             position,
             last_receipt: mapping.last_receipt(),
         })
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> io::Result<u64> {
+        self.file.get()?.file.blocks.bytes()
     }
 
     /// All fragments.

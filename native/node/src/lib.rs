@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod background;
 mod body;
 mod corpora;
 mod dense;

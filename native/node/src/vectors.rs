@@ -1,7 +1,10 @@
 //! Binding of the vectors that exploration searches.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use fusegate_core::clusters::Effort;
 use fusegate_core::clusters::board::Board;
@@ -10,9 +13,11 @@ use fusegate_core::nearest;
 use fusegate_core::regions;
 use fusegate_core::static_model::{DIMENSION, Vector};
 use fusegate_core::vectors::{self, Facts, Filter, View, hash_of};
-use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result, ToNapiValue, TypeName};
+use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Object, Result, ToNapiValue, TypeName, Uint8Array};
 use napi::{Env, Task};
 use napi_derive::napi;
+
+use crate::background::{Background, run_once};
 
 /// Leaves the file of vectors at `path` if `method` made its vectors, else creates it again. False if it
 /// replaced another file. Throws if it cannot.
@@ -141,6 +146,37 @@ pub struct FoundNeighbours {
     pub neighbours: Vec<Neighbour>,
 }
 
+/// Where a walk begins.
+#[napi(object)]
+pub struct WalkStart {
+    /// Its receipt's id.
+    pub receipt: String,
+    /// Its vector: int8 numbers.
+    pub vector: Uint8Array,
+}
+
+/// What is asked of a walk.
+#[napi(object)]
+pub struct WalkRules {
+    /// The text that decides its turns.
+    pub seed: String,
+    /// Most steps.
+    pub most: u32,
+    /// Receipts of the fragments that it skips, one on each line.
+    pub hidden: String,
+    /// Where it begins; if absent, where the seed chooses.
+    pub from: Option<WalkStart>,
+}
+
+/// One fragment of a walk.
+#[napi(object)]
+pub struct WalkStep {
+    /// Its receipt's id.
+    pub receipt: String,
+    /// Cosine similarity to the fragment before it; 1 for the first.
+    pub similarity: f64,
+}
+
 /// One region of the fragments.
 #[napi(object)]
 pub struct FragmentRegion {
@@ -175,6 +211,7 @@ impl<Value: Send + ToNapiValue + TypeName + 'static> Task for Work<Value> {
 #[napi]
 pub struct Vectors {
     inner: Arc<Explored>,
+    growth: Background,
 }
 
 #[napi]
@@ -186,6 +223,7 @@ impl Vectors {
         let inner = Explored::open(Path::new(&path), &method, indexed_from as usize)?;
         Ok(Self {
             inner: Arc::new(inner),
+            growth: Background::new("fusegate-index"),
         })
     }
 
@@ -240,11 +278,21 @@ impl Vectors {
         self.work(|explored| explored.begin())
     }
 
-    /// Adds up to `most` fragments to the index and counts; resolves to true once they have all. Only for the
-    /// writer.
+    /// Adds up to `most` fragments to the index and counts, on a thread of its own at a lower priority;
+    /// resolves to true once they have all. Only for the writer.
     #[napi(ts_return_type = "Promise<boolean>")]
-    pub fn grow(&self, most: u32) -> AsyncTask<Work<bool>> {
-        self.work(move |explored| explored.grow(most as usize))
+    pub fn grow<'env>(&self, env: &'env Env, most: u32) -> Result<Object<'env>> {
+        let inner = self.inner.clone();
+        self.growth.run(env, move || inner.grow(most as usize))
+    }
+
+    /// Brings the pages of both files into this process, on a thread of its own at a lower priority, so that
+    /// no search has to wait for that. Resolves to false where they have more than `mostBytes`: they would
+    /// take the memory from others.
+    #[napi(ts_return_type = "Promise<boolean>")]
+    pub fn warm<'env>(&self, env: &'env Env, most_bytes: f64) -> Result<Object<'env>> {
+        let inner = self.inner.clone();
+        run_once(env, "fusegate-warm", move || inner.warm(most_bytes as u64))
     }
 
     /// Writes the index to disk for the next writer. Only for the writer, at its end.
@@ -276,15 +324,6 @@ impl Vectors {
             Vec::new()
         };
         Ok(bytes.into())
-    }
-
-    /// A fragment's receipt by index; `""` if there is none.
-    #[napi]
-    pub fn receipt(&self, index: u32) -> Result<String> {
-        Ok(self
-            .receipts(index, index.saturating_add(1))?
-            .pop()
-            .unwrap_or_default())
     }
 
     /// The receipts of the fragments from one index to another; fewer if there are fewer.
@@ -338,6 +377,30 @@ impl Vectors {
             let neighbours = named_neighbours(&view, &neighbours);
             Ok(FoundNeighbours { indexed, neighbours })
         }))
+    }
+
+    /// A walk that is about to begin.
+    #[napi]
+    pub fn walk(&self, position: f64, rules: WalkRules) -> Result<Walking> {
+        let WalkRules {
+            seed,
+            most,
+            hidden,
+            from,
+        } = rules;
+        let start = |WalkStart { receipt, vector }| Ok::<_, Error>((receipt, vector_of(&vector)?));
+        let walked = Walked {
+            position: position as u64,
+            seed,
+            most: most as usize,
+            hidden,
+            from: from.map(start).transpose()?,
+            stopped: AtomicBool::new(false),
+        };
+        Ok(Walking {
+            explored: self.inner.clone(),
+            walked: Arc::new(walked),
+        })
     }
 
     /// For each fragment from one index to another the nearest among the earlier ones, at most three.
@@ -407,9 +470,63 @@ impl Vectors {
         Value: Send + ToNapiValue + TypeName + 'static,
     {
         let inner = self.inner.clone();
-        AsyncTask::new(Work {
-            run: Some(Box::new(move || run(&inner))),
+        in_pool(move || run(&inner))
+    }
+}
+
+/// Has the thread pool do some work.
+fn in_pool<Value>(run: impl FnOnce() -> std::io::Result<Value> + Send + 'static) -> AsyncTask<Work<Value>>
+where
+    Value: Send + ToNapiValue + TypeName + 'static,
+{
+    AsyncTask::new(Work {
+        run: Some(Box::new(run)),
+    })
+}
+
+/// What is asked of a walk, and whether anybody still awaits it.
+struct Walked {
+    position: u64,
+    seed: String,
+    most: usize,
+    hidden: String,
+    from: Option<(String, Vector)>,
+    stopped: AtomicBool,
+}
+
+/// A walk from neighbour to neighbour.
+#[napi]
+pub struct Walking {
+    explored: Arc<Explored>,
+    walked: Arc<Walked>,
+}
+
+#[napi]
+impl Walking {
+    /// Walks, in the thread pool. The walk ends early if no other fragment is near.
+    #[napi(ts_return_type = "Promise<Array<WalkStep>>")]
+    pub fn steps(&self) -> AsyncTask<Work<Vec<WalkStep>>> {
+        let (explored, walked) = (self.explored.clone(), self.walked.clone());
+        in_pool(move || {
+            let hidden: HashSet<&str> = walked.hidden.lines().collect();
+            let walk = explored::Walk {
+                position: walked.position,
+                seed: &walked.seed,
+                most: walked.most,
+                hidden: &hidden,
+                stopped: &|| walked.stopped.load(Relaxed),
+            };
+            let from = walked.from.as_ref();
+            let steps = explored.walk(&walk, from.map(|(receipt, vector)| (receipt.as_str(), *vector)))?;
+            let named = |explored::Step { receipt, similarity }| WalkStep { receipt, similarity };
+            Ok(steps.into_iter().map(named).collect())
         })
+    }
+
+    /// Has the walk end before its next search, because nobody awaits it any more.
+    #[napi]
+    pub fn stop(&self) {
+        self.walked.stopped.store(true, Relaxed);
     }
 }
 

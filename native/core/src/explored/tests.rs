@@ -1,8 +1,11 @@
 //! Exploration on one machine: incremental and full counts, and answers of two processes at every position.
 
 use super::*;
+use crate::nearest::similarity;
 use crate::static_model::{Scratch, StaticModel, quantized, shipped};
 use crate::vectors::hash_of;
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -227,4 +230,190 @@ fn files_that_are_given_up_are_made_anew() {
     next.begin().expect("a beginning");
     grow(&next);
     assert!(ask(&next).indexed);
+}
+
+#[test]
+fn answers_do_not_depend_on_what_is_warm() {
+    let folder = Folder::new();
+    let writer = folder.opened(1_000);
+    writer.begin().expect("a beginning");
+    fill(&writer, 0, 2_500);
+    grow(&writer);
+    let (cold, warm) = (folder.opened(1_000), folder.opened(1_000));
+    let bytes = cold.vectors().bytes().expect("a size") + cold.index.bytes().expect("a size");
+    let path = folder.0.join("vectors");
+    let length = |path: PathBuf| std::fs::metadata(path).expect("a file").len();
+    assert_eq!(bytes, length(index_path(&path)) + length(path));
+    assert!(
+        !warm.warm(bytes - 1).expect("the files"),
+        "they may not take that much"
+    );
+    assert!(warm.warm(bytes).expect("the files"));
+    // The writer adds fragments to pages that are warm.
+    fill(&writer, 2_500, 2_600);
+    for number in (0..2_600).step_by(130) {
+        for effort in [Effort::Quick, Effort::Thorough] {
+            let ask = |explored: &Explored| {
+                let found = explored.nearest(position_of(2_599), &vector_of(number + 7), 20, effort);
+                found.expect("an answer")
+            };
+            let found = ask(&warm);
+            assert_eq!(found, ask(&cold));
+            assert!(found.indexed && found.neighbours.len() == 20);
+        }
+    }
+    let empty = Folder::new().opened(1_000);
+    assert!(
+        empty.warm(u64::MAX).expect("the files"),
+        "nothing is warm at once"
+    );
+}
+
+/// Every fragment's neighbours at a position, by their similarities one by one; those of 0 are none.
+fn all_near(view: &View, vector: &Vector) -> Vec<Neighbour> {
+    let mut all: Vec<Neighbour> = (0..view.count() as u32)
+        .map(|index| Neighbour {
+            index,
+            similarity: similarity(vector, view.vector(index as usize)),
+        })
+        .filter(|one| one.similarity > 0.0)
+        .collect();
+    all.sort_by(Neighbour::order);
+    all
+}
+
+/// A walk by single searches, each for more fragments until enough of them are open.
+fn naive_walk(
+    view: &View,
+    walk: &Walk,
+    from: Option<(&str, Vector)>,
+    search: impl Fn(&Vector, usize) -> Vec<Neighbour>,
+) -> Vec<Step> {
+    let number = |turn: usize| {
+        let hash = Sha256::digest([walk.seed, "\n", &turn.to_string()].concat());
+        let bytes: [u8; 8] = std::array::from_fn(|at| if at < 2 { 0 } else { hash[at - 2] });
+        u64::from_be_bytes(bytes)
+    };
+    let receipt = |index: usize| view.facts(index).receipt().to_owned();
+    let open = |index: usize, steps: &[Step]| {
+        let receipt = receipt(index);
+        !walk.hidden.contains(receipt.as_str()) && steps.iter().all(|step| step.receipt != receipt)
+    };
+    let (first, mut vector) = from.map_or_else(
+        || {
+            let mut index = (number(0) % view.count() as u64) as usize;
+            while !open(index, &[]) {
+                index = (index + 1) % view.count();
+            }
+            (receipt(index), *view.vector(index))
+        },
+        |(receipt, vector)| (receipt.to_owned(), vector),
+    );
+    let mut steps = vec![Step {
+        receipt: first,
+        similarity: 1.0,
+    }];
+    while steps.len() < walk.most {
+        let mut most = 5 + steps.len();
+        let near = loop {
+            let found = search(&vector, most);
+            let near: Vec<&Neighbour> = found
+                .iter()
+                .filter(|one| open(one.index as usize, &steps))
+                .collect();
+            if near.len() >= 5 || found.len() < most {
+                break near.into_iter().take(5).copied().collect::<Vec<_>>();
+            }
+            most *= 2;
+        };
+        if near.is_empty() {
+            break;
+        }
+        let one = near[(number(steps.len()) % near.len() as u64) as usize];
+        vector = *view.vector(one.index as usize);
+        steps.push(Step {
+            receipt: receipt(one.index as usize),
+            similarity: one.similarity,
+        });
+    }
+    steps
+}
+
+#[test]
+fn a_walk_is_that_of_single_searches() {
+    let folder = Folder::new();
+    let (indexed, exact) = (folder.opened(1_000), folder.opened(usize::MAX));
+    indexed.begin().expect("a beginning");
+    fill(&indexed, 0, 2_400);
+    grow(&indexed);
+    for round in 0..30 {
+        let count = [2_400, 2_000, 1_000, 300, 12][round % 5];
+        let view = exact.vectors().view(position_of(count - 1)).expect("a view");
+        let receipts: Vec<String> = (0..count).map(|at| format!("fr_{at:026}")).collect();
+        // Where many are hidden, searches widen.
+        let every = [usize::MAX, 50, 3, 2][round % 4];
+        let hidden = (0..count).filter(|at| (at * 7 + round) % every == 1);
+        let hidden: HashSet<&str> = hidden.map(|at| receipts[at].as_str()).collect();
+        let walk = Walk {
+            position: position_of(count - 1),
+            seed: &format!("seed {round}"),
+            most: [10, 1, 40][round % 3],
+            hidden: &hidden,
+            stopped: &|| false,
+        };
+        // The seed's, one that is not explored, or one that is.
+        let from = [
+            None,
+            Some(("fr_PROBE", vector_of(70_000 + round))),
+            Some((receipts[count / 2].as_str(), vector_of(count / 2))),
+        ][(round / 3) % 3];
+        let scanned = naive_walk(&view, &walk, from, |vector, _| all_near(&view, vector));
+        assert_eq!(exact.walk(&walk, from).expect("a walk"), scanned, "{round}");
+        assert!(scanned.len() == walk.most || count == 12, "{round}");
+        let searched = naive_walk(&view, &walk, from, |vector, most| {
+            let found = indexed.nearest(walk.position, vector, most, Effort::Quick);
+            found.expect("an answer").neighbours
+        });
+        assert_eq!(indexed.walk(&walk, from).expect("a walk"), searched, "{round}");
+    }
+}
+
+#[test]
+fn a_walk_that_nobody_awaits_ends_before_its_next_search() {
+    let folder = Folder::new();
+    let explored = folder.opened(usize::MAX);
+    explored.begin().expect("a beginning");
+    fill(&explored, 0, 400);
+    let looks = AtomicUsize::new(0);
+    let walked = |most_looks: usize| {
+        looks.store(0, SeqCst);
+        let walk = Walk {
+            position: u64::MAX,
+            seed: "autumn",
+            most: 30,
+            hidden: &HashSet::new(),
+            stopped: &|| looks.fetch_add(1, SeqCst) >= most_looks,
+        };
+        explored.walk(&walk, None).expect("a walk")
+    };
+    let whole = walked(usize::MAX);
+    assert_eq!(whole.len(), 30);
+    for looked in [0, 1, 7] {
+        let some = walked(looked);
+        assert_eq!(some, whole[..=looked], "{looked}");
+        assert_eq!(looks.load(SeqCst), looked + 1, "no further search");
+    }
+    // Without fragments, and with none that is shown, there is no walk.
+    let receipts: Vec<String> = (0..400).map(|at| format!("fr_{at:026}")).collect();
+    let hidden: HashSet<&str> = receipts.iter().map(String::as_str).collect();
+    for position in [0, u64::MAX] {
+        let walk = Walk {
+            position,
+            seed: "",
+            most: 3,
+            hidden: &hidden,
+            stopped: &|| false,
+        };
+        assert_eq!(explored.walk(&walk, None).expect("a walk"), []);
+    }
 }
