@@ -2,18 +2,16 @@
  * `GET /focus` and `GET /leaderboard` (contract, Exploration): rare kinds and regions, and visitors with many
  * fragments.
  */
-import { setImmediate } from 'node:timers/promises';
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
 import type { FocusKind, FocusRegion, FocusResponse } from '../contract/focus.js';
 import type { LeaderboardEntry, LeaderboardResponse } from '../contract/leaderboard.js';
 import type { ValidationError } from '../contract/schema/validation.js';
-import type { FragmentBoard, FragmentRegion, VisitorStanding } from '../native/index.js';
-import { findWithheld } from '../store/notices.js';
+import type { FragmentBoard, FragmentRegion } from '../native/index.js';
+import { withheldAmong } from '../store/notices.js';
 import type { Store } from '../store/store.js';
 import { cardsOf, exploringTooMuch, frame, readAsOf, type ExploreParts } from './explore.js';
-import { publicFragment } from './publicFragment.js';
 import { remembered } from '../system/workQueue.js';
 
 /** Most fragments of a visitor that are read to find a name that is not withheld. */
@@ -74,42 +72,56 @@ export function focus(parts: ExploreParts): Handler {
 /** Most visitors whose names are cached. */
 const namesKept = 10_000;
 
-/** Visitors' names by receipt. Content never changes; whether it is withheld is checked each time. */
+/** Visitors' names by receipt. Content never changes; whether it is withheld is read each time. */
 type Names = Map<string, string>;
 
-async function nameIn(store: Store, names: Names, receipt: string): Promise<string | null> {
-  const known = names.get(receipt);
-  if (known !== undefined) return (await findWithheld(store, receipt)) === undefined ? known : null;
-  const name = (await publicFragment(store, receipt))?.visitor ?? null;
-  if (name === null) return null;
-  if (names.size >= namesKept) names.clear();
-  names.set(receipt, name);
-  return name;
+/** Visitors' names by the receipts of visible fragments that have one. */
+async function namesIn(
+  store: Store,
+  names: Names,
+  receipts: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const receipt of receipts) {
+    const known = names.get(receipt);
+    if (known !== undefined) found.set(receipt, known);
+  }
+  const unknown = receipts.filter((receipt) => !found.has(receipt));
+  for (const { receipt, visitor } of (await cardsOf(store, unknown)).values()) {
+    if (visitor !== null) found.set(receipt, visitor);
+  }
+  if (names.size + unknown.length > namesKept) names.clear();
+  for (const [receipt, name] of found) names.set(receipt, name);
+  for (const receipt of await withheldAmong(store, receipts)) found.delete(receipt);
+  return found;
 }
 
-/** A visitor's name, from a visible fragment of theirs; null if all are withheld. */
-async function nameOf(
+/** Reads the names of the present ranking, so that the first answer after a start does not wait for them. */
+async function readAhead({ store, vectors, warmed }: ExploreParts, names: Names): Promise<void> {
+  if ((await warmed) === undefined) return;
+  const receipts = vectors.board()?.standings.map(({ receipt }) => receipt) ?? [];
+  await namesIn(store, names, receipts);
+}
+
+/** A visitor's name, from any visible fragment of theirs; null if all are withheld. */
+async function anyNameOf(
   { store, vectors }: ExploreParts,
-  names: Names,
   asOf: number,
-  { receipt, visitor }: VisitorStanding,
+  visitor: string,
 ): Promise<string | null> {
-  const first = await nameIn(store, names, receipt);
-  if (first !== null) return first;
   const { places } = await vectors.select(asOf, { visitor }, 0, namesTried);
   const cards = await cardsOf(
     store,
-    places.map((place) => place.receipt),
+    places.map(({ receipt }) => receipt),
   );
   return [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null;
 }
 
-/** Names looked up in one turn of the event loop. */
-const turnNames = 25;
-
 /** Ranks visitors by their number of fragments with distinct content; ties share a rank. */
 export function leaderboard(parts: ExploreParts): Handler {
   const names: Names = new Map();
+  // If the store does not answer, a request reads them.
+  void readAhead(parts, names).catch(() => undefined);
   const standingsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.standings(asOf), signal));
   return async (request) => {
     const signal = request.signal();
@@ -119,12 +131,13 @@ export function leaderboard(parts: ExploreParts): Handler {
     const standings = board?.standings ?? (await standingsAt(asOf, signal));
     if (standings === 'busy') return exploringTooMuch;
     const visitors: LeaderboardEntry[] = [];
-    for (const [place, standing] of standings.entries()) {
-      if (place > 0 && place % turnNames === 0) await setImmediate();
-      const visitor = await nameOf(parts, names, asOf, standing);
+    const receipts = standings.map(({ receipt }) => receipt);
+    const found = await namesIn(parts.store, names, receipts);
+    for (const { receipt, visitor: id, fragments } of standings) {
+      const visitor = found.get(receipt) ?? (await anyNameOf(parts, asOf, id));
       if (visitor === null) continue;
-      const rank = 1 + standings.findIndex(({ fragments }) => fragments === standing.fragments);
-      visitors.push({ rank, visitor, fragments: standing.fragments });
+      const rank = 1 + standings.findIndex((other) => other.fragments === fragments);
+      visitors.push({ rank, visitor, fragments });
     }
     const body: LeaderboardResponse = { ...frame(parts, asOf), visitors };
     return jsonAnswer(200, body);

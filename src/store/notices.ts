@@ -23,6 +23,19 @@ export async function findWithheld(store: Store, receipt: string): Promise<strin
   return notice?.hidden === true ? notice.reason : undefined;
 }
 
+/** Those of some receipts whose content is withheld. */
+export async function withheldAmong(store: Store, receipts: readonly string[]): Promise<ReadonlySet<string>> {
+  // Notices are few: mostly one read has them all.
+  const page = await store.scan('fragmentNotices', { limit: receipts.length + 1 });
+  if (page.length <= receipts.length) {
+    const hidden = page.filter(({ value }) => decodeNotice(value).hidden);
+    const all = new Set(hidden.map(({ key }) => Buffer.from(key).toString()));
+    return new Set(receipts.filter((receipt) => all.has(receipt)));
+  }
+  const withheld = await Promise.all(receipts.map((receipt) => findWithheld(store, receipt)));
+  return new Set(receipts.filter((_, at) => withheld[at] !== undefined));
+}
+
 /** Every decision with its receipt's id, in the order of receipts. */
 export async function* allNotices(store: Store): AsyncGenerator<Notice & { readonly receipt: string }, void> {
   for await (const { key, value } of recordsAfter(store, 'fragmentNotices')) {

@@ -13,6 +13,7 @@ import { openTestStore } from '../outreach/fixture.js';
 import type { ReadVectors } from '../../src/door/explore.js';
 import type { InTurn } from '../../src/system/workQueue.js';
 import { exchange, head, RawClient } from '../http/raw.js';
+import { until } from '../until.js';
 import { embedding, explored, placesOf, startDoor, startTestExploration } from './fixture.js';
 import { cosine, type Submitted } from './exploreReference.js';
 
@@ -321,6 +322,25 @@ describe('GET /focus and /leaderboard', () => {
     );
     assert.equal((await door.get('/leaderboard', { as_of: 'x' })).status, 422);
   });
+});
+
+test('the first leaderboard after a start waits for no name', async () => {
+  const reads = new Map<string, number>();
+  const names = new Set(submitted.map(({ visitor }) => visitor).filter((visitor) => visitor !== '')).size;
+  const get: typeof store.get = (space, key) => {
+    reads.set(space, (reads.get(space) ?? 0) + 1);
+    return store.get(space, key);
+  };
+  const counting = Object.assign(Object.create(store) as typeof store, { get });
+  const own = await startDoor({
+    store: counting,
+    exploration: { ...exploration, explore: { ...exploration.explore, store: counting } },
+  });
+  const fragments = (): number => reads.get('fragments') ?? 0;
+  await until(() => fragments() === names);
+  const { body } = await own.get<LeaderboardResponse>('/leaderboard');
+  assert.equal(body.visitors.length, names);
+  assert.equal(fragments(), names);
 });
 
 describe('GET /how', () => {

@@ -26,11 +26,11 @@ for (const [title, content, visitor] of [
   receipts.push(String(body['receipt']));
 }
 await explored(exploration);
-const [, secret = ''] = receipts;
+const [, secret = '', beams = ''] = receipts;
 
-async function decide(hidden: boolean): Promise<void> {
+async function decide(hidden: boolean, receipt = secret): Promise<void> {
   const notice = { hidden, reason: 'It names a person.', atMs: 0 };
-  await assert.doesNotReject(keepNotice(store, secret, notice));
+  await assert.doesNotReject(keepNotice(store, receipt, notice));
   nowMs += 1_000;
 }
 
@@ -97,6 +97,21 @@ describe('a withheld fragment', () => {
     assert.equal((await byVisitor('Ada')).matching, 2);
     const { body } = await door.get<LeaderboardResponse>('/leaderboard', {});
     assert.ok(body.visitors.some(({ visitor }) => visitor === 'Mallory'));
+  });
+
+  test('does not name its visitor, whom another fragment names', async () => {
+    const names = async (): Promise<string[]> => {
+      const { body } = await door.get<LeaderboardResponse>('/leaderboard', {});
+      return body.visitors.map(({ visitor }) => visitor);
+    };
+    // At last, there are more decisions than visitors.
+    for (const decisions of [0, 1, 2, 20]) {
+      for (let at = 0; at < decisions; at += 1) await decide(true, `fr_${at}`);
+      assert.deepEqual(await names(), ['Ada', 'Mallory']);
+      await decide(true, beams);
+      assert.deepEqual(await names(), ['Ada']);
+      await decide(false, beams);
+    }
   });
 
   test('is found again once it is shown', async () => {
