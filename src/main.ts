@@ -74,6 +74,7 @@ import { defaultModel } from './models/modelFolder.js';
 import { native } from './native/addon.js';
 import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
+import { lowerPriority } from './processes/priority.js';
 import { parseStoreUrl } from './store/open.js';
 import type { Store } from './store/store.js';
 import { systemClock, type Clock } from './system/clock.js';
@@ -168,6 +169,8 @@ export interface Surroundings extends ReturnType<typeof terminal> {
   readonly environment: Record<string, string | undefined>;
   readonly clock: Clock;
   readonly progressTo: NodeJS.WriteStream;
+  /** Lowers the priority of the process for good. */
+  readonly lowerPriority: () => void;
 }
 
 function thisProcess(): Surroundings {
@@ -176,6 +179,7 @@ function thisProcess(): Surroundings {
     environment: { ...process.env },
     clock: systemClock,
     progressTo: process.stderr,
+    lowerPriority,
   };
 }
 

@@ -22,6 +22,8 @@ export interface BackupParts extends CommandParts {
   readonly version: string;
   readonly keyFormat: KeyFormat;
   readonly log: Log;
+  /** Lowers the priority of this process for good. */
+  readonly lowerPriority: () => void;
   /** Locks the data folder; returns a sentence if that fails. */
   readonly lockFolder: (folder: string) => string | undefined;
   /** The stream that shows progress. */
@@ -73,6 +75,8 @@ async function backup(parts: BackupParts, folder: string, place: Place, { json }
   const missing = place.location.missing();
   if (missing !== undefined) return { wrong: missing.reason };
   const made_at = new Date(parts.clock.wallMs()).toISOString();
+  // A server on the same machine serves meanwhile.
+  parts.lowerPriority();
   const outcome = await withEngine(parts, place, (engine, progress) =>
     makeBackup(engine, folder, { fusegate: parts.version, made_at }, progress),
   );

@@ -80,11 +80,37 @@ function ownNiceness(): number | undefined {
  * @throws Error if the system does not allow it
  */
 export function goBackTo(niceness: number | undefined): void {
-  if (niceness === undefined) return;
+  if (niceness !== undefined) giveAll(niceness);
+}
+
+/** Gives all threads of this process a niceness, those that they start later too. */
+function giveAll(niceness: number): void {
   // A thread that starts another meanwhile gives it its own niceness: the last listing must find none.
   for (let left = mostListings; left > 0; left -= 1) {
     const threads = readdirSync('/proc/self/task').map(Number);
     if (threads.filter((thread) => changed(thread, niceness)).length === 0) return;
+  }
+}
+
+/** Gives this thread, and those that it starts later, the lowest priority, where the system allows it. */
+export function takeLowestPriority(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_LOW);
+  } catch {
+    // A filter of system calls: the usual priority then.
+  }
+}
+
+/**
+ * Lowers the priority of this process, which is a command that works beside a server, for good. Where the
+ * system does not allow it, the process keeps its own.
+ */
+export function lowerPriority(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    giveAll(Math.min(mostNiceness, getPriority() + startNiceness));
+  } catch {
+    // A system without /proc, or a filter of system calls.
   }
 }
 

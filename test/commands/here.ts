@@ -22,6 +22,8 @@ export interface EndedHere extends Ended {
   readonly text: string;
   /** What of it went to its standard error. */
   readonly said: string;
+  /** How often it lowered its priority. */
+  readonly lowered: number;
 }
 
 /** No colours, whatever runs the tests. */
@@ -42,7 +44,7 @@ export async function here(
   environment: Readonly<Record<string, string>>,
   clock: Clock = systemClock,
 ): Promise<EndedHere> {
-  const printed = { output: '', text: '', said: '' };
+  const printed = { output: '', text: '', said: '', lowered: 0 };
   const tell = (text: string): void => {
     printed.output += text;
     printed.text += text;
@@ -59,6 +61,7 @@ export async function here(
     },
     printError: (line: string) => complain(`${line}\n`),
     ...{ showProgress: undefined, ask: undefined, clock, progressTo: streamTo(complain) },
+    lowerPriority: () => void (printed.lowered += 1),
   };
   const program = buildProgram(commands(around));
   const all = [program, ...program.commands, ...commandsUnder(program).map(({ command }) => command)];

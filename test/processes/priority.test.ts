@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import os, { getPriority } from 'node:os';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { mayGoBack, startLowered } from '../../src/processes/priority.js';
+import { lowerPriority, mayGoBack, startLowered, takeLowestPriority } from '../../src/processes/priority.js';
 
 const first = '         0          0 4294967295\n';
 
@@ -76,6 +76,9 @@ describe('a start at a lower priority', () => {
         assert.deepEqual(given, { niceness: undefined });
         // Where it could not go back, it does not even ask.
         assert.ok(mock.callCount() <= 1);
+        takeLowestPriority();
+        lowerPriority();
+        assert.ok(mock.callCount() > 1);
       } finally {
         mock.restore();
         syncBuiltinESMExports();
@@ -83,6 +86,19 @@ describe('a start at a lower priority', () => {
       assert.equal(getPriority(), own);
     });
   }
+
+  test('is that of every thread of a command that works beside a server', () => {
+    const module = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+    const program = `
+      import { lowerPriority } from ${JSON.stringify(module('../../src/processes/priority.js'))};
+      import { nicenessOf } from ${JSON.stringify(module('./threads.js'))};
+      lowerPriority();
+      console.log(JSON.stringify(nicenessOf('self')));`;
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program]);
+    const niceness = JSON.parse(printed.toString()) as number[];
+    assert.deepEqual(new Set(niceness), new Set([Math.min(19, getPriority() + 5)]));
+    assert.ok(niceness.length > 1);
+  });
 
   test('ends for the one that starts when the start fails', () => {
     const own = getPriority();

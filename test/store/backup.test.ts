@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url';
 import type { Manifest } from '../../src/store/backup.js';
 import type { Engine } from '../../src/store/engine.js';
 import { walkOver } from '../../src/store/records.js';
+import { here } from '../commands/here.js';
 import { commandApart, run, runServer, listening, temporaryFolder } from '../processes/run.js';
 import { checkWorkload } from './invariants.js';
 import { engineAt, newUnitId, storeAt } from './open.js';
@@ -146,6 +147,13 @@ test('the manifest says what the file is, and others cannot read it', async () =
   for (const path of ['', 'manifest.json', 'records']) {
     assert.equal(statSync(join(folder, path)).mode & 0o077, 0, path);
   }
+});
+
+test('a backup has a lower priority than a server beside it', async () => {
+  const STORE_URL = await seeded(lmdb(), 5);
+  const folder = join(temporaryFolder(), 'backup');
+  const { code, lowered } = await here(['backup', folder], { STORE_URL, MASTER_SECRET });
+  assert.deepEqual([code, lowered], [0, 1]);
 });
 
 function lastLine(output: string): string {
