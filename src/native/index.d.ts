@@ -351,10 +351,16 @@ export declare class Vectors {
    */
   begin(): Promise<number>
   /**
-   * Adds up to `most` fragments to the index and counts; resolves to true once they have all. Only for the
-   * writer.
+   * Adds up to `most` fragments to the index and counts, on a thread of its own at a lower priority;
+   * resolves to true once they have all. Only for the writer.
    */
   grow(most: number): Promise<boolean>
+  /**
+   * Brings the pages of both files into this process, on a thread of its own at a lower priority, so that
+   * no search has to wait for that. Resolves to false where they have more than `mostBytes`: they would
+   * take the memory from others.
+   */
+  warm(mostBytes: number): Promise<boolean>
   /** Writes the index to disk for the next writer. Only for the writer, at its end. */
   close(): Promise<void>
   /** Replaces the files by new ones, which every process uses from its next call on. Only for the writer. */
@@ -363,8 +369,6 @@ export declare class Vectors {
   count(position: number): number
   /** A fragment's vector by index; empty if there is none. */
   vector(index: number): Buffer
-  /** A fragment's receipt by index; `""` if there is none. */
-  receipt(index: number): string
   /** The receipts of the fragments from one index to another; fewer if there are fewer. */
   receipts(from: number, to: number): Array<string>
   /** Fragments that match: their total, and those from an index on, at most `most`. */
@@ -374,6 +378,8 @@ export declare class Vectors {
    * more candidates, for answers of a single search.
    */
   nearest(position: number, vector: Uint8Array, most: number, thorough: boolean): Promise<FoundNeighbours>
+  /** A walk that is about to begin. */
+  walk(position: number, rules: WalkRules): Walking
   /** For each fragment from one index to another the nearest among the earlier ones, at most three. */
   links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
   /** The current counts; null while the writer updates them. */
@@ -384,6 +390,14 @@ export declare class Vectors {
   kinds(position: number): Promise<Array<number>>
   /** The regions of the fragments, the smallest first. */
   regions(position: number): Promise<Array<FragmentRegion>>
+}
+
+/** A walk from neighbour to neighbour. */
+export declare class Walking {
+  /** Walks, in the thread pool. The walk ends early if no other fragment is near. */
+  steps(): Promise<Array<WalkStep>>
+  /** Has the walk end before its next search, because nobody awaits it any more. */
+  stop(): void
 }
 
 /** Number of the facts. */
@@ -1069,6 +1083,34 @@ export interface VisitorStanding {
   receipt: string
   /** Number of its fragments with distinct content. */
   fragments: number
+}
+
+/** What is asked of a walk. */
+export interface WalkRules {
+  /** The text that decides its turns. */
+  seed: string
+  /** Most steps. */
+  most: number
+  /** Receipts of the fragments that it skips, one on each line. */
+  hidden: string
+  /** Where it begins; if absent, where the seed chooses. */
+  from?: WalkStart
+}
+
+/** Where a walk begins. */
+export interface WalkStart {
+  /** Its receipt's id. */
+  receipt: string
+  /** Its vector: int8 numbers. */
+  vector: Uint8Array
+}
+
+/** One fragment of a walk. */
+export interface WalkStep {
+  /** Its receipt's id. */
+  receipt: string
+  /** Cosine similarity to the fragment before it; 1 for the first. */
+  similarity: number
 }
 
 /** The API key that encodes 32 bytes. */
