@@ -48,7 +48,7 @@ fn turn(seed: &str, number: usize, bound: usize) -> usize {
     (bits % bound.max(1) as u64) as usize
 }
 
-/// A walk on its way.
+/// A walk under way.
 struct Way<'a> {
     explored: &'a Explored,
     view: View,
