@@ -2,7 +2,7 @@
 //! CONNECTIONS. Sends a JSON body by POST, RATE times a second in all, over connections that take turns at
 //! equal distances. Prints one JSON object: the number of answers of status 200 and of others, and latencies
 //! in microseconds. Ends after the seconds also where requests are still to be sent, so that a rate beyond
-//! reach finds the greatest.
+//! reach finds the greatest. The first second, in which both sides wake up, is not counted.
 //!
 //! A latency counts from the moment at which a request was due if an earlier answer on its connection was
 //! late, so that a server that stops for a while does not hide the requests that wait; else from its sending.
@@ -52,6 +52,7 @@ fn send_all(
     mut stream: TcpStream,
     request: &[u8],
     first: Instant,
+    counted: Instant,
     every: Duration,
     end: Instant,
 ) -> Result<(Vec<u32>, u64), Error> {
@@ -67,9 +68,11 @@ fn send_all(
         if !is_late {
             std::thread::sleep(due - now);
         }
-        let from = if is_late { due } else { Instant::now() };
+        let sent = Instant::now();
+        let from = if is_late { due } else { sent };
         stream.write_all(request)?;
         match read_answer(&mut stream, &mut room)? {
+            200 if sent < counted => {}
             200 => latencies.push(u32::try_from(from.elapsed().as_micros()).unwrap_or(u32::MAX)),
             _ => others += 1,
         }
@@ -97,14 +100,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let distance = Duration::from_secs_f64(1.0 / rate);
     let begin = Instant::now() + Duration::from_millis(100);
-    let end = begin + Duration::from_secs_f64(seconds);
+    let counted = begin + Duration::from_secs(1);
+    let end = counted + Duration::from_secs_f64(seconds);
     let results: Vec<Result<(Vec<u32>, u64), Error>> = std::thread::scope(|scope| {
         let request = &request[..];
         let senders: Vec<_> = (0..)
             .zip(streams)
             .map(|(at, stream)| {
                 let (first, every) = (begin + distance * at, distance * connections);
-                scope.spawn(move || send_all(stream, request, first, every, end))
+                scope.spawn(move || send_all(stream, request, first, counted, every, end))
             })
             .collect();
         let joined = |sender: std::thread::ScopedJoinHandle<'_, _>| sender.join().expect("a sender's thread");
