@@ -59,7 +59,7 @@ const namedIn: readonly (readonly [string, RegExp, readonly RegExp[]])[] = [
     'a way to pay',
     /'(btc|lightning|card)'/,
     [
-      ...[/contract\/(pricing|bitcoin|lightning|card)\.ts$/, /store\/(order|orders|cardEvents)\.ts$/],
+      ...[/contract\/(pricing|bitcoin|lightning|card)\.ts$/, /store\/(orders|cardEvents|\w+Order)\.ts$/],
       /checkout\/(bitcoin|lightning|card)\w*\.ts$/,
       // Those that look after bitcoin, and the rules.
       /checkout\/(recover|scan|watcher|checkout|orders)\.ts$/,

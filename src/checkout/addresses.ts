@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as secp256k1 from '@bitcoinerlab/secp256k1';
 import { BIP32Factory, type BIP32Interface } from 'bip32';
 import { networks, payments, type Network as Params } from 'bitcoinjs-lib';
-import type { Network } from '../store/order.js';
+import type { Network } from '../store/orderRow.js';
 import { BoundedMap } from '../system/boundedMap.js';
 
 const bip32 = BIP32Factory(secp256k1);

@@ -2,7 +2,7 @@
 import type { BitcoinOrder } from '../contract/bitcoin.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import type { BtcOrder } from '../store/order.js';
+import type { BtcOrder } from '../store/bitcoinOrder.js';
 import { countUnpaid, insertOrder, unpaidOrdersBy } from '../store/orders.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
 import { whenUnavailable, type Fence, type Operation } from '../store/store.js';

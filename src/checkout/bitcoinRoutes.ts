@@ -3,7 +3,7 @@ import type { Tiers } from '../access/tiers.js';
 import type { Handler } from '../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
 import { problemOf } from '../contract/problem.js';
-import type { BtcOrder } from '../store/order.js';
+import type { BtcOrder } from '../store/bitcoinOrder.js';
 import { findOrder, isOn } from '../store/orders.js';
 import { derive } from '../system/masterSecret.js';
 import type { AddressBusy, Bitcoin } from './bitcoin.js';

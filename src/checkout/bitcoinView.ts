@@ -1,9 +1,9 @@
 /** On-chain orders as their buyers see them. */
 import type { BitcoinOrder } from '../contract/bitcoin.js';
-import { receivedSat, type BtcOrder } from '../store/order.js';
+import { receivedSat, type BtcOrder } from '../store/bitcoinOrder.js';
 import { btcText } from './money.js';
 import { isPaid, orderView } from './orderView.js';
-import { amountDueSat, confirmations } from './orders.js';
+import { amountDueSat, confirmations } from '../store/bitcoinOrder.js';
 import type { Polled } from './poll.js';
 
 /** The URI of a payment (BIP 21): address and amount in bitcoin. */

@@ -4,8 +4,9 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Rail } from '../contract/pricing.js';
-import { beginningOf, heldOf, sameOrder, unitOf } from '../store/order.js';
+import { heldOf, kindOf, sameOrder, unitOf } from '../store/order.js';
 import type { NewMembers, OrderOn, OrderRecord } from '../store/order.js';
+import type { KeyEffect } from '../store/orderKind.js';
 import { changeOrder, insertOrder } from '../store/orders.js';
 import type { LedgerEntry, OrderChange, OrderOutcome } from '../store/orders.js';
 import type { Fence, Operation } from '../store/store.js';
@@ -13,7 +14,7 @@ import type { Clock } from '../system/clock.js';
 import { secretId } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
 import { keyChange, type KeyParts } from './orderKeys.js';
-import { attended, transition, type KeyEffect, type OrderEvent } from './orders.js';
+import { attended, transition, type OrderEvent } from './orders.js';
 
 /** Dependencies of the book. */
 export interface BookParts extends KeyParts {
@@ -39,7 +40,7 @@ interface NewOnRail<Name extends Rail> extends OrderWish {
 }
 
 /** A new order. */
-export type NewOrder = { [Name in Rail]: NewOnRail<Name> & NewMembers[Name] }[Rail];
+export type NewOrder = { [Name in Rail]: NewOnRail<Name> & NewMembers<Name> }[Rail];
 
 /** RFC 4648 base32 in lower case, of 16 bytes: 26 characters. */
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -73,7 +74,7 @@ export function draftOrder<New extends NewOrder>(
   const order = {
     rateCents: null,
     claimed: false,
-    ...beginningOf(wish.rail),
+    ...kindOf(wish.rail).beginning,
     ...wished,
     createdAtMs,
     expiresAtMs: createdAtMs + lifeMs,

@@ -10,8 +10,8 @@ import { BtcdFollower, type BtcdPlace } from './btcdFollow.js';
 import { usedEach } from './chain.js';
 import type { Chain, ChainAnswer, ChainHints, Failed, Following } from './chain.js';
 import { askNode } from './httpsJson.js';
-import type { Network, Output } from '../store/order.js';
-import type { FoundOutput } from './orders.js';
+import type { Network, Output } from '../store/orderRow.js';
+import type { FoundOutput } from '../store/bitcoinOrder.js';
 
 /** Transactions in one answer. */
 const pageTransactions = 100;

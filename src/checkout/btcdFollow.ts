@@ -7,7 +7,7 @@ import { WebSocket } from 'ws';
 import type { Clock, Timer } from '../system/clock.js';
 import { addressParameters } from './addresses.js';
 import type { ChainHints, Following } from './chain.js';
-import type { Network } from '../store/order.js';
+import type { Network } from '../store/orderRow.js';
 
 /** btcd's address and credentials. */
 export interface BtcdPlace {

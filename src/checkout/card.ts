@@ -18,7 +18,7 @@ import {
   releaseHeld,
 } from '../store/cardEvents.js';
 import type { CardEventRecord, HeldEvent } from '../store/cardEvents.js';
-import type { CardOrder } from '../store/order.js';
+import type { CardOrder } from '../store/cardOrder.js';
 import { findOrderAt, insertOrder } from '../store/orders.js';
 import { ratesSince } from '../store/rates.js';
 import type { Operation } from '../store/store.js';
@@ -30,7 +30,8 @@ import type { BookParts, Effect, MadeOrder, OrderWish } from './book.js';
 import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
 import { centsOf } from './money.js';
 import { viewCard, type CardPickup } from './cardView.js';
-import type { KeyEffect, OrderEvent } from './orders.js';
+import type { KeyEffect } from '../store/orderKind.js';
+import type { OrderEvent } from './orders.js';
 import type { Polled } from './poll.js';
 import type { Rail, RailUnavailable, Readiness } from './rail.js';
 import { longestAgeMs, type Rates } from './rates.js';

@@ -12,7 +12,7 @@ import {
 import type { Answer, Handler } from '../contract/exchange.js';
 import type { Tier } from '../contract/pricing.js';
 import { lastEventMs } from '../store/cardEvents.js';
-import type { CardOrder } from '../store/order.js';
+import type { CardOrder } from '../store/cardOrder.js';
 import { findOrderAt } from '../store/orders.js';
 import { whenUnavailable } from '../store/store.js';
 import type { Clock } from '../system/clock.js';

@@ -1,7 +1,7 @@
 /** Card orders as their buyers see them, by Stripe session. */
 import type { CardPickupResponse } from '../contract/card.js';
 import type { Tier } from '../contract/pricing.js';
-import type { CardOrder } from '../store/order.js';
+import type { CardOrder } from '../store/cardOrder.js';
 import { keyDetail, keyExpiresAt } from './orderView.js';
 import type { Polled } from './poll.js';
 

@@ -1,5 +1,5 @@
 /** A rail's view of the chain, by btcd, an Esplora server or an account of LND. */
-import type { FoundOutput } from './orders.js';
+import type { FoundOutput } from '../store/bitcoinOrder.js';
 
 /** Answer of a node. The reason is a sentence part for the operator. */
 export type ChainAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | Failed;

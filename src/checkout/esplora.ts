@@ -6,7 +6,7 @@ import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { usedEach, type Chain, type ChainAnswer, type Failed } from './chain.js';
 import { agentFor, askNode, type NodeAgent } from './httpsJson.js';
-import { outpointOf, type FoundOutput } from './orders.js';
+import { outpointOf, type FoundOutput } from '../store/bitcoinOrder.js';
 
 /** The first block of each network, by its hash in the usual hex notation. */
 const firstBlocks: Readonly<Record<string, string>> = {

@@ -7,7 +7,8 @@ import type {
   LightningOrderCreated,
 } from '../contract/lightning.js';
 import { tiers as tierNames } from '../contract/pricing.js';
-import type { LightningOrder, Network } from '../store/order.js';
+import type { LightningOrder } from '../store/lightningOrder.js';
+import type { Network } from '../store/orderRow.js';
 import { findOrderAt } from '../store/orders.js';
 import { checkoutAnswer } from './answers.js';
 import type { BookParts } from './book.js';

@@ -1,6 +1,6 @@
 /** Lightning orders as their buyers see them. */
 import type { LightningOrder as LightningOrderView } from '../contract/lightning.js';
-import type { LightningOrder } from '../store/order.js';
+import type { LightningOrder } from '../store/lightningOrder.js';
 import { isPaid, orderView } from './orderView.js';
 import type { Polled } from './poll.js';
 

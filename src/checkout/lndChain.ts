@@ -3,13 +3,13 @@
  * the account once, from the same extended public key. LND watches only addresses that it has handed out, so
  * each is requested from it before a buyer sees it.
  */
-import type { Output } from '../store/order.js';
+import type { Output } from '../store/orderRow.js';
 import type { Clock } from '../system/clock.js';
 import { readAccount, type Account } from './addresses.js';
 import type { Chain, ChainAnswer, ChainHints, Failed, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
 import type { Lnd, WalletAccount, WalletTransaction } from './lnd.js';
-import { outpointOf, type FoundOutput } from './orders.js';
+import { outpointOf, type FoundOutput } from '../store/bitcoinOrder.js';
 
 /** From this depth on a transaction counts as final. */
 const settledDepth = 144;

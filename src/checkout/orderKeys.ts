@@ -7,7 +7,7 @@ import type { Store } from '../store/store.js';
 import { dayMs } from '../system/clock.js';
 import { secretId, type MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
-import type { KeyEffect } from './orders.js';
+import type { KeyEffect } from '../store/orderKind.js';
 
 /** Dependencies of keys. */
 export interface KeyParts {

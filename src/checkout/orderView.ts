@@ -1,7 +1,8 @@
 /** Members of an order that buyers see on every rail. */
 import type { KeyStatus, Order as OrderAnswer } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
-import { heldOf, type Network, type OrderRecord } from '../store/order.js';
+import { heldOf, type OrderRecord } from '../store/order.js';
+import type { Network } from '../store/orderRow.js';
 import { btcText } from './money.js';
 import type { Polled } from './poll.js';
 

@@ -3,7 +3,7 @@
  * address that may have been shown is given out again. A key that may have been revealed ends before its
  * successor is revealed. Payments without an order are reported.
  */
-import type { Output } from '../store/order.js';
+import type { Output } from '../store/orderRow.js';
 import { findKeyById } from '../store/keys.js';
 import { changeOrder, findOrder, findOrderAt, allOrders } from '../store/orders.js';
 import { recordsAfter } from '../store/entries.js';

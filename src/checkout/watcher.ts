@@ -2,7 +2,7 @@
  * Watches the addresses of open orders, in one process at a time. An address that the node reports is looked
  * up at once, and all of them now and then: a missed hint costs minutes and no money.
  */
-import type { BtcOrder } from '../store/order.js';
+import type { BtcOrder } from '../store/bitcoinOrder.js';
 import { nextAddressIndex } from '../store/addressIndexes.js';
 import { findOrderAt, openOrders } from '../store/orders.js';
 import { whenUnavailable, type Store } from '../store/store.js';

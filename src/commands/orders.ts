@@ -1,8 +1,8 @@
 /** `fusegate orders …`: shows orders and payments to the operator. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
-import { heldOf, outputRow, rowOf } from '../store/order.js';
-import type { BtcStatus, CardStatus, LightningStatus, OrderRecord } from '../store/order.js';
+import { heldOf, orderStatuses, rowOf, type OrderRecord } from '../store/order.js';
+import { outputRow } from '../store/orderRow.js';
 import { decodeLedger, findOrderNamed, allOrders } from '../store/orders.js';
 import { allCardEvents } from '../store/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';
@@ -63,23 +63,6 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
 const columns = { id: 26, rail: 9, tier: 10, status: 9, sat: 9, created_at: 24, key: 9, email: 0 } as const;
 
 const heading = tableRow(columns, Object.fromEntries(Object.keys(columns).map((name) => [name, name])));
-
-/** Every status of orders on any rail. */
-const statuses: Readonly<Record<BtcStatus | LightningStatus | CardStatus, true>> = {
-  pending: true,
-  underpaid: true,
-  seen: true,
-  confirmed: true,
-  settled: true,
-  expired: true,
-  open: true,
-  paid: true,
-  revealed: true,
-  refunded: true,
-  disputed: true,
-  revoked: true,
-  failed: true,
-};
 
 interface ListOptions extends Json {
   readonly status?: string;
@@ -211,7 +194,7 @@ export function addOrders(program: Command, parts: OrdersParts): void {
     process.exitCode = await withStore(parts, run);
   };
   add('list', 'list orders')
-    .addOption(new Option('--status <status>', 'only those of a status').choices(Object.keys(statuses)))
+    .addOption(new Option('--status <status>', 'only those of a status').choices(orderStatuses))
     .option('--json', 'print JSON, one object a line')
     .action((options: ListOptions) => onStore((context) => list(parts, context, options)));
   add(

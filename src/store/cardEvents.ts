@@ -2,7 +2,7 @@
  * Events of the card processor's webhooks: those received with their outcomes, and those held because their
  * order was unknown.
  */
-import type { CardOrder } from './order.js';
+import type { CardOrder } from './cardOrder.js';
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
 import { findOrder, isOn } from './orders.js';
 import type { Operation, Store } from './store.js';

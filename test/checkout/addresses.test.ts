@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { readAccount } from '../../src/checkout/addresses.js';
 import { bip21 } from '../../src/checkout/bitcoinView.js';
-import type { Network } from '../../src/store/order.js';
+import type { Network } from '../../src/store/orderRow.js';
 
 interface Vector {
   readonly network: Network;

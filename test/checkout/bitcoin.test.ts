@@ -1,12 +1,13 @@
 /** On-chain orders, their look-ups and their endpoints, over a node that answers when it is let. */
-import type { BtcOrder, OrderRecord } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
+import type { OrderRecord } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { bitcoinHandlers, bitcoinQr, type BitcoinRoutesParts } from '../../src/checkout/bitcoinRoutes.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
 import type { BookParts } from '../../src/checkout/book.js';
 import type { Chain, ChainHints, Following } from '../../src/checkout/chain.js';
-import type { FoundOutput } from '../../src/checkout/orders.js';
+import type { FoundOutput } from '../../src/store/bitcoinOrder.js';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
 import type { RouteRequest } from '../../src/contract/exchange.js';
 import type { BitcoinOrder } from '../../src/contract/bitcoin.js';

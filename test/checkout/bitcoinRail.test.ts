@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/bitcoin.js';
 import type { Chain, ChainAnswer } from '../../src/checkout/chain.js';
-import type { BtcOrder } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { HandClock } from '../system/handClock.js';
 import { account, pricedWish, Shop } from './shop.js';

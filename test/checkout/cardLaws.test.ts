@@ -2,7 +2,7 @@
  * Laws of card payments, on a real store and over a processor that speaks as Stripe's API does
  * (stripeServer.ts): what a session must have paid, in which order events apply, and that none is lost.
  */
-import type { CardOrder } from '../../src/store/order.js';
+import type { CardOrder } from '../../src/store/cardOrder.js';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import Stripe from 'stripe';

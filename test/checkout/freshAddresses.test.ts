@@ -2,7 +2,8 @@
  * Old payments make no key: addresses with a history are passed over, at the first start, before every order
  * and after a restore, in histories made of seeds and with a node whose index of addresses lags.
  */
-import type { BtcOrder, OrderRecord } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
+import type { OrderRecord } from '../../src/store/order.js';
 import { nextAddressIndex } from '../../src/store/addressIndexes.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';

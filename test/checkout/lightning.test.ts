@@ -2,7 +2,8 @@
  * Lightning orders over an LND that speaks as its REST interface does (lndServer.ts): when one is made, when
  * it is paid, and what a node that is wrong, behind, poor or gone comes to.
  */
-import type { LightningOrder as LightningRecord, OrderRecord } from '../../src/store/order.js';
+import type { LightningOrder as LightningRecord } from '../../src/store/lightningOrder.js';
+import type { OrderRecord } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { Lightning, type LightningParts } from '../../src/checkout/lightning.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lookUpOrder } from '../../src/checkout/lookUp.js';
 import { LookUps, type LookUpParts } from '../../src/checkout/lookUps.js';
-import type { BtcOrder } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
 import { StoreUnavailable, type Fence } from '../../src/store/store.js';
 import { newOrderId } from '../../src/checkout/book.js';
 import { systemRandomness } from '../../src/system/randomness.js';

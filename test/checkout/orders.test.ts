@@ -1,25 +1,19 @@
 /** Orders: every state and event of the documented table, and properties over random histories. */
-import {
-  type OrderRecord,
-  receivedSat,
-  type BtcOrder,
-  type CardOrder,
-  type LightningOrder,
-  type Output,
-} from '../../src/store/order.js';
+import type { OrderRecord } from '../../src/store/order.js';
+import { receivedSat, type BtcOrder } from '../../src/store/bitcoinOrder.js';
+import type { CardOrder } from '../../src/store/cardOrder.js';
+import type { LightningOrder } from '../../src/store/lightningOrder.js';
+import type { Output } from '../../src/store/orderRow.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   amountDueSat,
-  attended,
   confirmations,
   deepSat,
-  isDue,
   isWatched,
-  transition,
   type FoundOutput,
-  type OrderEvent,
-} from '../../src/checkout/orders.js';
+} from '../../src/store/bitcoinOrder.js';
+import { attended, isDue, transition, type OrderEvent } from '../../src/checkout/orders.js';
 
 const price = 50_000n;
 const end = 1_000;

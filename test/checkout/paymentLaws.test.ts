@@ -1,6 +1,8 @@
 /** Laws of on-chain payments: of the states of an order, of the rail over a simulated chain, of a scan. */
 import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
-import type { BtcOrder, CardOrder, OrderRecord } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
+import type { CardOrder } from '../../src/store/cardOrder.js';
+import type { OrderRecord } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/bitcoin.js';

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import type { ChainHints } from '../../src/checkout/chain.js';
 import { Watcher } from '../../src/checkout/watcher.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
-import type { BtcOrder } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { HandClock } from '../system/handClock.js';
 import { until } from '../until.js';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { Chain, ChainAnswer } from '../../src/checkout/chain.js';
 import type { CardEvent, CardSubject } from '../../src/checkout/cardEvents.js';
-import type { FoundOutput } from '../../src/checkout/orders.js';
+import type { FoundOutput } from '../../src/store/bitcoinOrder.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import type { Randomness } from '../../src/system/randomness.js';
 

@@ -1,12 +1,8 @@
 /** Orders in the store: found by id and by place, open and unpaid ones counted and visited, by rail. */
-import {
-  decodeOrder,
-  encodeOrder,
-  type BtcOrder,
-  type CardOrder,
-  type LightningOrder,
-  type OrderRecord,
-} from '../../src/store/order.js';
+import { decodeOrder, encodeOrder, type OrderRecord } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
+import type { CardOrder } from '../../src/store/cardOrder.js';
+import type { LightningOrder } from '../../src/store/lightningOrder.js';
 import { decodeEvent } from '../../src/store/events.js';
 import { endedKey, unlinked, type KeyRecord } from '../../src/store/keys.js';
 import { orderBytes } from '../reference/orderBytes.js';

@@ -1,6 +1,8 @@
 /** One suite for all that tells of the chain: btcd, Esplora's API (answered from btcd), an account of LND. */
 import { takeIndexes } from '../../../src/store/addressIndexes.js';
-import type { BtcOrder, Output, OrderRecord } from '../../../src/store/order.js';
+import type { BtcOrder } from '../../../src/store/bitcoinOrder.js';
+import type { Output } from '../../../src/store/orderRow.js';
+import type { OrderRecord } from '../../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -15,7 +17,7 @@ import type { Chain, Following } from '../../../src/checkout/chain.js';
 import { Esplora } from '../../../src/checkout/esplora.js';
 import { Lnd } from '../../../src/checkout/lnd.js';
 import { LndChain } from '../../../src/checkout/lndChain.js';
-import type { FoundOutput } from '../../../src/checkout/orders.js';
+import type { FoundOutput } from '../../../src/store/bitcoinOrder.js';
 import { native } from '../../../src/native/addon.js';
 import { findOrder } from '../../../src/store/orders.js';
 import { systemClock } from '../../../src/system/clock.js';
