@@ -205,6 +205,60 @@ function lines(pattern: RegExp | ((line: string) => boolean), chosen: readonly s
   });
 }
 
+/** The blocks of a kind in ARCHITECTURE.md. */
+function blocks(kind: string): string[] {
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  return [...text.matchAll(/^```(\w+)\n([^`]*)^```/gm)].flatMap(([, of, block = '']) =>
+    of === kind ? [block] : [],
+  );
+}
+
+/** A call of a way that ARCHITECTURE.md draws. */
+interface Call {
+  /** `⇢`: passed to its caller; `↩`: the same, and back into a folder that the caller may not import. */
+  readonly mark: '' | '⇢' | '↩';
+  readonly file: string;
+  readonly name: string;
+  /** Undefined: nothing in the way calls it. */
+  readonly caller: Call | undefined;
+}
+
+function wayOf(block: string): Call[] {
+  const open: Call[] = [];
+  return block
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const [, indent = '', mark = '', file = '', name = ''] =
+        /^( *)([⇢↩]?) ?([\w/.]+)#(\w+)$/.exec(line) ?? [];
+      const path = file.startsWith('native/core/') || file.startsWith('native/node/') ? file : `src/${file}`;
+      const call = { mark: mark as Call['mark'], file: path, name, caller: open[indent.length / 2 - 1] };
+      open.splice(indent.length / 2, Infinity, call);
+      return call;
+    });
+}
+
+/** Faults of a drawn way: what is not there, a caller that does not name what it calls, a wrong mark. */
+function faultsOf(way: readonly Call[]): string[] {
+  return way.flatMap(({ mark, file, name, caller }) => {
+    const what = `${file}#${name}`;
+    if (!existsSync(join(root, file))) return [`${what} is not there`];
+    const text = readFileSync(join(root, file), 'utf8');
+    const isDefined = new RegExp(
+      `(\\b(function|fn|const) ${name}\\b|^ +(\\w+ )*${name}(\\(| = |:))`,
+      'm',
+    ).test(text);
+    if (!isDefined) return [`${what} is not there`];
+    if (caller === undefined) return mark === '' ? [] : [`${what} has a mark and no caller`];
+    const from = readFileSync(join(root, caller.file), 'utf8');
+    if (mark === '' && !new RegExp(`\\b${name}\\b`).test(from))
+      return [`${caller.file} does not name ${what}`];
+    const isBack =
+      file.startsWith('src/') && caller.file.startsWith('src/') && stepOf(file) > stepOf(caller.file);
+    return isBack === (mark === '↩') ? [] : [`${what} is ${isBack ? 'a return' : 'no return'}`];
+  });
+}
+
 /** Files that are kept in version control, or all of ours where there is no repository. */
 function tracked(): string[] {
   if (!existsSync(join(root, '.git'))) return files;
@@ -347,6 +401,32 @@ describe('tidy', () => {
       ),
       [],
     );
+  });
+
+  test('ARCHITECTURE.md has the imports of every folder', () => {
+    const drawn = blocks('rooms')
+      .join('')
+      .replaceAll(/,\n +/g, ', ')
+      .split('\n')
+      .filter((line) => line !== '');
+    const folders = steps.flat();
+    const imports = folders.map((folder) => {
+      const own = files.filter((file) => file.startsWith('src/') && file.split('/')[1] === folder);
+      const to = new Set(own.flatMap(importedFiles).map((file) => file.split('/')[1] ?? ''));
+      return [folder, ...folders.filter((each) => each !== folder && to.has(each))];
+    });
+    assert.deepEqual(
+      drawn.map((line) => line.split(/\s+→\s+|, /).map((each) => each.trim())),
+      imports,
+    );
+  });
+
+  test('the ways in ARCHITECTURE.md are those of the code, and return seldom', () => {
+    const ways = blocks('ways').map(wayOf);
+    assert.ok(ways.length >= 7);
+    assert.deepEqual(ways.flatMap(faultsOf), []);
+    const returns = ways.map((way) => way.filter(({ mark }) => mark === '↩').length);
+    assert.ok(Math.max(...returns) <= 2, `${returns.join(', ')} returns`);
   });
 
   test('ARCHITECTURE.md has a heading for every folder and no other', () => {
