@@ -615,7 +615,7 @@ function generator(seed: number): (count: number) => number {
   };
 }
 
-const kinds: readonly OrderEvent['kind'][] = [
+const kinds = [
   'time',
   'outputs',
   'invoice',
@@ -628,7 +628,7 @@ const kinds: readonly OrderEvent['kind'][] = [
   'card dispute won',
   'card dispute lost',
   'reveal',
-];
+] as const satisfies readonly OrderEvent['kind'][];
 
 function randomEvent(choose: (count: number) => number): OrderEvent {
   const kind = kinds[choose(kinds.length)] ?? 'time';

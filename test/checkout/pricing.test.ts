@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pricing, quote, type PricingParts } from '../../src/checkout/pricing.js';
-import { notConfigured, type RailChecks } from '../../src/checkout/rail.js';
+import { notConfigured } from '../../src/checkout/rail.js';
 import type { Rate } from '../../src/checkout/rates.js';
 import type { PricingResponse, QuoteResponse, Tier } from '../../src/contract/pricing.js';
-import { call, jsonOf, tiers } from './shop.js';
+import { call, checksOf, jsonOf, tiers } from './shop.js';
 
 const nowMs = 1_790_000_000_000;
 const rate: Rate = { cents: 6_718_733n, source: 'a, b', atMs: nowMs - 1_000 };
@@ -13,14 +13,14 @@ const rate: Rate = { cents: 6_718_733n, source: 'a, b', atMs: nowMs - 1_000 };
 /** Rails of which one is ready for one tier alone, and what they were asked. */
 function parts(current: Rate = rate): PricingParts & { readonly asked: (Tier | undefined)[] } {
   const asked: (Tier | undefined)[] = [];
-  const rails: RailChecks = {
+  const rails = checksOf({
     btc: () => Promise.resolve({ ready: true }),
     lightning(tier) {
       asked.push(tier);
       return tier === 'enterprise' ? { ready: false, reason: 'Too much for it.' } : { ready: true };
     },
     card: () => notConfigured('Card payments'),
-  };
+  });
   const clock = { wallMs: () => nowMs };
   return { tiers, rails, clock, rates: { current: () => Promise.resolve(current) }, asked };
 }

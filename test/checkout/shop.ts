@@ -16,9 +16,12 @@ import {
   type MadeOrder,
   type NewOrder,
 } from '../../src/checkout/book.js';
+import type { Shop as Selling } from '../../src/checkout/orderRoutes.js';
 import type { OrderEvent } from '../../src/checkout/orders.js';
+import { notConfigured, type RailChecks } from '../../src/checkout/rail.js';
 import { storeUnavailable } from '../../src/contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../../src/contract/exchange.js';
+import { rails } from '../../src/contract/pricing.js';
 import { native } from '../../src/native/addon.js';
 import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import { decodeLedger, findOrder, isOn, allOrders, type LedgerEntry } from '../../src/store/orders.js';
@@ -69,6 +72,21 @@ const drafts = {
   lightning: { rail: 'lightning', network: 'regtest', bolt11: 'lnbcrt1', lifeMs: 900_000 },
   card: { rail: 'card', cents: 3_300n, rateCents: null, lifeMs: 1_860_000 },
 } as const;
+
+/** Every rail's readiness: those that are not given are not set up. */
+export function checksOf(given: Partial<RailChecks>): RailChecks {
+  const none = Object.fromEntries(rails.map((rail) => [rail, () => notConfigured(rail)]));
+  return { ...none, ...given } as RailChecks;
+}
+
+/** Every rail's orders for pages: nobody may order on those that are not given. */
+export function ordersOf(given: Partial<Selling['orders']>): Selling['orders'] {
+  const order = (): never => assert.fail('another rail was asked');
+  const none = Object.fromEntries(
+    rails.map((rail) => [rail, { paid: 'elsewhere', title: rail, note: '', order }]),
+  );
+  return { ...none, ...given } as Selling['orders'];
+}
 
 /** An order, which is one of a rail. */
 export function onRail<Name extends OrderRecord['rail']>(

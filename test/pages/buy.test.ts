@@ -19,6 +19,7 @@ import type { BitcoinOrder } from '../../src/contract/bitcoin.js';
 import { native } from '../../src/native/addon.js';
 import { buyPages } from '../../src/pages/buy.js';
 import { pageFile } from '../../src/pages/page.js';
+import { checksOf, ordersOf } from '../checkout/shop.js';
 import { Dice, SimulatedChain, Time } from '../checkout/world.js';
 import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
 import { noOperator } from '../../src/outreach/operator.js';
@@ -55,16 +56,18 @@ assert.equal(await bitcoin.begin(), 0);
 const routes = { ...book, tiers, bitcoin };
 
 const notReady = () => Promise.resolve({ ready: false, reason: 'It is not set up.' } as const);
-const rails = { btc: () => Promise.resolve({ ready: true } as const), lightning: notReady, card: notReady };
+const rails = checksOf({
+  ...{ btc: () => Promise.resolve({ ready: true } as const), lightning: notReady, card: notReady },
+});
 const rates = { current: () => Promise.resolve({ reason: 'there is none' }) };
 const asked = (): never => assert.fail('another rail was asked');
 const nobody = { order: asked, poll: asked };
 const sold = bitcoinOrders(routes);
-const none = {
+const none = ordersOf({
   btc: { ...sold, ...nobody },
   lightning: { ...lightningOrders({ ...routes, lightning: undefined, claimRequired: false }), ...nobody },
   card: { ...cardOrders({ ...routes, card: undefined, rates, webhookSecrets: [] }), ...nobody },
-};
+});
 const handlers = buyPages(
   {
     prices: () => pricesOf({ tiers, rails, rates, clock: time.clock }),
@@ -82,7 +85,7 @@ const closed = buyPages(
     prices: () =>
       pricesOf({
         tiers,
-        rails: { btc: notReady, lightning: notReady, card: notReady },
+        rails: checksOf({ btc: notReady, lightning: notReady, card: notReady }),
         rates,
         clock: time.clock,
       }),
@@ -245,7 +248,7 @@ describe('the shop', () => {
           prices: () =>
             pricesOf({
               ...{ tiers, rates, clock: time.clock },
-              rails: { btc: btc === 'ready' ? rails.btc : notReady, lightning, card: notReady },
+              rails: checksOf({ btc: btc === 'ready' ? rails.btc : notReady, lightning, card: notReady }),
             }),
           orders: none,
         },
