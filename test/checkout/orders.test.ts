@@ -661,7 +661,7 @@ test('100,000 random histories: one key, only for money, never back from revoked
     let order: OrderRecord = [btc, lightning, card][history % 3] ?? btc;
     let [mints, reveals, nowMs] = [0, 0, 0];
     for (let step = 0; step < 12; step += 1) {
-      const before = order;
+      const before: OrderRecord = order;
       nowMs += choose(300);
       const event = randomEvent(choose);
       const { order: after, effect } = transition(before, event, nowMs);

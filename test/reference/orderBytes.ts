@@ -25,7 +25,7 @@ export function orderBytes(order: OrderRecord): Buffer {
     campaign: order.campaign,
     event_id: order.eventId,
     place: order.place,
-    reference: rail === 'btc' ? null : rail === 'card' ? order.intent : order.bolt11,
+    reference: rail === 'lightning' ? order.bolt11 : rail === 'card' ? order.intent : null,
     address_index: rail === 'btc' ? order.addressIndex : null,
     confirmations_required: rail === 'btc' ? order.confirmationsRequired : 0,
     status: order.status,
