@@ -106,7 +106,7 @@ function disputeLost(order: CardOrder): Transition<CardOrder> {
 
 /** Card orders. */
 export const cardKind: OrderKind<CardOrder, CardEvent> = {
-  statuses: ['open', 'paid', 'revealed', 'expired', 'failed', 'refunded', 'disputed', 'revoked'],
+  statuses: ['open', 'paid', 'revealed', 'expired', 'refunded', 'disputed', 'revoked', 'failed'],
   columns: ['cents', 'reference', 'paid', 'refunded'],
   read: (row) => ({
     cents: there(row, 'price in cents', row.cents),
