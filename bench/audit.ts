@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { AuditResponse } from '../src/contract/audit.js';
 import { native } from '../src/native/addon.js';
 import { answerAudit } from '../src/text/auditAnswer.js';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { machine, writeRecord } from './machine.js';
 import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';

@@ -13,7 +13,7 @@ import type { NearResponse } from '../src/contract/near.js';
 import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { readBodies } from './bodies.js';
 import { growStore, growthFragment } from './growthStore.js';
 import { machine, writeRecord } from './machine.js';

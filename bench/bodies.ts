@@ -6,8 +6,8 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { ReferenceRequest } from '../test/reference/fuse.js';
-import { projectRoot } from '../test/peers/python.js';
-import { plainStyle, type Style, writeBody } from '../test/search/bodies.js';
+import { projectRoot } from '../test/support/python.js';
+import { plainStyle, type Style, writeBody } from '../test/support/bodies.js';
 
 /** What decides which targets a body has. */
 export type BodyKind = 'ascii' | 'cjk' | 'escapes' | 'unicode' | 'written';

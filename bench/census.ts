@@ -16,7 +16,7 @@ import {
   type Genome,
   type Subject,
 } from '../test/attack/shapes.js';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { machine } from './machine.js';
 import type { RecordOptions } from './options.js';
 

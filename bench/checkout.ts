@@ -2,13 +2,13 @@
  * `bench checkout`: orders made and polled through HTTP with one worker, on a real btcd and LND; what it
  * costs to watch many of them, and how soon a payment is found.
  */
-import type { OrderRecord } from '../src/store/order.js';
+import type { OrderRecord } from '../src/store/tables/order.js';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../src/contract/bitcoin.js';
 import { openStore } from '../src/store/open.js';
-import { allOrders } from '../src/store/orders.js';
+import { allOrders } from '../src/store/tables/orders.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { PaymentNodes } from '../test/peers/payments/nodes.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { ReceiptResponse } from '../src/contract/receipt.js';
 import { native } from '../src/native/addon.js';
 import { entriesAfter } from '../src/store/entries.js';
-import { decodeReceipt } from '../src/store/fragments.js';
+import { decodeReceipt } from '../src/store/tables/fragments.js';
 import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';

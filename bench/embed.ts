@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FuseResponse } from '../src/contract/fuse.js';
-import { findPython, projectRoot } from '../test/peers/python.js';
+import { findPython, projectRoot } from '../test/support/python.js';
 import { readBodies } from './bodies.js';
 import { open, requestBytes } from './client.js';
 import { p99, scrape } from './histogram.js';

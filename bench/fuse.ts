@@ -4,7 +4,7 @@
  * tantivy. Peers take turns within one run, so that a slower minute of the machine hits all of them; ratios
  * are taken round by round.
  */
-import { findPython } from '../test/peers/python.js';
+import { findPython } from '../test/support/python.js';
 import { readBodies } from './bodies.js';
 import type { Body } from './bodies.js';
 import { checkFusegate, checkRankBm25 } from './check.js';

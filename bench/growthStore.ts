@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kinds } from '../src/contract/exploration.js';
 import { native } from '../src/native/addon.js';
-import { insertBinding, insertFragment } from '../src/store/fragments.js';
+import { insertBinding, insertFragment } from '../src/store/tables/fragments.js';
 import type { Operation, Store } from '../src/store/store.js';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 
 /** Fragments of a unit of the store. */
 const UNIT = 250;

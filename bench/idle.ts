@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { measureIdle } from '../test/attack/idle.js';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { machine } from './machine.js';
 import type { RecordOptions } from './options.js';
 

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { checkBm25s, checkFusegate, checkRankBm25, checkTantivy } from './check.js';
 import type { Check } from './check.js';
 import type { Body } from './bodies.js';

@@ -17,7 +17,7 @@ import {
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { readBodies } from './bodies.js';
 import { machine, versionOf } from './machine.js';
 import type { RecordOptions } from './options.js';
@@ -43,7 +43,11 @@ const PASSES = 4;
 type Edit = readonly [file: string, place: RegExp, text: string];
 
 /** QEMU cannot reserve the room of a store of a tebibyte. */
-const smallStore: Edit = ['src/store/lmdb.js', /^const mapBytes = .*;$/m, 'const mapBytes = 2 ** 30;'];
+const smallStore: Edit = [
+  'src/store/engines/lmdb/lmdb.js',
+  /^const mapBytes = .*;$/m,
+  'const mapBytes = 2 ** 30;',
+];
 
 /** Takes tracing out of a request's way. */
 const withoutSpans: readonly Edit[] = [

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { versionOf } from './machine.js';
 import type { Server } from './processes.js';
 

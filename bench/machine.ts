@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { join } from 'node:path';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 
 /** The machine, its system and the versions in use. */
 export interface Machine {

@@ -1,7 +1,7 @@
 /** `npm run bench -- <name>`: the benchmarks, checked, plotted and recorded with the machine they ran on. */
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { projectRoot } from '../test/peers/python.js';
+import { projectRoot } from '../test/support/python.js';
 import { benchAccess } from './access.js';
 import { benchAudit } from './audit.js';
 import { benchBatch } from './batch.js';

@@ -5,14 +5,14 @@
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 import type { NearResponse } from '../src/contract/near.js';
-import { textEmbedding } from '../src/door/embedding.js';
-import { rounded } from '../src/door/explore.js';
+import { textEmbedding } from '../src/explore/embedding.js';
+import { rounded } from '../src/explore/explore.js';
 import { native } from '../src/native/addon.js';
 import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
-import { fill, receiptOf, textsOf } from '../test/door/fill.js';
-import { staticMode, staticModel } from '../test/search/embedding.js';
+import { fill, receiptOf, textsOf } from '../test/support/fillFragments.js';
+import { staticMode, staticModel } from '../test/support/embedding.js';
 import { startFusegate } from './servers.js';
 
 const { embedText, method } = textEmbedding([staticModel], staticMode().dense);

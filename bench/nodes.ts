@@ -6,8 +6,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { projectRoot } from '../test/peers/python.js';
-import { PostgresServer, postgresMissing } from '../test/store/postgresServer.js';
+import { projectRoot } from '../test/support/python.js';
+import { PostgresServer, postgresMissing } from '../test/support/postgresServer.js';
 import { findWrk, runWrk } from './load.js';
 import { machine, writeRecord } from './machine.js';
 import type { RecordOptions } from './options.js';

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NormalizeResponse } from '../src/contract/normalize.js';
-import { findPython, projectRoot } from '../test/peers/python.js';
+import { findPython, projectRoot } from '../test/support/python.js';
 import { startPeer, type BodyFile, type InProcess } from './inprocess.js';
 import { machine, versionOf, writeRecord } from './machine.js';
 import { benchTexts, type BenchText } from './normalizeTexts.js';

@@ -19,8 +19,8 @@ import { candidatesOf, rankPlaces, type EvaluationParts, type Rankings } from '.
 import { bootstrapped, measured, type Interval } from '../src/search/measures.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
-import { projectRoot } from '../test/peers/python.js';
-import { storeAt } from '../test/store/open.js';
+import { projectRoot } from '../test/support/python.js';
+import { storeAt } from '../test/support/openStore.js';
 import { machine, writeRecord } from './machine.js';
 import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';

@@ -6,7 +6,7 @@
 import { native } from '../src/native/addon.js';
 import type { FuseRequest } from '../src/contract/fuse.js';
 import type { Fuser } from '../src/native/index.js';
-import { staticMode } from '../test/search/embedding.js';
+import { staticMode } from '../test/support/embedding.js';
 import { readBodies } from './bodies.js';
 
 /** One kind of request. */

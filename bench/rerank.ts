@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FuseResponse } from '../src/contract/fuse.js';
 import type { RerankV2Response } from '../src/contract/rerank.js';
-import { findPython, projectRoot } from '../test/peers/python.js';
+import { findPython, projectRoot } from '../test/support/python.js';
 import { open, requestBytes, type Connection } from './client.js';
 import { cranfield, type EmbedRequest } from './embed.js';
 import { findWrk, runWrk, type Load } from './load.js';

@@ -2,7 +2,8 @@
 import { chooseAccess, type AccessChoice } from './access/mode.js';
 import { accessSettings } from './access/settings.js';
 import { checkoutErrors, checkoutSettings, waysToPay } from './checkout/settings.js';
-import { doorSettings } from './door/settings.js';
+import { exploreSettings } from './explore/settings.js';
+import { doorSettings } from './receipts/settings.js';
 import {
   doorUnserved,
   writingUnserved,
@@ -48,6 +49,7 @@ export const settings = {
   ...modelSettings,
   ...checkoutSettings,
   ...doorSettings,
+  ...exploreSettings,
   ...receiptLogSettings,
   ...pageSettings,
 } as const satisfies Settings;

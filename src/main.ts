@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { limitsGiven } from './access/mode.js';
 import { readTiers } from './access/tiers.js';
-import { addressSentence } from './checkout/freshAddresses.js';
+import { addressSentence } from './checkout/onchain/freshAddresses.js';
 import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
@@ -65,7 +65,7 @@ import { getBytes, getPage } from './compose/outbound.js';
 import { openExistingStore } from './compose/stores.js';
 import { webhookSender } from './compose/webhooks.js';
 import type { Configuration } from './configuration.js';
-import { exploringMethod, exploringModel } from './door/embedding.js';
+import { exploringMethod, exploringModel } from './explore/embedding.js';
 import { descriptorLimit } from './http/connections.js';
 import { loadUws } from './http/uws.js';
 import { SERVICE_VERSION } from './info/version.js';
@@ -94,7 +94,7 @@ const askMs = 5_000;
 /** Errors of the key that addresses are derived from. Its arithmetic is loaded only if a key is set. */
 async function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): Promise<string[]> {
   if (btcXpub === undefined || btcXpub === null || btcNetwork === undefined) return [];
-  const { readAccount } = await import('./checkout/addresses.js');
+  const { readAccount } = await import('./checkout/onchain/addresses.js');
   const read = readAccount(btcXpub, btcNetwork);
   return 'wrong' in read ? [`BTC_XPUB ${read.wrong}.`] : [];
 }
@@ -105,7 +105,7 @@ async function addressSentenceOf(
   store: Store,
 ): Promise<string | undefined> {
   if (btcXpub === null) return undefined;
-  const { readAccount } = await import('./checkout/addresses.js');
+  const { readAccount } = await import('./checkout/onchain/addresses.js');
   const read = readAccount(btcXpub, btcNetwork);
   return 'account' in read ? addressSentence(store, read.account) : undefined;
 }

@@ -15,7 +15,7 @@ const steps: readonly (readonly string[])[] = [
   ['store', 'telemetry'],
   ['models'],
   ['search', 'text', 'access', 'log'],
-  ['checkout', 'outreach', 'door', 'corpora', 'profiles'],
+  ['checkout', 'outreach', 'receipts', 'explore', 'corpora', 'profiles'],
   ['info', 'mcp', 'pages'],
   ['http'],
   ['configuration.ts'],
@@ -29,12 +29,12 @@ const homes: Readonly<Record<string, string>> = {
   typia: 'src/contract/',
   'uws-20': 'src/http/',
   'uws-24': 'src/http/',
-  lmdb: 'src/store/',
-  postgres: 'src/store/',
+  lmdb: 'src/store/engines/lmdb/',
+  postgres: 'src/store/engines/postgres/',
   'cli-progress': 'src/commands/',
   'onnxruntime-node': 'src/models/',
-  stripe: 'src/checkout/',
-  '@noble': 'src/door/',
+  stripe: 'src/checkout/card/',
+  '@noble': 'src/receipts/',
   '@opentelemetry': 'src/telemetry/',
 };
 
@@ -59,18 +59,18 @@ const namedIn: readonly (readonly [string, RegExp, readonly RegExp[]])[] = [
     'a way to pay',
     /'(btc|lightning|card)'/,
     [
-      ...[/contract\/(pricing|bitcoin|lightning|card)\.ts$/, /store\/(orders|cardEvents|\w+Order)\.ts$/],
-      /checkout\/(bitcoin|lightning|card)\w*\.ts$/,
-      // Those that look after bitcoin, and the rules.
-      /checkout\/(recover|scan|watcher|checkout|orders)\.ts$/,
+      ...[/contract\/(pricing|bitcoin|lightning|card)\.ts$/, /tables\/(orders|cardEvents|\w+Order)\.ts$/],
+      /checkout\/(onchain|lightning|card)\//,
+      // What opens the rails, what looks after bitcoin, and the rules.
+      /checkout\/(recover|checkout|order\/orders)\.ts$/,
     ],
   ],
   ['a tokenizer', /'ngram'/, [/contract\/fuse\.ts$/]],
-  ['a kind of model', /'(onnx|static)'/, [/models\/install\.ts$/, /door\/embedding\.ts$/]],
+  ['a kind of model', /'(onnx|static)'/, [/models\/install\.ts$/, /explore\/embedding\.ts$/]],
   [
     'a store engine',
     /'(lmdb|postgres)'|startsWith\('(lmdb|postgres)/,
-    [/store\/(lmdb|postgres)\w*\.ts$/, /text\/stacks\.ts$/],
+    [/store\/engines\//, /text\/stacks\.ts$/],
   ],
 ];
 
@@ -129,13 +129,17 @@ function imported(source: ts.SourceFile): string[] {
   return names;
 }
 
+/** The project's own files that each file imports. */
+const imports = new Map(
+  [...sources].map(([file, source]) => {
+    const own = imported(source).filter((name) => name.startsWith('.'));
+    return [file, own.map((name) => normalize(join(dirname(file), name)).replace(/\.js$/, '.ts'))];
+  }),
+);
+
 /** The project's own files that a file imports. */
-function importedFiles(file: string): string[] {
-  const source = sources.get(file);
-  if (source === undefined) return [];
-  return imported(source)
-    .filter((name) => name.startsWith('.'))
-    .map((name) => normalize(join(dirname(file), name)).replace(/\.js$/, '.ts'));
+function importedFiles(file: string): readonly string[] {
+  return imports.get(file) ?? [];
 }
 
 function stepOf(file: string): number {
@@ -281,6 +285,27 @@ describe('tidy', () => {
     assert.deepEqual(upward, []);
   });
 
+  test('an engine, a rail and an order know nothing of their neighbours', () => {
+    const arrows = files.flatMap((file) => importedFiles(file).map((target) => [file, target] as const));
+    const between = (from: RegExp, to: RegExp): string[] =>
+      arrows.flatMap(([file, target]) => {
+        const here = from.exec(file)?.[1];
+        const there = to.exec(target)?.[1];
+        return here !== undefined && there !== undefined && here !== there
+          ? [`${file} imports ${target}`]
+          : [];
+      });
+    const rail = /^src\/checkout\/(?!order\/)(\w+)\//;
+    assert.deepEqual(between(rail, rail), []);
+    assert.deepEqual(between(/^src\/checkout\/(order)\//, rail), []);
+    const engine = /^src\/store\/engines\/(\w+)\//;
+    const table = /^src\/store\/(tables)\//;
+    assert.deepEqual(between(engine, engine), []);
+    assert.deepEqual([...between(engine, table), ...between(table, engine)], []);
+    assert.deepEqual(between(/^src\/store\/(evaluate|groupCommit|store|engine)\.ts$/, table), []);
+    assert.ok(files.filter((file) => rail.test(file) || engine.test(file) || table.test(file)).length > 50);
+  });
+
   test('no cycles', () => {
     assert.deepEqual(
       files.map(cycleFrom).filter((cycle) => cycle !== null),
@@ -332,6 +357,21 @@ describe('tidy', () => {
       assert.ok(others.length < own.length, what);
       assert.deepEqual(lines(name, others), [], what);
     }
+  });
+
+  test('what tests of several folders use is in test/support', () => {
+    // Oracles and vectors have folders of their own; the others are about one subject that few tests share.
+    const shared = /^test\/(support|reference|vectors|peers)\//;
+    const users = new Map<string, Set<string>>();
+    for (const file of files.filter((each) => each.startsWith('test/'))) {
+      const folder = file.split('/')[1] ?? '';
+      for (const target of importedFiles(file)) {
+        if (!target.startsWith('test/') || shared.test(target) || target.split('/')[1] === folder) continue;
+        users.set(target, (users.get(target) ?? new Set()).add(folder));
+      }
+    }
+    const many = [...users].filter(([, folders]) => folders.size > 3).map(([file]) => file);
+    assert.deepEqual(many, []);
   });
 
   test('every file is imported or run', () => {

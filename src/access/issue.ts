@@ -7,9 +7,9 @@ import {
   overlapping,
   replaceKeys,
   unlinked,
-} from '../store/keys.js';
-import type { KeyChange, KeyRecord } from '../store/keys.js';
-import { findOrder } from '../store/orders.js';
+} from '../store/tables/keys.js';
+import type { KeyChange, KeyRecord } from '../store/tables/keys.js';
+import { findOrder } from '../store/tables/orders.js';
 import type { Store } from '../store/store.js';
 import { dayMs, type Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';

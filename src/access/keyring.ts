@@ -1,5 +1,5 @@
 /** The source of keys' records, and look-ups of keys that a process does not know yet. */
-import type { DayUse } from '../store/usage.js';
+import type { DayUse } from '../store/tables/usage.js';
 
 /** Members of a key's record that admission needs. */
 export interface KnownKey {

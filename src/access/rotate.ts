@@ -2,9 +2,17 @@
 import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { rotateKeyDefaults, type RotateKeyRequest, type RotateKeyResponse } from '../contract/rotate.js';
-import { changeKey, endedKey, findKey, insertKey, isOver, overlapping, replaceKeys } from '../store/keys.js';
-import type { KeyRecord, KeyStep } from '../store/keys.js';
-import { changeOrder } from '../store/orders.js';
+import {
+  changeKey,
+  endedKey,
+  findKey,
+  insertKey,
+  isOver,
+  overlapping,
+  replaceKeys,
+} from '../store/tables/keys.js';
+import type { KeyRecord, KeyStep } from '../store/tables/keys.js';
+import { changeOrder } from '../store/tables/orders.js';
 import type { Log } from '../system/log.js';
 import { newKey, orderOf, type IssuedKey, type IssueParts } from './issue.js';
 import { holder, type HolderParts } from './keyUsage.js';

@@ -1,7 +1,7 @@
-/** Keys and usage from the store, and notices of every change of a key (see `src/store/keys.ts`). */
-import { findKey } from '../store/keys.js';
+/** Keys and usage from the store, and notices of every change of a key (see `src/store/tables/keys.ts`). */
+import { findKey } from '../store/tables/keys.js';
 import { whenUnavailable, type Store } from '../store/store.js';
-import { Charge, findUsage } from '../store/usage.js';
+import { Charge, findUsage } from '../store/tables/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { derive, type MasterSecrets } from '../system/masterSecret.js';

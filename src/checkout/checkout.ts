@@ -2,28 +2,28 @@
 import type { Tiers } from '../access/tiers.js';
 import type { Handlers } from '../contract/routes.js';
 import { keepLease } from '../store/leases.js';
-import { keepRate } from '../store/rates.js';
+import { keepRate } from '../store/tables/rates.js';
 import { whenUnavailable, type Fence } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { Bitcoin } from './bitcoin.js';
-import { bitcoinHandlers, bitcoinOrders } from './bitcoinRoutes.js';
-import type { BookParts } from './book.js';
-import { Card } from './card.js';
-import { cardHandlers, cardOrders, pickUpCard, type PickUpCard } from './cardRoutes.js';
-import { Lightning } from './lightning.js';
-import { lightningHandlers, lightningOrders } from './lightningRoutes.js';
+import { Bitcoin } from './onchain/bitcoin.js';
+import { bitcoinHandlers, bitcoinOrders } from './onchain/bitcoinRoutes.js';
+import type { BookParts } from './order/book.js';
+import { Card } from './card/card.js';
+import { cardHandlers, cardOrders, pickUpCard, type PickUpCard } from './card/cardRoutes.js';
+import { Lightning } from './lightning/lightning.js';
+import { lightningHandlers, lightningOrders } from './lightning/lightningRoutes.js';
 import { Lnd } from './lnd.js';
-import type { MayLook } from './lookUps.js';
+import type { MayLook } from './order/lookUps.js';
 import type { NodeValues } from './nodeSettings.js';
-import type { OnChain } from './onChain.js';
+import type { OnChain } from './onchain/onChain.js';
 import type { Shop } from './orderRoutes.js';
 import { pricesOf, pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks, type Readiness } from './rail.js';
 import { createRates, type RateParts, type Rates } from './rates.js';
-import { gapSentence } from './scan.js';
+import { gapSentence } from './onchain/scan.js';
 import type { CheckoutValues } from './settings.js';
-import type { Watcher } from './watcher.js';
+import type { Watcher } from './onchain/watcher.js';
 
 /** Parts of the checkout. */
 export interface CheckoutParts extends BookParts {
@@ -101,7 +101,7 @@ export async function openRails(parts: RailsParts): Promise<Rails | { readonly w
     lnd === undefined ? {} : { lightning: new Lightning({ ...parts, lnd, network: btcNetwork }) };
   const nodes = lnd === undefined ? {} : { lnd };
   if (btcXpub === null || btcChain === null) return { rails: lightning, nodes, close: () => lnd?.close() };
-  const { openOnChain } = await import('./onChain.js');
+  const { openOnChain } = await import('./onchain/onChain.js');
   const onChain = openOnChain({ btcXpub, btcChain, btcNetwork }, lnd, clock);
   if ('wrong' in onChain) return onChain;
   const { maxUnpaidOrders, unpaidOrdersPerAddress } = configuration;
@@ -130,7 +130,7 @@ async function openCard(
   };
   const rates = createRates(rateSource, { clock, get, keep });
   // The SDK has hundreds of files.
-  const { StripeClient } = await import('./stripe.js');
+  const { StripeClient } = await import('./card/stripe.js');
   const card = new Card({
     ...parts,
     rates,

@@ -5,10 +5,10 @@ import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { CreateOrderRequest, Order as OrderAnswer } from '../contract/orders.js';
 import type { PricingResponse, Rail, Tier } from '../contract/pricing.js';
 import { problemOf, type Problem } from '../contract/problem.js';
-import type { OrderRecord } from '../store/order.js';
+import type { OrderRecord } from '../store/tables/order.js';
 import { checkoutAnswer, orderNotFound, orderPaid, svgAnswer } from './answers.js';
-import type { OrderWish } from './book.js';
-import { isPaid } from './orderView.js';
+import type { OrderWish } from './order/book.js';
+import { isPaid } from './order/orderView.js';
 import type { PollRequest } from './rail.js';
 
 /** The buyer, by the request; read before the order first awaits anything. */

@@ -3,10 +3,10 @@
  * test suite runs on all three (test/checkout/railConformance.ts).
  */
 import type { PaymentPath, Rail as RailName, Tier } from '../contract/pricing.js';
-import type { OrderRecord } from '../store/order.js';
+import type { OrderRecord } from '../store/tables/order.js';
 import type { Fence } from '../store/store.js';
-import type { BookParts, MadeOrder } from './book.js';
-import { poll, type Polled, type PollWish } from './poll.js';
+import type { BookParts, MadeOrder } from './order/book.js';
+import { poll, type Polled, type PollWish } from './order/poll.js';
 
 /** Readiness of a rail; the reason is a sentence for buyers. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string };

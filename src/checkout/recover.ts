@@ -3,17 +3,17 @@
  * address that may have been shown is given out again. A key that may have been revealed ends before its
  * successor is revealed. Payments without an order are reported.
  */
-import type { Output } from '../store/orderRow.js';
-import { findKeyById } from '../store/keys.js';
-import { changeOrder, findOrder, findOrderAt, allOrders } from '../store/orders.js';
+import type { Output } from '../store/tables/orderRow.js';
+import { findKeyById } from '../store/tables/keys.js';
+import { changeOrder, findOrder, findOrderAt, allOrders } from '../store/tables/orders.js';
 import { recordsAfter } from '../store/entries.js';
-import type { Account } from './addresses.js';
-import type { BookParts } from './book.js';
-import { replaceUnrevealedKey } from './reissue.js';
-import type { Chain } from './chain.js';
-import { searchHistory } from './freshAddresses.js';
+import type { Account } from './onchain/addresses.js';
+import type { BookParts } from './order/book.js';
+import { replaceUnrevealedKey } from './order/reissue.js';
+import type { Chain } from './onchain/chain.js';
+import { searchHistory } from './onchain/freshAddresses.js';
 import type { Lnd } from './lnd.js';
-import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
+import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/tables/addressIndexes.js';
 
 /** Indexes skipped after the last one known to be given out. */
 const margin = 1_000;

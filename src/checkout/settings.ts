@@ -1,7 +1,7 @@
 /** Settings of the checkout and its rails, in the order of the page. */
 import type { Settings, ValuesOf } from '../system/settings.js';
 import { perMinute } from '../system/settingValues.js';
-import { cardErrors, cardSettings } from './cardSettings.js';
+import { cardErrors, cardSettings } from './card/cardSettings.js';
 import { chainErrors, lndErrors, nodeSettings } from './nodeSettings.js';
 import { rateSettings } from './rateSettings.js';
 

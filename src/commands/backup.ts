@@ -5,10 +5,10 @@ import { checkBackup, makeBackup, readManifest, restoreBackup, type Manifest } f
 import type { Progress } from '../store/copy.js';
 import type { Engine, StoreLocation } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
-import { beginEntry } from '../store/history.js';
+import { beginEntry } from '../store/tables/history.js';
 import { parseStoreUrl } from '../store/open.js';
-import { findSigned, writeSigned } from '../store/receiptLog.js';
-import { fingerprintsKey, secretsFor } from '../store/secrets.js';
+import { findSigned, writeSigned } from '../store/tables/receiptLog.js';
+import { fingerprintsKey, secretsFor } from '../store/tables/secrets.js';
 import { unitIds } from '../store/unitId.js';
 import type { Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';

@@ -1,10 +1,10 @@
 /** `fusegate forget EMAIL`: erases data stored about an address; its opt-out stays, as a keyed hash. */
 import type { Command } from 'commander';
 import { eraseEntries } from '../store/entries.js';
-import { decodeInterest, encodeInterest, interestsAfter } from '../store/interests.js';
-import { decodeLead, encodeLead, leadsAfter } from '../store/leads.js';
-import { comparable, findOptout, forgetOptout } from '../store/optouts.js';
-import { forgetOrderEmails, allOrders } from '../store/orders.js';
+import { decodeInterest, encodeInterest, interestsAfter } from '../store/tables/interests.js';
+import { decodeLead, encodeLead, leadsAfter } from '../store/tables/leads.js';
+import { comparable, findOptout, forgetOptout } from '../store/tables/optouts.js';
+import { forgetOrderEmails, allOrders } from '../store/tables/orders.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** Number of entries with an address. */

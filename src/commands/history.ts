@@ -1,6 +1,6 @@
 /** `fusegate history`: shows the changes by operators' commands, with caller and time. */
 import { InvalidArgumentError, type Command } from 'commander';
-import { historyAfter, type HistoryEntry } from '../store/history.js';
+import { historyAfter, type HistoryEntry } from '../store/tables/history.js';
 import { tableRow } from './printable.js';
 import { withStore, type CommandParts } from './withStore.js';
 

@@ -1,8 +1,8 @@
 /** `fusegate keys usage`: shows the usage of each of the last days, by key or by tier. */
 import { Option, type Command } from 'commander';
 import { keySubject, usageSubject } from '../access/stored.js';
-import { allKeys } from '../store/keys.js';
-import { findUsage, type DayUse } from '../store/usage.js';
+import { allKeys } from '../store/tables/keys.js';
+import { findUsage, type DayUse } from '../store/tables/usage.js';
 import { dayMs } from '../system/clock.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';

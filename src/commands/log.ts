@@ -5,7 +5,7 @@ import { auditLog, type AuditParts } from '../log/audit.js';
 import { retireKey } from '../log/keyFile.js';
 import { parseVerifierKey, type VerifierKey } from '../log/note.js';
 import { seenFile } from '../log/seen.js';
-import { findSigned, writeSigned } from '../store/receiptLog.js';
+import { findSigned, writeSigned } from '../store/tables/receiptLog.js';
 import { reasonOf } from '../system/reason.js';
 import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrust.js';
 import { addLogStamp, type StampCommandParts } from './logStamp.js';

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { timeText } from '../outreach/leads.js';
 import { optoutLink } from '../outreach/links.js';
-import { findOptout } from '../store/optouts.js';
+import { findOptout } from '../store/tables/optouts.js';
 import { withStore, type CommandParts } from './withStore.js';
 
 /** Exit code of `check` for an address that did not opt out. */

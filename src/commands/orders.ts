@@ -1,10 +1,10 @@
 /** `fusegate orders …`: shows orders and payments to the operator. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
-import { heldOf, orderStatuses, rowOf, type OrderRecord } from '../store/order.js';
-import { outputRow } from '../store/orderRow.js';
-import { decodeLedger, findOrderNamed, allOrders } from '../store/orders.js';
-import { allCardEvents } from '../store/cardEvents.js';
+import { heldOf, orderStatuses, rowOf, type OrderRecord } from '../store/tables/order.js';
+import { outputRow } from '../store/tables/orderRow.js';
+import { decodeLedger, findOrderNamed, allOrders } from '../store/tables/orders.js';
+import { allCardEvents } from '../store/tables/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';
 import type { KeyFormat } from '../access/derive.js';
 import { createLog } from '../system/log.js';
@@ -159,7 +159,7 @@ interface RescanOptions {
 }
 
 async function rescanAll(parts: OrdersParts, context: CommandContext, { from }: RescanOptions): Ended {
-  const [{ openRails }, { rescan }] = await Promise.all([loadRails(), import('../checkout/scan.js')]);
+  const [{ openRails }, { rescan }] = await Promise.all([loadRails(), import('../checkout/onchain/scan.js')]);
   const opened = await openRails({ ...parts, ...context, log: createLog('silent') });
   if ('wrong' in opened) return opened;
   const { chain } = opened.nodes;

@@ -3,14 +3,14 @@ import type { Command } from 'commander';
 import { profileBytes, profileSettingsType, type ProfileSettings } from '../contract/profiles.js';
 import { checkBytes, type BodyParts } from '../contract/schema/bytes.js';
 import { timeText } from '../outreach/leads.js';
-import { isName } from '../store/names.js';
+import { isName } from '../store/tables/names.js';
 import {
   allProfiles,
   findProfile,
   putProfile,
   removeProfile,
   type ProfileRecord,
-} from '../store/profiles.js';
+} from '../store/tables/profiles.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';

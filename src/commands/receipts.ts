@@ -1,13 +1,13 @@
 /** `fusegate receipts import|export|verify`, `fusegate fragments hide|show`: manages the fragment door. */
 import type { Command } from 'commander';
-import { isLegacyId, readLegacy, type LegacyReceipt } from '../door/legacy.js';
-import { isReceiptId } from '../door/receiptId.js';
-import { receiptBody } from '../door/receipt.js';
-import { verifyAnswer, type VerifiedAnswer } from '../door/verifyAnswer.js';
+import { isLegacyId, readLegacy, type LegacyReceipt } from '../receipts/legacy.js';
+import { isReceiptId } from '../store/receiptId.js';
+import { receiptBody } from '../receipts/receipt.js';
+import { verifyAnswer, type VerifiedAnswer } from '../receipts/verifyAnswer.js';
 import { verifyProof } from '../log/proof.js';
 import { recordsAfter } from '../store/entries.js';
-import { findLegacyReceipt, keepLegacyReceipts } from '../store/legacyReceipts.js';
-import { keepNotice } from '../store/notices.js';
+import { findLegacyReceipt, keepLegacyReceipts } from '../store/tables/legacyReceipts.js';
+import { keepNotice } from '../store/tables/notices.js';
 import { reasonOf } from '../system/reason.js';
 import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrust.js';
 import { printable } from './printable.js';

@@ -1,6 +1,6 @@
 /** The commands `list`, `show` and `remove` of what the store has in versions under a name. */
 import type { Command } from 'commander';
-import { isStoredName } from '../store/names.js';
+import { isStoredName } from '../store/tables/names.js';
 import type { Store } from '../store/store.js';
 import { withStore, type CommandParts } from './withStore.js';
 

@@ -14,7 +14,7 @@ import {
   removeWebhook,
   waitingDeliveries,
   type Webhook,
-} from '../store/webhooks.js';
+} from '../store/tables/webhooks.js';
 import { parseNetwork } from '../system/network.js';
 import { secretId } from '../system/masterSecret.js';
 import { reasonOf } from '../system/reason.js';

@@ -2,7 +2,7 @@
 import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
-import { beginEntry } from '../store/history.js';
+import { beginEntry } from '../store/tables/history.js';
 import type { Machine } from '../system/settings.js';
 import type { MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../configuration.js';
-import { indexedFrom } from '../door/exploration.js';
+import { indexedFrom } from '../explore/exploration.js';
 import { isImmediate, type InstalledModel } from '../models/embedder.js';
 import { native } from '../native/addon.js';
 import type { Log } from '../system/log.js';

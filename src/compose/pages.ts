@@ -1,7 +1,7 @@
 /** The pages of a server, depending on what each of its addresses serves. */
 import type { Configuration } from '../configuration.js';
 import type { Handlers } from '../contract/routes.js';
-import { describedDoor } from '../door/openapi.js';
+import { describedDoor } from '../receipts/openapi.js';
 import { describedGateway, openapi } from '../info/openapi.js';
 import { docsHandlers, guidesAlone, type DocsHandlers } from '../pages/docs.js';
 import { doorLinks, gatewayLinks, pageMaker, type PageMaker } from '../pages/page.js';

@@ -13,12 +13,13 @@ import type { Configuration } from '../configuration.js';
 import type { Handler } from '../contract/exchange.js';
 import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
 import { ownerRequired } from '../search/corpora.js';
-import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
-import { indexedFrom, startExploration, type ExplorationProcess } from '../door/exploration.js';
-import { graph } from '../door/graph.js';
-import { doorHandlers } from '../door/handlers.js';
-import { createPreviews } from '../door/previews.js';
-import { followTotal } from '../door/total.js';
+import { textEmbedding, type TextEmbedding } from '../explore/embedding.js';
+import { indexedFrom, startExploration, type ExplorationProcess } from '../explore/exploration.js';
+import { graph } from '../explore/graph.js';
+import { exploreHandlers } from '../explore/handlers.js';
+import { receiptHandlers } from '../receipts/handlers.js';
+import { createPreviews } from '../receipts/previews.js';
+import { followTotal } from '../receipts/total.js';
 import { admission, servedRoutes, type PipelineParts } from '../http/pipeline.js';
 import type { ServedRoute } from '../http/routes.js';
 import { createServer, workerLimits, type Server } from '../http/server.js';
@@ -141,12 +142,7 @@ function exploration(
 }
 
 /** The fragment door's handlers. */
-function door(
-  configuration: Configuration,
-  opened: OpenedStore,
-  { explore }: ExplorationProcess,
-  log: Log,
-): ReturnType<typeof doorHandlers> {
+function door(configuration: Configuration, opened: OpenedStore, { explore }: ExplorationProcess, log: Log) {
   const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies, serve } = configuration;
   const kept = withFile(
     previewsFile(dataFolder),
@@ -157,16 +153,16 @@ function door(
   const shared = isShared(configuration) ? { shared: opened.store } : {};
   const previews = createPreviews({ native: kept, ...shared, clock: systemClock });
   const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
-  return doorHandlers({
+  const receipts = receiptHandlers({
     ...opened,
     clock: systemClock,
     sealFragment: native.sealFragment,
     findShards: native.findShards,
     previews,
     address: { publicUrl: address, trustedProxies, serve },
-    explore,
     tree: native,
   });
+  return { ...receipts, ...exploreHandlers(explore) };
 }
 
 /** The current limits of this installation. */

@@ -1,6 +1,6 @@
 /** The store's named statistics in this process: loaded before the first request, then followed. */
 import type { Corpora } from '../native/index.js';
-import { allCorpora, findCorpus, findStatistics, type CorpusRecord } from '../store/corpora.js';
+import { allCorpora, findCorpus, findStatistics, type CorpusRecord } from '../store/tables/corpora.js';
 import { Follower } from '../store/follower.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';

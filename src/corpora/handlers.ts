@@ -21,8 +21,8 @@ import {
   removeCorpus,
   type CorpusRecord,
   type LearningRecord,
-} from '../store/corpora.js';
-import { isName, storedName } from '../store/names.js';
+} from '../store/tables/corpora.js';
+import { isName, storedName } from '../store/tables/names.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { ownerRequired, ownerOfKey } from '../search/corpora.js';

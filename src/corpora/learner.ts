@@ -4,7 +4,7 @@
  * second.
  */
 import type { Corpora } from '../native/index.js';
-import { storeLearnt, type LearntChange } from '../store/corpora.js';
+import { storeLearnt, type LearntChange } from '../store/tables/corpora.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';

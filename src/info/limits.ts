@@ -7,7 +7,7 @@ import { limitsOf, type AccessLimits, type RateLimit } from '../contract/limits.
 import { tiers as tierNames, type TierLimits } from '../contract/pricing.js';
 import { isServed, servedParts, type ServedPart } from '../contract/served.js';
 import { routeList, type RouteLimit } from '../contract/routes.js';
-import { previewMs } from '../door/previews.js';
+import { previewMs } from '../receipts/previews.js';
 import { embedDocs } from '../search/embedMode.js';
 
 /** The default access: the limits of the tiers, by address. */

@@ -3,7 +3,7 @@
  * process whose machine may not sign takes no lease, so that another can.
  */
 import { keepLease, type LeaseKeeper } from '../store/leases.js';
-import { findSigned } from '../store/receiptLog.js';
+import { findSigned } from '../store/tables/receiptLog.js';
 import { whenUnavailable } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';

@@ -15,7 +15,7 @@ import {
   type Leaf,
   type SignedCheckpoint,
   type StoredTile,
-} from '../store/receiptLog.js';
+} from '../store/tables/receiptLog.js';
 import type { Fence, Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { signCheckpoint, verifierText, type LogKey } from './note.js';

@@ -4,8 +4,8 @@
  * unless that day has one, the wallet publishes it. A crash before the store's unit spends nothing; after it
  * the next run publishes the same transaction again. Once its block is deep enough, the stamp is complete.
  */
-import { findSigned, type SignedCheckpoint } from '../store/receiptLog.js';
-import { findStamp, stampsOf, writeStamp, type Stamp, type StoredStamp } from '../store/logStamps.js';
+import { findSigned, type SignedCheckpoint } from '../store/tables/receiptLog.js';
+import { findStamp, stampsOf, writeStamp, type Stamp, type StoredStamp } from '../store/tables/logStamps.js';
 import type { Store } from '../store/store.js';
 import { dayMs, type Clock } from '../system/clock.js';
 import { merkleSteps, readHeader } from './blockHeader.js';

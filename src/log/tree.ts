@@ -1,5 +1,5 @@
 /** The log's Merkle tree over its stored tiles: growth, and proofs from the tiles (RFC 6962). */
-import { findTile, type StoredTile } from '../store/receiptLog.js';
+import { findTile, type StoredTile } from '../store/tables/receiptLog.js';
 import type { Store } from '../store/store.js';
 
 /** Hashes in a full tile, and bytes of a hash and of an entry. */

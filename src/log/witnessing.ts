@@ -6,7 +6,7 @@
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';
-import { findSigned, writeSigned, type SignedCheckpoint } from '../store/receiptLog.js';
+import { findSigned, writeSigned, type SignedCheckpoint } from '../store/tables/receiptLog.js';
 import type { Fence, Store } from '../store/store.js';
 import { cosignaturesOf, openCosignature } from './cosignature.js';
 import { noteParts } from './note.js';

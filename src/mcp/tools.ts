@@ -16,7 +16,7 @@ import {
 import type { Handlers } from '../contract/routes.js';
 import { checkBody } from '../contract/schema/validate.js';
 import type { BodyType } from '../contract/schema/wireType.js';
-import { verifyAnswer } from '../door/verifyAnswer.js';
+import { verifyAnswer } from '../receipts/verifyAnswer.js';
 
 /** The routes that tools call. */
 export const toolRoutes = [

@@ -2,7 +2,7 @@
 import { isbot } from 'isbot';
 import { clickDefaults } from '../contract/click.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import type { Click } from '../store/clicks.js';
+import type { Click } from '../store/tables/clicks.js';
 import type { Clock } from '../system/clock.js';
 import type { MasterSecrets } from '../system/masterSecret.js';
 import { locationOf, type TrustedPlaces } from './destination.js';

@@ -2,7 +2,7 @@
  * Pending clicks: gathered in memory, written as one block about ten times a second. A redirect never waits,
  * and a crash loses less than a second of clicks.
  */
-import { appendClicks, type Click } from '../store/clicks.js';
+import { appendClicks, type Click } from '../store/tables/clicks.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';

@@ -2,8 +2,8 @@
 import { jsonAnswer } from '../contract/answer.js';
 import type { DeliveryInterestRequest, DeliveryInterestResponse } from '../contract/delivery.js';
 import type { Answer, Handler } from '../contract/exchange.js';
-import { campaignOf } from '../store/campaign.js';
-import { appendInterest } from '../store/interests.js';
+import { campaignOf } from '../store/tables/campaign.js';
+import { appendInterest } from '../store/tables/interests.js';
 import { catalogueOf } from './catalogue.js';
 import { entryId, timeText, type StoringParts } from './leads.js';
 import type { Operator } from './operator.js';

@@ -1,13 +1,13 @@
 /** Events for webhooks (Standard Webhooks): the entries of each log, and the body that is sent. */
 import { createHash } from 'node:crypto';
-import { decodeEvent, type StoredEvent } from '../store/events.js';
-import { decodeInterest, type Interest } from '../store/interests.js';
-import { findKeyById } from '../store/keys.js';
-import { decodeLead, type Lead } from '../store/leads.js';
-import { heldOf, unitOf } from '../store/order.js';
-import { findOrder } from '../store/orders.js';
+import { decodeEvent, type StoredEvent } from '../store/tables/events.js';
+import { decodeInterest, type Interest } from '../store/tables/interests.js';
+import { findKeyById } from '../store/tables/keys.js';
+import { decodeLead, type Lead } from '../store/tables/leads.js';
+import { heldOf, unitOf } from '../store/tables/order.js';
+import { findOrder } from '../store/tables/orders.js';
 import type { Store } from '../store/store.js';
-import type { Delivery, EventLog } from '../store/webhooks.js';
+import type { Delivery, EventLog } from '../store/tables/webhooks.js';
 import { timeText } from './leads.js';
 
 /** Types of events that a webhook may subscribe to. */

@@ -2,8 +2,8 @@
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { LeadRequest, LeadResponse } from '../contract/leads.js';
-import { campaignOf } from '../store/campaign.js';
-import { appendLead } from '../store/leads.js';
+import { campaignOf } from '../store/tables/campaign.js';
+import { appendLead } from '../store/tables/leads.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 

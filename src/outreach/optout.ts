@@ -2,7 +2,7 @@
 import { jsonAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { unsubscribeDefaults, type UnsubscribeResponse } from '../contract/optout.js';
-import { findOptout, recordOptout } from '../store/optouts.js';
+import { findOptout, recordOptout } from '../store/tables/optouts.js';
 import type { MasterSecrets } from '../system/masterSecret.js';
 import type { StoringParts } from './leads.js';
 import { verifyOptout } from './tokens.js';

@@ -3,7 +3,7 @@
  * cut to 22 characters, 132 bits. `docs/outreach.md` shows how to compute them elsewhere.
  */
 import { timingSafeEqual } from 'node:crypto';
-import { comparable } from '../store/optouts.js';
+import { comparable } from '../store/tables/optouts.js';
 import { derive, type MasterSecrets } from '../system/masterSecret.js';
 
 const tokenCharacters = 22;

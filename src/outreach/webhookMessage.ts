@@ -1,6 +1,6 @@
 /** Messages to webhooks: secret and signature (Standard Webhooks, symmetric). */
 import { createHmac } from 'node:crypto';
-import type { Webhook } from '../store/webhooks.js';
+import type { Webhook } from '../store/tables/webhooks.js';
 import { derive, secretId, type MasterSecrets } from '../system/masterSecret.js';
 
 /** The bytes of a webhook's secret; undefined: its master secret is gone. */

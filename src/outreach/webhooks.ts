@@ -3,8 +3,8 @@
  * and for deliveries that are due. Each event is sent at least once, those about one object in order. An
  * event that a receiver does not accept is retried on the schedule of Standard Webhooks, for 75 hours.
  */
-import { announceEnd, isEndAnnounced } from '../store/events.js';
-import { allKeys, type KeyRecord } from '../store/keys.js';
+import { announceEnd, isEndAnnounced } from '../store/tables/events.js';
+import { allKeys, type KeyRecord } from '../store/tables/keys.js';
 import { keepLease, type LeaseKeeper } from '../store/leases.js';
 import { whenUnavailable, type Fence, type Store } from '../store/store.js';
 import {
@@ -19,7 +19,7 @@ import {
   type EventLog,
   type Place,
   type Webhook,
-} from '../store/webhooks.js';
+} from '../store/tables/webhooks.js';
 import { dayMs, type Clock, type Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { MasterSecrets } from '../system/masterSecret.js';

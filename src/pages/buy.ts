@@ -2,7 +2,7 @@
  * The pages that sell keys: `/buy` to choose a tier and a way to pay, and a page for each order with its live
  * status. They work without script. A key is revealed by a button, once, and never by a GET.
  */
-import type { PickUpCard } from '../checkout/cardRoutes.js';
+import type { PickUpCard } from '../checkout/card/cardRoutes.js';
 import type { Buyer, PagedOrders, SentOrders, Shop } from '../checkout/orderRoutes.js';
 import { storeProblem } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';

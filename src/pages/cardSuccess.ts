@@ -2,8 +2,8 @@
  * `GET /card/success` (contract, card success page): the page to which a buyer returns from the processor.
  * Always 200; the first poll after the payment settled reveals the key, once.
  */
-import type { PickUpCard } from '../checkout/cardRoutes.js';
-import type { CardPickup } from '../checkout/cardView.js';
+import type { PickUpCard } from '../checkout/card/cardRoutes.js';
+import type { CardPickup } from '../checkout/card/cardView.js';
 import { cardSuccessDefaults } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { keyShown } from './key.js';

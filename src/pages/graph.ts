@@ -8,9 +8,9 @@ import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { FragmentCard, FragmentNode, NearFragment } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import { codePoints } from '../contract/schema/explain.js';
-import { cardsOf, cursorAt, exploringTooMuch, readPage } from '../door/explore.js';
-import type { ExploreParts, PageStart } from '../door/explore.js';
-import { searchVisible, shown } from '../door/near.js';
+import { cardsOf, cursorAt, exploringTooMuch, readPage } from '../explore/explore.js';
+import type { ExploreParts, PageStart } from '../explore/explore.js';
+import { searchVisible, shown } from '../explore/near.js';
 import { whenUnavailable } from '../store/store.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 

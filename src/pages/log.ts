@@ -2,8 +2,8 @@
 import type { Answer, Handler } from '../contract/exchange.js';
 import { cosignaturesOf } from '../log/cosignature.js';
 import { verifierText, type VerifierKey } from '../log/note.js';
-import { stampsFrom, type StoredStamp } from '../store/logStamps.js';
-import { findSigned, type SignedCheckpoint } from '../store/receiptLog.js';
+import { stampsFrom, type StoredStamp } from '../store/tables/logStamps.js';
+import { findSigned, type SignedCheckpoint } from '../store/tables/receiptLog.js';
 import type { Store } from '../store/store.js';
 import { dayMs } from '../system/clock.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';

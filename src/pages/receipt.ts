@@ -8,7 +8,7 @@ import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import type { Fragment } from '../contract/fragment.js';
 import type { ReceiptResponse } from '../contract/receipt.js';
-import { receiptBody } from '../door/receipt.js';
+import { receiptBody } from '../receipts/receipt.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 

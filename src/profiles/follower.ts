@@ -1,7 +1,7 @@
 /** The profiles of the store in this process: loaded before requests, and followed from then on. */
 import type { Profiles } from '../native/index.js';
 import { Follower } from '../store/follower.js';
-import { allProfiles, findProfile, type ProfileRecord } from '../store/profiles.js';
+import { allProfiles, findProfile, type ProfileRecord } from '../store/tables/profiles.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';

@@ -12,8 +12,13 @@ import { recordBytes } from '../contract/route.js';
 import type { Handlers } from '../contract/routes.js';
 import { valueError } from '../contract/schema/validation.js';
 import { ownerRequired, ownerOfKey } from '../search/corpora.js';
-import { isName, storedName } from '../store/names.js';
-import { findProfile, putProfile, removeProfile, type StoredProfileVersion } from '../store/profiles.js';
+import { isName, storedName } from '../store/tables/names.js';
+import {
+  findProfile,
+  putProfile,
+  removeProfile,
+  type StoredProfileVersion,
+} from '../store/tables/profiles.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 

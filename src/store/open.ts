@@ -2,8 +2,8 @@
 import { recordKey } from './bytes.js';
 import type { EngineKind, Located, StoreParts } from './engine.js';
 import { createStore } from './groupCommit.js';
-import { lmdbKind } from './lmdbLocation.js';
-import { postgresKind } from './postgresLocation.js';
+import { lmdbKind } from './engines/lmdb/lmdbLocation.js';
+import { postgresKind } from './engines/postgres/postgresLocation.js';
 import { StoreUnavailable, type Store } from './store.js';
 import { unitIds } from './unitId.js';
 

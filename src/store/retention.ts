@@ -1,10 +1,10 @@
 /** Retention of the tables with personal data, and the part of it that GET /privacy shows. */
 import type { StoredData } from '../contract/info.js';
 import { dayMs } from '../system/clock.js';
-import { decodeClicks } from './clicks.js';
+import { decodeClicks } from './tables/clicks.js';
 import { removeOldEntries } from './entries.js';
-import { decodeInterest } from './interests.js';
-import { decodeLead } from './leads.js';
+import { decodeInterest } from './tables/interests.js';
+import { decodeLead } from './tables/leads.js';
 import type { Log } from './spaces.js';
 import type { Store } from './store.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { clientAddress } from '../../src/access/address.js';
-import { headFrom } from './fixture.js';
+import { headFrom } from '../support/access.js';
 
 const proxy = [10, 0, 0, 1];
 const stranger = [198, 51, 100, 7];

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/system/clock.js';
 import { createLog } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { keyTiers } from '../../src/access/tiers.js';
-import { HandClock } from '../system/handClock.js';
+import { HandClock } from '../support/handClock.js';
 import {
   headFrom,
   limitsFile,
@@ -17,7 +17,7 @@ import {
   SetClock,
   shippedTiers,
   testAccess,
-} from './fixture.js';
+} from '../support/access.js';
 
 const peer = [192, 0, 2, 1];
 const monthMs = 30 * 86_400_000;

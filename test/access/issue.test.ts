@@ -4,12 +4,12 @@ import { describe, test } from 'node:test';
 import { deriveKey } from '../../src/access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../../src/access/issue.js';
 import { native } from '../../src/native/addon.js';
-import { changeKey, findKey, findKeyById, type KeyRecord } from '../../src/store/keys.js';
+import { changeKey, findKey, findKeyById, type KeyRecord } from '../../src/store/tables/keys.js';
 import { logs, spaces, type Log as LogName, type Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { Shop } from '../checkout/shop.js';
-import { FailingStore, openTestStore, secrets } from '../outreach/fixture.js';
+import { Shop } from '../support/shop.js';
+import { FailingStore, openTestStore, secrets } from '../support/serving.js';
 
 const day = 86_400_000;
 const wall = { ms: 1_800_000_000_000 };

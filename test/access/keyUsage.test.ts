@@ -5,8 +5,8 @@ import { keyUsage } from '../../src/access/keyUsage.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import type { UsageResponse } from '../../src/contract/usage.js';
 import { native } from '../../src/native/addon.js';
-import { request } from '../outreach/fixture.js';
-import { MemoryKeys, MemoryUsage, SetClock, shippedTiers, testAccess } from './fixture.js';
+import { request } from '../support/serving.js';
+import { MemoryKeys, MemoryUsage, SetClock, shippedTiers, testAccess } from '../support/access.js';
 
 const day = 86_400_000;
 const issuedAtMs = 1_800_000_000_000;

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { accessSentence, chooseAccess, limitsGiven } from '../../src/access/mode.js';
 import { readTiers } from '../../src/access/tiers.js';
 import { readConfiguration } from '../../src/configuration.js';
-import { headFrom, MemoryKeys, openTiers, shippedTiers, testAccess } from './fixture.js';
+import { headFrom, MemoryKeys, openTiers, shippedTiers, testAccess } from '../support/access.js';
 
 const machine = { platform: 'linux', cores: 1 } as const;
 const stripe = {

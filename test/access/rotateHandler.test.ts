@@ -7,11 +7,11 @@ import { storedKeys } from '../../src/access/stored.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import type { RotateKeyResponse } from '../../src/contract/rotate.js';
 import { native } from '../../src/native/addon.js';
-import { findKey, findKeyById } from '../../src/store/keys.js';
+import { findKey, findKeyById } from '../../src/store/tables/keys.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { recordingLog, type Logged } from '../http/fixture.js';
-import { openTestStore, request, secrets } from '../outreach/fixture.js';
-import { MemoryUsage, SetClock, shippedTiers, testAccess } from './fixture.js';
+import { recordingLog, type Logged } from '../support/http.js';
+import { openTestStore, request, secrets } from '../support/serving.js';
+import { MemoryUsage, SetClock, shippedTiers, testAccess } from '../support/access.js';
 
 const day = 86_400_000;
 const store = await openTestStore();

@@ -5,10 +5,10 @@ import type { Added, Unsure } from '../../src/access/keyring.js';
 import { KeyChanges, storedKeys, storedUsage } from '../../src/access/stored.js';
 import type { Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
-import { insertKey, type KeyRecord, unlinked } from '../../src/store/keys.js';
-import { FailingStore, openTestStore } from '../outreach/fixture.js';
+import { insertKey, type KeyRecord, unlinked } from '../../src/store/tables/keys.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
 import { commit } from '../store/subject.js';
-import { Gate } from '../gate.js';
+import { Gate } from '../support/gate.js';
 
 const key: KeyRecord = {
   ...{ hash: Buffer.alloc(32, 7), id: 'key_7', tier: 'growth', hint: '', origin: '', issuedAtMs: 1 },

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { facts, kinds, outcomes } from '../../src/access/nativeDecision.js';
 import { storingLimit, usageRoom } from '../../src/access/storing.js';
 import type { Access as NativeAccess, AdmitOutcome } from '../../src/native/index.js';
-import { SetClock } from './fixture.js';
+import { SetClock } from '../support/access.js';
 
 const four = Uint8Array.of(192, 0, 2, 1);
 const six = Uint8Array.of(32, 1, 13, 184, 0, 7, 1, 1);

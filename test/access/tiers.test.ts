@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseTiers, readTiers, shippedTiersFile } from '../../src/access/tiers.js';
-import { temporaryFolder } from '../processes/run.js';
-import { shippedTiers } from './fixture.js';
+import { temporaryFolder } from '../support/run.js';
+import { shippedTiers } from '../support/access.js';
 
 const asInTheFile = { anonymousRequestsPerMinute: null, anonymousCharactersPerMonth: null };
 

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { native } from '../../src/native/addon.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { head, post, type RawClient } from '../http/raw.js';
+import { head, post, type RawClient } from '../support/raw.js';
 import { faults, flood, json, MiB, type Attack, type Outcome } from './flood.js';
 import { serviceAttacks } from './services.js';
 import { ask, cpuOf, openFrom, openIdle, statuses, type World } from './world.js';

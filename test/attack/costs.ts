@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { post, RawClient, type RawResponse } from '../http/raw.js';
+import { post, RawClient, type RawResponse } from '../support/raw.js';
 import type { PingOrder, PingParts } from './pingThread.js';
 import { processesOf, startWorld, type World } from './world.js';
 

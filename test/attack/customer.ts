@@ -8,7 +8,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ReadyResponse } from '../../src/contract/info.js';
-import { head, post } from '../http/raw.js';
+import { head, post } from '../support/raw.js';
 import { memoryOf } from './world.js';
 
 /** Where the server is, and the customer's key. */

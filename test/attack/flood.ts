@@ -1,6 +1,6 @@
 /** What an attack is and comes to, and many requests at once. */
 import { openFrom, type World } from './world.js';
-import type { RawClient } from '../http/raw.js';
+import type { RawClient } from '../support/raw.js';
 
 /** What an attack came to. */
 export interface Outcome {

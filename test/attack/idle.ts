@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { head } from '../http/raw.js';
+import { head } from '../support/raw.js';
 import type { Outcome } from './flood.js';
 import { openFrom, processesOf, Program, startWorld } from './world.js';
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../src/system/clock.js';
-import { LndServer } from '../checkout/lndServer.js';
+import { LndServer } from '../support/lndServer.js';
 import { StripeServer } from '../checkout/stripeServer.js';
 
 /** The first block of regtest, which names the network. */

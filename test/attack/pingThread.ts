@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
-import { head } from '../http/raw.js';
+import { head } from '../support/raw.js';
 
 /** Where to ask. */
 export interface PingParts {

@@ -3,7 +3,7 @@
  * Each round sends as much as one core makes of it in a few seconds.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { head, post } from '../http/raw.js';
+import { head, post } from '../support/raw.js';
 import { faults, flood, json, MiB, type Attack, type Outcome } from './flood.js';
 import { ask, cpuOf, openFrom, type World } from './world.js';
 

@@ -4,7 +4,7 @@
  */
 import { routeList } from '../../src/contract/routes.js';
 import { fieldsOf } from '../../src/contract/schema/shape.js';
-import { head } from '../http/raw.js';
+import { head } from '../support/raw.js';
 
 /** Texts of the kinds that readers have to work for. */
 const units = ['x', 'a ', '\\u00e9', '\\ud83d\\ude00', '😀', 'Ã©', 'e\u0301', '漢', '<b>', '\\n', '7', 'ﬁ'];

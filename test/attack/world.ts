@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { RawClient, type RawResponse } from '../http/raw.js';
+import { RawClient, type RawResponse } from '../support/raw.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const nodes = fileURLToPath(new URL('nodes.js', import.meta.url));

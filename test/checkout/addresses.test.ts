@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { readAccount } from '../../src/checkout/addresses.js';
-import { bip21 } from '../../src/checkout/bitcoinView.js';
-import type { Network } from '../../src/store/orderRow.js';
+import { readAccount } from '../../src/checkout/onchain/addresses.js';
+import { bip21 } from '../../src/checkout/onchain/bitcoinView.js';
+import type { Network } from '../../src/store/tables/orderRow.js';
 
 interface Vector {
   readonly network: Network;

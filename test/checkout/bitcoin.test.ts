@@ -1,25 +1,29 @@
 /** On-chain orders, their look-ups and their endpoints, over a node that answers when it is let. */
-import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
-import type { OrderRecord } from '../../src/store/order.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { bitcoinHandlers, bitcoinQr, type BitcoinRoutesParts } from '../../src/checkout/bitcoinRoutes.js';
-import { Bitcoin } from '../../src/checkout/bitcoin.js';
-import type { BookParts } from '../../src/checkout/book.js';
-import type { Chain, ChainHints, Following } from '../../src/checkout/chain.js';
-import type { FoundOutput } from '../../src/store/bitcoinOrder.js';
+import {
+  bitcoinHandlers,
+  bitcoinQr,
+  type BitcoinRoutesParts,
+} from '../../src/checkout/onchain/bitcoinRoutes.js';
+import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
+import type { BookParts } from '../../src/checkout/order/book.js';
+import type { Chain, ChainHints, Following } from '../../src/checkout/onchain/chain.js';
+import type { FoundOutput } from '../../src/store/tables/bitcoinOrder.js';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
 import type { RouteRequest } from '../../src/contract/exchange.js';
 import type { BitcoinOrder } from '../../src/contract/bitcoin.js';
 import { native } from '../../src/native/addon.js';
-import { findKeyById } from '../../src/store/keys.js';
+import { findKeyById } from '../../src/store/tables/keys.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
-import { findOrder } from '../../src/store/orders.js';
+import { findOrder } from '../../src/store/tables/orders.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { memoryFolder } from '../processes/run.js';
-import { storeAt } from '../store/open.js';
-import { HandClock } from '../system/handClock.js';
+import { memoryFolder } from '../support/run.js';
+import { storeAt } from '../support/openStore.js';
+import { HandClock } from '../support/handClock.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const quiet = { warn: () => undefined, info: () => undefined, debug: () => undefined };

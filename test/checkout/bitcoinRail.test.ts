@@ -1,12 +1,12 @@
 /** The on-chain rail of a process: how often it asks its node, which orders share a unit, what it awaits. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/bitcoin.js';
-import type { Chain, ChainAnswer } from '../../src/checkout/chain.js';
-import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
+import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/onchain/bitcoin.js';
+import type { Chain, ChainAnswer } from '../../src/checkout/onchain/chain.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
-import { HandClock } from '../system/handClock.js';
-import { account, pricedWish, Shop } from './shop.js';
+import { HandClock } from '../support/handClock.js';
+import { account, pricedWish, Shop } from '../support/shop.js';
 
 /** A node, a store and the rail of a process on both. */
 class World {

@@ -1,7 +1,7 @@
 /** The book of orders on a real store: one key an order, handed out once, whatever happens meanwhile. */
-import type { OrderRecord } from '../../src/store/order.js';
-import { reissueOrderKey } from '../../src/checkout/reissue.js';
-import { poll, type Polled, type PollWish } from '../../src/checkout/poll.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
+import { reissueOrderKey } from '../../src/checkout/order/reissue.js';
+import { poll, type Polled, type PollWish } from '../../src/checkout/order/poll.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import {
@@ -12,18 +12,18 @@ import {
   type MadeOrder,
   type NewOrder,
   type OrderWish,
-} from '../../src/checkout/book.js';
-import type { OrderEvent } from '../../src/checkout/orders.js';
+} from '../../src/checkout/order/book.js';
+import type { OrderEvent } from '../../src/checkout/order/orders.js';
 import { native } from '../../src/native/addon.js';
-import { findKeyById, allKeys, type KeyRecord } from '../../src/store/keys.js';
-import { decodeLedger, findOrder, findOrderAt, openOrders } from '../../src/store/orders.js';
+import { findKeyById, allKeys, type KeyRecord } from '../../src/store/tables/keys.js';
+import { decodeLedger, findOrder, findOrderAt, openOrders } from '../../src/store/tables/orders.js';
 import { reissueKey, revokeKey } from '../../src/access/issue.js';
-import { SetClock } from '../access/fixture.js';
+import { SetClock } from '../support/access.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { memoryFolder } from '../processes/run.js';
-import { storeAt } from '../store/open.js';
-import { collect } from '../store/collect.js';
+import { memoryFolder } from '../support/run.js';
+import { storeAt } from '../support/openStore.js';
+import { collect } from '../support/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 

@@ -1,7 +1,7 @@
 /** Laws of the book of orders: of keys and what they end with, of polls at once, of master secrets. */
-import { encodeOrder, type OrderRecord } from '../../src/store/order.js';
-import { reissueOrderKey, replaceUnrevealedKey } from '../../src/checkout/reissue.js';
-import { poll, unpolled } from '../../src/checkout/poll.js';
+import { encodeOrder, type OrderRecord } from '../../src/store/tables/order.js';
+import { reissueOrderKey, replaceUnrevealedKey } from '../../src/checkout/order/reissue.js';
+import { poll, unpolled } from '../../src/checkout/order/poll.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { revokeKey } from '../../src/access/issue.js';
@@ -12,13 +12,13 @@ import {
   type BookParts,
   type MadeOrder,
   type NewOrder,
-} from '../../src/checkout/book.js';
-import type { OrderEvent } from '../../src/checkout/orders.js';
+} from '../../src/checkout/order/book.js';
+import type { OrderEvent } from '../../src/checkout/order/orders.js';
 import { native } from '../../src/native/addon.js';
-import { changeOrder } from '../../src/store/orders.js';
-import type { KeyRecord } from '../../src/store/keys.js';
+import { changeOrder } from '../../src/store/tables/orders.js';
+import type { KeyRecord } from '../../src/store/tables/keys.js';
 import { secretId } from '../../src/system/masterSecret.js';
-import { Shop } from './shop.js';
+import { Shop } from '../support/shop.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 
 const shop = await Shop.open();

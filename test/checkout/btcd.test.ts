@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, beforeEach, describe, test } from 'node:test';
-import { Btcd } from '../../src/checkout/btcd.js';
+import { Btcd } from '../../src/checkout/onchain/btcd.js';
 import { systemClock } from '../../src/system/clock.js';
 import { spansOf } from '../telemetry/recording.js';
-import { until } from '../until.js';
+import { until } from '../support/until.js';
 import { HttpsNode, type NodeAnswer } from './httpsNode.js';
 
 const ours = 'bcrt1qours';

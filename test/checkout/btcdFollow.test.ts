@@ -10,10 +10,10 @@ import type { AddressInfo } from 'node:net';
 import { after, afterEach, describe, test } from 'node:test';
 import { address as addresses, networks, Transaction } from 'bitcoinjs-lib';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { Btcd } from '../../src/checkout/btcd.js';
-import type { Following } from '../../src/checkout/chain.js';
-import { HandClock } from '../system/handClock.js';
-import { until } from '../until.js';
+import { Btcd } from '../../src/checkout/onchain/btcd.js';
+import type { Following } from '../../src/checkout/onchain/chain.js';
+import { HandClock } from '../support/handClock.js';
+import { until } from '../support/until.js';
 import { makeCertificate } from './certificate.js';
 
 const [user, password] = ['shop', 'a-password-of-the-tests'];

@@ -13,16 +13,16 @@ import type {
   CardWebhookStatusResponse,
 } from '../../src/contract/card.js';
 import type { Problem } from '../../src/contract/problem.js';
-import { allCardEvents, type CardEventRecord } from '../../src/store/cardEvents.js';
-import { allKeys, type KeyRecord } from '../../src/store/keys.js';
-import { keepRate } from '../../src/store/rates.js';
+import { allCardEvents, type CardEventRecord } from '../../src/store/tables/cardEvents.js';
+import { allKeys, type KeyRecord } from '../../src/store/tables/keys.js';
+import { keepRate } from '../../src/store/tables/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { exchange, head, post, type RawResponse } from '../http/raw.js';
-import { forLength } from '../length.js';
-import { run, memoryFolder, type Running } from '../processes/run.js';
-import { until } from '../until.js';
-import { storeAt } from '../store/open.js';
-import { collect } from '../store/collect.js';
+import { exchange, head, post, type RawResponse } from '../support/raw.js';
+import { forLength } from '../support/length.js';
+import { run, memoryFolder, type Running } from '../support/run.js';
+import { until } from '../support/until.js';
+import { storeAt } from '../support/openStore.js';
+import { collect } from '../support/collect.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const secret = 'whsec_of_the_tests_that_signs_nothing_else';

@@ -1,7 +1,7 @@
 /** Events of the card processor as they are read: what each says, and what is none. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readCardEvent, type CardEvent, type CardSubject } from '../../src/checkout/cardEvents.js';
+import { readCardEvent, type CardEvent, type CardSubject } from '../../src/checkout/card/cardEvents.js';
 
 /** An event of Stripe's around an object. */
 function event(type: string, object: unknown, more: object = {}): object {

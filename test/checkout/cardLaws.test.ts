@@ -2,15 +2,20 @@
  * Laws of card payments, on a real store and over a processor that speaks as Stripe's API does
  * (stripeServer.ts): what a session must have paid, in which order events apply, and that none is lost.
  */
-import type { CardOrder } from '../../src/store/cardOrder.js';
+import type { CardOrder } from '../../src/store/tables/cardOrder.js';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import Stripe from 'stripe';
-import { Card, type CardParts, type MadeCardOrder } from '../../src/checkout/card.js';
-import type { CardEvent, CardSession, CardSubject } from '../../src/checkout/cardEvents.js';
-import { cardHandlers, cardOrders, pickUpCard, type CardRoutesParts } from '../../src/checkout/cardRoutes.js';
+import { Card, type CardParts, type MadeCardOrder } from '../../src/checkout/card/card.js';
+import type { CardEvent, CardSession, CardSubject } from '../../src/checkout/card/cardEvents.js';
+import {
+  cardHandlers,
+  cardOrders,
+  pickUpCard,
+  type CardRoutesParts,
+} from '../../src/checkout/card/cardRoutes.js';
 import type { Rate } from '../../src/checkout/rates.js';
-import { StripeClient } from '../../src/checkout/stripe.js';
+import { StripeClient } from '../../src/checkout/card/stripe.js';
 import type {
   CardOrderCreated,
   CardPickupResponse,
@@ -20,12 +25,17 @@ import type {
 } from '../../src/contract/card.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import type { Problem } from '../../src/contract/problem.js';
-import { findCardEvent, findOrderOfIntent, heldEvents, lastEventMs } from '../../src/store/cardEvents.js';
-import { findOrderAt } from '../../src/store/orders.js';
-import { keepRate } from '../../src/store/rates.js';
+import {
+  findCardEvent,
+  findOrderOfIntent,
+  heldEvents,
+  lastEventMs,
+} from '../../src/store/tables/cardEvents.js';
+import { findOrderAt } from '../../src/store/tables/orders.js';
+import { keepRate } from '../../src/store/tables/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { request } from '../outreach/fixture.js';
-import { call, columnsOf, jsonOf, Shop, tiers, wish } from './shop.js';
+import { request } from '../support/serving.js';
+import { call, columnsOf, jsonOf, Shop, tiers, wish } from '../support/shop.js';
 import { pollRequest } from '../../src/checkout/orderRoutes.js';
 import { StripeServer } from './stripeServer.js';
 import { StoreUnavailable } from '../../src/store/store.js';

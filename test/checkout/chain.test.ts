@@ -1,7 +1,7 @@
 /** A node that answers for one address at a time is asked for a few at once, and for each of them once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { usedEach, type Failed } from '../../src/checkout/chain.js';
+import { usedEach, type Failed } from '../../src/checkout/onchain/chain.js';
 
 /** Asks for so many addresses, of which every third has a history; how many were asked for at once. */
 async function ask(count: number, fails = -1) {

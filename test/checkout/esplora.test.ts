@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Esplora } from '../../src/checkout/esplora.js';
+import { Esplora } from '../../src/checkout/onchain/esplora.js';
 import { systemClock } from '../../src/system/clock.js';
-import { until } from '../until.js';
+import { until } from '../support/until.js';
 
 const ours = 'bc1qours';
 const txid = (number: number): string => number.toString(16).padStart(64, '0');

@@ -2,23 +2,23 @@
  * Old payments make no key: addresses with a history are passed over, at the first start, before every order
  * and after a restore, in histories made of seeds and with a node whose index of addresses lags.
  */
-import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
-import type { OrderRecord } from '../../src/store/order.js';
-import { nextAddressIndex } from '../../src/store/addressIndexes.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
+import { nextAddressIndex } from '../../src/store/tables/addressIndexes.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { Bitcoin } from '../../src/checkout/bitcoin.js';
-import type { BookParts } from '../../src/checkout/book.js';
-import type { Chain } from '../../src/checkout/chain.js';
-import { addressSentence, maxPassedOver } from '../../src/checkout/freshAddresses.js';
+import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
+import type { BookParts } from '../../src/checkout/order/book.js';
+import type { Chain } from '../../src/checkout/onchain/chain.js';
+import { addressSentence, maxPassedOver } from '../../src/checkout/onchain/freshAddresses.js';
 import { native } from '../../src/native/addon.js';
-import { allKeys } from '../../src/store/keys.js';
-import { findOrder } from '../../src/store/orders.js';
-import { draws } from '../length.js';
-import { memoryFolder } from '../processes/run.js';
-import { storeAt } from '../store/open.js';
-import { Dice, SimulatedChain, Time } from './world.js';
-import { collect } from '../store/collect.js';
+import { allKeys } from '../../src/store/tables/keys.js';
+import { findOrder } from '../../src/store/tables/orders.js';
+import { draws } from '../support/length.js';
+import { memoryFolder } from '../support/run.js';
+import { storeAt } from '../support/openStore.js';
+import { Dice, SimulatedChain, Time } from '../support/world.js';
+import { collect } from '../support/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const price = 50_000;

@@ -6,9 +6,9 @@ import { Agent, createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { after, beforeEach, describe, test } from 'node:test';
 import { agentFor, askNode, followLines, type NodeRequest } from '../../src/checkout/httpsJson.js';
-import { HandClock } from '../system/handClock.js';
+import { HandClock } from '../support/handClock.js';
 import { spansOf } from '../telemetry/recording.js';
-import { until } from '../until.js';
+import { until } from '../support/until.js';
 import { makeCertificate } from './certificate.js';
 
 interface Asked {

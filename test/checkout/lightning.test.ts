@@ -2,17 +2,17 @@
  * Lightning orders over an LND that speaks as its REST interface does (lndServer.ts): when one is made, when
  * it is paid, and what a node that is wrong, behind, poor or gone comes to.
  */
-import type { LightningOrder as LightningRecord } from '../../src/store/lightningOrder.js';
-import type { OrderRecord } from '../../src/store/order.js';
+import type { LightningOrder as LightningRecord } from '../../src/store/tables/lightningOrder.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { Lightning, type LightningParts } from '../../src/checkout/lightning.js';
+import { Lightning, type LightningParts } from '../../src/checkout/lightning/lightning.js';
 import {
   lightningCapacity,
   lightningHandlers,
   lightningQr,
   type LightningRoutesParts,
-} from '../../src/checkout/lightningRoutes.js';
+} from '../../src/checkout/lightning/lightningRoutes.js';
 import { Lnd } from '../../src/checkout/lnd.js';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import type {
@@ -22,12 +22,12 @@ import type {
 } from '../../src/contract/lightning.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
-import { openOrders } from '../../src/store/orders.js';
-import { limitsFile, SetClock, testAccess } from '../access/fixture.js';
-import { request } from '../outreach/fixture.js';
-import { channel, LndServer } from './lndServer.js';
-import { call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from './shop.js';
-import { collect } from '../store/collect.js';
+import { openOrders } from '../../src/store/tables/orders.js';
+import { limitsFile, SetClock, testAccess } from '../support/access.js';
+import { request } from '../support/serving.js';
+import { channel, LndServer } from '../support/lndServer.js';
+import { call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from '../support/shop.js';
+import { collect } from '../support/collect.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 
 const shop = await Shop.open();

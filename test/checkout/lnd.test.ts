@@ -5,7 +5,7 @@ import { after, beforeEach, describe, test } from 'node:test';
 import { Lnd, walletTransaction, type LndAnswer } from '../../src/checkout/lnd.js';
 import { systemClock } from '../../src/system/clock.js';
 import { spansOf } from '../telemetry/recording.js';
-import { until } from '../until.js';
+import { until } from '../support/until.js';
 import { makeCertificate, type Certificate } from './certificate.js';
 import { HttpsNode, type NodeAnswer } from './httpsNode.js';
 

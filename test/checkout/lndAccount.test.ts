@@ -6,9 +6,9 @@ import { after, beforeEach, describe, test } from 'node:test';
 import * as secp256k1 from '@bitcoinerlab/secp256k1';
 import { BIP32Factory } from 'bip32';
 import { networks } from 'bitcoinjs-lib';
-import { readAccount, type Account } from '../../src/checkout/addresses.js';
+import { readAccount, type Account } from '../../src/checkout/onchain/addresses.js';
 import { Lnd } from '../../src/checkout/lnd.js';
-import { LndChain } from '../../src/checkout/lndChain.js';
+import { LndChain } from '../../src/checkout/onchain/lndChain.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import { HttpsNode, type NodeAnswer } from './httpsNode.js';
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { readAccount, type Account } from '../../src/checkout/addresses.js';
-import type { Following } from '../../src/checkout/chain.js';
-import { LndChain } from '../../src/checkout/lndChain.js';
+import { readAccount, type Account } from '../../src/checkout/onchain/addresses.js';
+import type { Following } from '../../src/checkout/onchain/chain.js';
+import { LndChain } from '../../src/checkout/onchain/lndChain.js';
 import type {
   Lnd,
   LndAnswer,
@@ -14,7 +14,7 @@ import type {
   WalletAccount,
   WalletTransaction,
 } from '../../src/checkout/lnd.js';
-import { HandClock } from '../system/handClock.js';
+import { HandClock } from '../support/handClock.js';
 
 /** The key of an account of the test networks. */
 const key = ((): string => {

@@ -1,14 +1,14 @@
 /** Look-ups of open orders: how many of them polls cause, what becomes of them, and which a round makes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { lookUpOrder } from '../../src/checkout/lookUp.js';
-import { LookUps, type LookUpParts } from '../../src/checkout/lookUps.js';
-import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
+import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
+import { LookUps, type LookUpParts } from '../../src/checkout/order/lookUps.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Fence } from '../../src/store/store.js';
-import { newOrderId } from '../../src/checkout/book.js';
+import { newOrderId } from '../../src/checkout/order/book.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { Shop } from './shop.js';
-import { Dice, SimulatedChain } from './world.js';
+import { Shop } from '../support/shop.js';
+import { Dice, SimulatedChain } from '../support/world.js';
 
 const hour = 3_600_000;
 

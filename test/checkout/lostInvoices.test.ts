@@ -1,13 +1,13 @@
 /** After a restore: what was paid over Lightning for orders that the backup does not have is told of. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { newOrderId } from '../../src/checkout/book.js';
-import { Lightning } from '../../src/checkout/lightning.js';
+import { newOrderId } from '../../src/checkout/order/book.js';
+import { Lightning } from '../../src/checkout/lightning/lightning.js';
 import { Lnd } from '../../src/checkout/lnd.js';
 import { recoverOrders } from '../../src/checkout/recover.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { LndServer } from './lndServer.js';
-import { pricedWish, Shop } from './shop.js';
+import { LndServer } from '../support/lndServer.js';
+import { pricedWish, Shop } from '../support/shop.js';
 
 const hourMs = 3_600_000;
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rotateKey } from '../../src/access/rotate.js';
-import { rawKeyOf } from '../../src/checkout/orderKeys.js';
-import { reissueOrderKey } from '../../src/checkout/reissue.js';
+import { rawKeyOf } from '../../src/checkout/order/orderKeys.js';
+import { reissueOrderKey } from '../../src/checkout/order/reissue.js';
 import { native } from '../../src/native/addon.js';
-import { Shop } from './shop.js';
+import { Shop } from '../support/shop.js';
 
 const day = 86_400_000;
 

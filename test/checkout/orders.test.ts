@@ -1,9 +1,9 @@
 /** Orders: every state and event of the documented table, and properties over random histories. */
-import type { OrderRecord } from '../../src/store/order.js';
-import { receivedSat, type BtcOrder } from '../../src/store/bitcoinOrder.js';
-import type { CardOrder } from '../../src/store/cardOrder.js';
-import type { LightningOrder } from '../../src/store/lightningOrder.js';
-import type { Output } from '../../src/store/orderRow.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
+import { receivedSat, type BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
+import type { CardOrder } from '../../src/store/tables/cardOrder.js';
+import type { LightningOrder } from '../../src/store/tables/lightningOrder.js';
+import type { Output } from '../../src/store/tables/orderRow.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -12,8 +12,8 @@ import {
   deepSat,
   isWatched,
   type FoundOutput,
-} from '../../src/store/bitcoinOrder.js';
-import { attended, isDue, transition, type OrderEvent } from '../../src/checkout/orders.js';
+} from '../../src/store/tables/bitcoinOrder.js';
+import { attended, isDue, transition, type OrderEvent } from '../../src/checkout/order/orders.js';
 
 const price = 50_000n;
 const end = 1_000;

@@ -1,18 +1,18 @@
 /** Laws of on-chain payments: of the states of an order, of the rail over a simulated chain, of a scan. */
-import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
-import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
-import type { CardOrder } from '../../src/store/cardOrder.js';
-import type { OrderRecord } from '../../src/store/order.js';
+import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
+import type { CardOrder } from '../../src/store/tables/cardOrder.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/bitcoin.js';
-import type { Chain } from '../../src/checkout/chain.js';
-import { transition, type OrderEvent } from '../../src/checkout/orders.js';
-import { gapSentence, rescan, type Rescan } from '../../src/checkout/scan.js';
-import { openOrders } from '../../src/store/orders.js';
-import { account, onRail, pricedWish, Shop } from './shop.js';
-import { Dice, SimulatedChain } from './world.js';
-import { collect } from '../store/collect.js';
+import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/onchain/bitcoin.js';
+import type { Chain } from '../../src/checkout/onchain/chain.js';
+import { transition, type OrderEvent } from '../../src/checkout/order/orders.js';
+import { gapSentence, rescan, type Rescan } from '../../src/checkout/onchain/scan.js';
+import { openOrders } from '../../src/store/tables/orders.js';
+import { account, onRail, pricedWish, Shop } from '../support/shop.js';
+import { Dice, SimulatedChain } from '../support/world.js';
+import { collect } from '../support/collect.js';
 
 const shop = await Shop.open();
 const price = 50_000n;

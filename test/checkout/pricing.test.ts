@@ -5,7 +5,7 @@ import { pricing, quote, type PricingParts } from '../../src/checkout/pricing.js
 import { notConfigured } from '../../src/checkout/rail.js';
 import type { Rate } from '../../src/checkout/rates.js';
 import type { PricingResponse, QuoteResponse, Tier } from '../../src/contract/pricing.js';
-import { call, checksOf, jsonOf, tiers } from './shop.js';
+import { call, checksOf, jsonOf, tiers } from '../support/shop.js';
 
 const nowMs = 1_790_000_000_000;
 const rate: Rate = { cents: 6_718_733n, source: 'a, b', atMs: nowMs - 1_000 };

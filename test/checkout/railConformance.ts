@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { MadeOrder } from '../../src/checkout/book.js';
+import type { MadeOrder } from '../../src/checkout/order/book.js';
 import type { PollRequest, Readiness } from '../../src/checkout/rail.js';
 import type { KeyStatus } from '../../src/contract/orders.js';
 import { native } from '../../src/native/addon.js';
-import type { OrderRecord } from '../../src/store/order.js';
-import type { Shop } from './shop.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
+import type { Shop } from '../support/shop.js';
 
 /** What a poll's answer says of the key. */
 export interface ShownKey {

@@ -1,23 +1,23 @@
 /** The suite of all rails (railConformance.ts): on chain, over Lightning, by card. */
 import assert from 'node:assert/strict';
-import { Bitcoin } from '../../src/checkout/bitcoin.js';
-import { Card } from '../../src/checkout/card.js';
-import type { CardEvent } from '../../src/checkout/cardEvents.js';
-import { Lightning } from '../../src/checkout/lightning.js';
+import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
+import { Card } from '../../src/checkout/card/card.js';
+import type { CardEvent } from '../../src/checkout/card/cardEvents.js';
+import { Lightning } from '../../src/checkout/lightning/lightning.js';
 import { Lnd } from '../../src/checkout/lnd.js';
-import { StripeClient } from '../../src/checkout/stripe.js';
-import type { MadeOrder } from '../../src/checkout/book.js';
-import { viewOnChain } from '../../src/checkout/bitcoinView.js';
-import { viewCard } from '../../src/checkout/cardView.js';
-import { viewLightning } from '../../src/checkout/lightningView.js';
+import { StripeClient } from '../../src/checkout/card/stripe.js';
+import type { MadeOrder } from '../../src/checkout/order/book.js';
+import { viewOnChain } from '../../src/checkout/onchain/bitcoinView.js';
+import { viewCard } from '../../src/checkout/card/cardView.js';
+import { viewLightning } from '../../src/checkout/lightning/lightningView.js';
 import { closedRail, pollOrder, type Rail } from '../../src/checkout/rail.js';
-import type { OrderOn, OrderRecord } from '../../src/store/order.js';
-import { findOrder } from '../../src/store/orders.js';
-import { LndServer } from './lndServer.js';
+import type { OrderOn, OrderRecord } from '../../src/store/tables/order.js';
+import { findOrder } from '../../src/store/tables/orders.js';
+import { LndServer } from '../support/lndServer.js';
 import { railConformance, type RailSubject, type ShownKey } from './railConformance.js';
-import { account, onRail, pricedWish, Shop, tiers, wish } from './shop.js';
+import { account, onRail, pricedWish, Shop, tiers, wish } from '../support/shop.js';
 import { StripeServer } from './stripeServer.js';
-import { Dice, SimulatedChain } from './world.js';
+import { Dice, SimulatedChain } from '../support/world.js';
 import { whenUnavailable } from '../../src/store/store.js';
 
 /** Time in which a rail asks its network anew. */

@@ -1,19 +1,19 @@
 /** Orders of a restored store: addresses, keys and payments of the time that the backup does not know. */
-import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
-import { poll } from '../../src/checkout/poll.js';
+import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
+import { poll } from '../../src/checkout/order/poll.js';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { apply, makeOrder, newOrderId, type BookParts } from '../../src/checkout/book.js';
-import type { Chain } from '../../src/checkout/chain.js';
+import { apply, makeOrder, newOrderId, type BookParts } from '../../src/checkout/order/book.js';
+import type { Chain } from '../../src/checkout/onchain/chain.js';
 import { recoverOrders, type RecoverParts, type Recovery } from '../../src/checkout/recover.js';
 import { native } from '../../src/native/addon.js';
-import { findKey, type KeyRecord } from '../../src/store/keys.js';
-import { findOrder } from '../../src/store/orders.js';
+import { findKey, type KeyRecord } from '../../src/store/tables/keys.js';
+import { findOrder } from '../../src/store/tables/orders.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { account } from './shop.js';
-import { memoryFolder } from '../processes/run.js';
-import { storeAt } from '../store/open.js';
+import { account } from '../support/shop.js';
+import { memoryFolder } from '../support/run.js';
+import { storeAt } from '../support/openStore.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 

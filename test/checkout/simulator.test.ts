@@ -1,29 +1,29 @@
 /**
- * Orders and their store in a simulated world (test/checkout/world.ts), with writes that fail with and
+ * Orders and their store in a simulated world (test/support/world.ts), with writes that fail with and
  * without having written, and a process that ends in the middle: at every write of one history, and at random
  * ones of many. Afterwards every payment has its key, no key was handed out twice, and the ledger balances.
  */
-import { heldOf, type OrderRecord } from '../../src/store/order.js';
-import { nextAddressIndex } from '../../src/store/addressIndexes.js';
-import { poll } from '../../src/checkout/poll.js';
+import { heldOf, type OrderRecord } from '../../src/store/tables/order.js';
+import { nextAddressIndex } from '../../src/store/tables/addressIndexes.js';
+import { poll } from '../../src/checkout/order/poll.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { account, tiers } from './shop.js';
-import { Bitcoin } from '../../src/checkout/bitcoin.js';
-import { makeOrder, newOrderId, type BookParts } from '../../src/checkout/book.js';
-import { Card } from '../../src/checkout/card.js';
-import { rescan } from '../../src/checkout/scan.js';
-import { StripeClient } from '../../src/checkout/stripe.js';
+import { account, tiers } from '../support/shop.js';
+import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
+import { makeOrder, newOrderId, type BookParts } from '../../src/checkout/order/book.js';
+import { Card } from '../../src/checkout/card/card.js';
+import { rescan } from '../../src/checkout/onchain/scan.js';
+import { StripeClient } from '../../src/checkout/card/stripe.js';
 import { native } from '../../src/native/addon.js';
 import { createStore } from '../../src/store/groupCommit.js';
-import { allKeys, type KeyRecord } from '../../src/store/keys.js';
-import { decodeLedger, findOrder, allOrders } from '../../src/store/orders.js';
+import { allKeys, type KeyRecord } from '../../src/store/tables/keys.js';
+import { decodeLedger, findOrder, allOrders } from '../../src/store/tables/orders.js';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
-import { memoryFolder } from '../processes/run.js';
+import { memoryFolder } from '../support/run.js';
 import { faultyEngine, type Fault } from '../store/faultyEngine.js';
-import { engineAt, newUnitId } from '../store/open.js';
-import { Dice, SimulatedChain, SimulatedProcessor, Time } from './world.js';
-import { collect } from '../store/collect.js';
+import { engineAt, newUnitId } from '../support/openStore.js';
+import { Dice, SimulatedChain, SimulatedProcessor, Time } from '../support/world.js';
+import { collect } from '../support/collect.js';
 
 const data = memoryFolder();
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';
 import { beforeEach, describe, test } from 'node:test';
-import { addressOf, StripeClient, type StripePlace } from '../../src/checkout/stripe.js';
+import { addressOf, StripeClient, type StripePlace } from '../../src/checkout/card/stripe.js';
 import { spansOf } from '../telemetry/recording.js';
 import { StripeServer } from './stripeServer.js';
 

@@ -4,14 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ChainHints } from '../../src/checkout/chain.js';
-import { Watcher } from '../../src/checkout/watcher.js';
-import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
-import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
+import type { ChainHints } from '../../src/checkout/onchain/chain.js';
+import { Watcher } from '../../src/checkout/onchain/watcher.js';
+import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
-import { HandClock } from '../system/handClock.js';
-import { until } from '../until.js';
-import { account, Shop } from './shop.js';
+import { HandClock } from '../support/handClock.js';
+import { until } from '../support/until.js';
+import { account, Shop } from '../support/shop.js';
 
 /** A promise that is resolved by hand. */
 function gate(): { readonly held: Promise<void>; readonly letGo: () => void } {

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { privacy } from '../../src/info/privacy.js';
 import { storedData } from '../../src/store/retention.js';
 import { logs, spaces } from '../../src/store/spaces.js';
-import { request } from '../outreach/fixture.js';
+import { request } from '../support/serving.js';
 import { sentencesOfJson, sentencesOfMarkdown, sentencesOfPage } from './sentences.js';
 import { texts } from './texts.js';
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { readTiers } from '../../src/access/tiers.js';
-import { bitcoinOrders } from '../../src/checkout/bitcoinRoutes.js';
-import { cardOrders } from '../../src/checkout/cardRoutes.js';
-import { lightningOrders } from '../../src/checkout/lightningRoutes.js';
+import { bitcoinOrders } from '../../src/checkout/onchain/bitcoinRoutes.js';
+import { cardOrders } from '../../src/checkout/card/cardRoutes.js';
+import { lightningOrders } from '../../src/checkout/lightning/lightningRoutes.js';
 import type { RailOrders } from '../../src/checkout/orderRoutes.js';
 import { pricesOf, pricing, quote, type PricingParts } from '../../src/checkout/pricing.js';
 import { notConfigured, type RailChecks } from '../../src/checkout/rail.js';
@@ -28,7 +28,7 @@ import { unsubscribeForAll, unsubscribePage } from '../../src/pages/unsubscribe.
 import { usagePages } from '../../src/pages/usage.js';
 import { storedData } from '../../src/store/retention.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
-import { request } from '../outreach/fixture.js';
+import { request } from '../support/serving.js';
 import { sentencesOfJson, sentencesOfMarkdown, sentencesOfPage } from './sentences.js';
 
 const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 0 });
@@ -245,7 +245,9 @@ async function usageTexts(): Promise<string[]> {
 }
 
 /** Files that say why a way to pay cannot be used now, or why a payment counts for nothing. */
-const reasonFiles = ['bitcoin', 'lightning', 'card', 'rail', 'rates', 'stripe'];
+const reasonFiles = [
+  ...['onchain/bitcoin', 'lightning/lightning', 'card/card', 'rail', 'rates', 'card/stripe'],
+];
 
 /** The sentences in their code; figures and names are left out. */
 function reasonsToPay(): string[] {

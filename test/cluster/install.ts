@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync, type ExecFileSyncOptions } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../peers/python.js';
+import { projectRoot } from '../support/python.js';
 
 /** Packages, and a program that each of them brings. */
 const packages: Readonly<Record<string, readonly string[]>> = {

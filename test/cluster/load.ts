@@ -1,7 +1,7 @@
 /** Clients of a cluster: what they ask, and what they note of the answers. */
 import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { LndServer } from '../checkout/lndServer.js';
+import type { LndServer } from '../support/lndServer.js';
 import type { History } from './history.js';
 import { httpPort } from './nodes.js';
 import type { Machine } from './network.js';

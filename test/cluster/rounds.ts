@@ -1,9 +1,9 @@
 /** Rounds of a cluster: one seed each, its schedule of faults under load, and the look at what came of it. */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { leadsAfter } from '../../src/store/leads.js';
+import { leadsAfter } from '../../src/store/tables/leads.js';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
-import { storeAt } from '../store/open.js';
+import { storeAt } from '../support/openStore.js';
 import type { Databases } from './databases.js';
 import { Cluster, foundIn, type ClusterOptions } from './cluster.js';
 import { History, problemsOf } from './history.js';

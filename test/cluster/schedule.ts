@@ -1,5 +1,5 @@
 /** Schedules of faults: the same for the same seed. */
-import { Dice } from '../checkout/world.js';
+import { Dice } from '../support/world.js';
 
 /** Faults, and what of a cluster is left to serve while they last. */
 export const faults = {

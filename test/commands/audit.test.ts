@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import type { AuditResponse } from '../../src/contract/audit.js';
 import { native } from '../../src/native/addon.js';
 import { answerAudit } from '../../src/text/auditAnswer.js';
-import { projectRoot } from '../peers/python.js';
-import { temporaryFolder } from '../processes/run.js';
+import { projectRoot } from '../support/python.js';
+import { temporaryFolder } from '../support/run.js';
 
 const folder = temporaryFolder();
 

@@ -1,7 +1,7 @@
 /** A server on a data folder, and commands beside it. */
 import { fileURLToPath } from 'node:url';
-import { commandApart, run, type Running } from '../processes/run.js';
-import { here, type Ended } from './here.js';
+import { commandApart, run, type Running } from '../support/run.js';
+import { here, type Ended } from '../support/here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 

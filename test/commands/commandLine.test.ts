@@ -13,7 +13,7 @@ import { buildProgram } from '../../src/commands/program.js';
 import { barFor } from '../../src/commands/progress.js';
 import { SERVICE_VERSION } from '../../src/info/version.js';
 import { commands } from '../../src/main.js';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 import { wrongCommandLines } from '../vectors/wrongCommandLines.js';
 
 const folder = temporaryFolder();

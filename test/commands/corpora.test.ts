@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { exchange, post } from '../http/raw.js';
-import { temporaryFolder } from '../processes/run.js';
-import { until } from '../until.js';
+import { exchange, post } from '../support/raw.js';
+import { temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 import { fusegate, program, serve, stop } from './beside.js';
 
 const corpora = (folder: string, ...args: readonly string[]) => fusegate(folder, 'corpora', ...args);

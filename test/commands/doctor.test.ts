@@ -7,13 +7,13 @@ import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readAccount } from '../../src/checkout/addresses.js';
-import { takeIndexes } from '../../src/store/addressIndexes.js';
+import { readAccount } from '../../src/checkout/onchain/addresses.js';
+import { takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import { unfinishedCopyKey } from '../../src/store/open.js';
-import { closedPort } from '../processes/ports.js';
-import { run, temporaryFolder } from '../processes/run.js';
-import { engineAt, storeAt } from '../store/open.js';
-import { here } from './here.js';
+import { closedPort } from '../support/ports.js';
+import { run, temporaryFolder } from '../support/run.js';
+import { engineAt, storeAt } from '../support/openStore.js';
+import { here } from '../support/here.js';
 
 /** Where nothing answers: the doctor asks the port of the settings, where another program may be. */
 const closed = String(await closedPort());

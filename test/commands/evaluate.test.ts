@@ -7,11 +7,11 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Evaluation } from '../../src/commands/evaluation.js';
 import { measured } from '../../src/search/measures.js';
-import { projectRoot } from '../peers/python.js';
-import { temporaryFolder } from '../processes/run.js';
+import { projectRoot } from '../support/python.js';
+import { temporaryFolder } from '../support/run.js';
 import { near } from '../reference/agreement.js';
 import { fuse } from '../reference/fuse.js';
-import { here, type EndedHere } from './here.js';
+import { here, type EndedHere } from '../support/here.js';
 
 const folder = temporaryFolder();
 

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { FuseResponse } from '../../src/contract/fuse.js';
 import { assertAgrees } from '../reference/agreement.js';
-import { projectRoot } from '../peers/python.js';
-import { run, temporaryFolder } from '../processes/run.js';
+import { projectRoot } from '../support/python.js';
+import { run, temporaryFolder } from '../support/run.js';
 import { fuseVectors } from '../vectors/fuse.js';
-import { here, type EndedHere } from './here.js';
+import { here, type EndedHere } from '../support/here.js';
 
 const folder = temporaryFolder();
 const main = join(projectRoot, 'dist/src/main.js');

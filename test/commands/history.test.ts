@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { changeOf, changingCommands } from '../../src/commands/changes.js';
 import { examples } from '../../src/commands/guide.js';
-import { beginEntry, historyAfter, type HistoryEntry } from '../../src/store/history.js';
+import { beginEntry, historyAfter, type HistoryEntry } from '../../src/store/tables/history.js';
 import { StoreUnavailable } from '../../src/store/store.js';
-import { memoryFolder } from '../processes/run.js';
-import { storeAt } from '../store/open.js';
-import { here } from './here.js';
+import { memoryFolder } from '../support/run.js';
+import { storeAt } from '../support/openStore.js';
+import { here } from '../support/here.js';
 
 /** A store in a folder of its own, and the commands on it. */
 async function installation() {

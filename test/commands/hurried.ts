@@ -1,6 +1,6 @@
 /** `fusegate` in a process of its own whose pauses are over at once. */
 import { systemClock } from '../../src/system/clock.js';
-import { here } from './here.js';
+import { here } from '../support/here.js';
 
 const environment = Object.fromEntries(
   Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),

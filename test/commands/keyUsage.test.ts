@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { exchange, post } from '../http/raw.js';
-import { memoryFolder, run } from '../processes/run.js';
-import { here } from './here.js';
+import { exchange, post } from '../support/raw.js';
+import { memoryFolder, run } from '../support/run.js';
+import { here } from '../support/here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const body = JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a b', dense_score: 1 }] });

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { exchange, post, type RawResponse } from '../http/raw.js';
-import { commandApart, run, memoryFolder, type Running } from '../processes/run.js';
-import { here, type Ended } from './here.js';
+import { exchange, post, type RawResponse } from '../support/raw.js';
+import { commandApart, run, memoryFolder, type Running } from '../support/run.js';
+import { here, type Ended } from '../support/here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const data = memoryFolder();

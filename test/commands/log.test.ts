@@ -4,9 +4,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
-import { exchange, head, post } from '../http/raw.js';
-import { temporaryFolder } from '../processes/run.js';
-import { until } from '../until.js';
+import { exchange, head, post } from '../support/raw.js';
+import { temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 import { fusegate, program, serve, stop } from './beside.js';
 
 const json = { 'Content-Type': 'application/json' };

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LndWalletServer } from '../checkout/lndWalletServer.js';
-import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
-import { until } from '../until.js';
+import { exchange, head, post } from '../support/raw.js';
+import { run, temporaryFolder, type Running } from '../support/run.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const macaroon = Buffer.alloc(40, 0xab);

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { clockFinding, filesFinding, holderOf, nodeFinding } from '../../src/commands/machine.js';
 import { native } from '../../src/native/addon.js';
 import { loadUws } from '../../src/http/uws.js';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 
 describe('the machine', () => {
   test('a Node that no build of the HTTP server fits is a problem, tested or not', () => {

@@ -7,10 +7,10 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { InstalledModel } from '../../src/models/embedder.js';
 import { systemClock } from '../../src/system/clock.js';
-import { copiedModel, shippedFolder } from '../models/fixture.js';
-import { closedPort } from '../processes/ports.js';
-import { run, temporaryFolder } from '../processes/run.js';
-import { here, type Ended } from './here.js';
+import { copiedModel, shippedFolder } from '../support/models.js';
+import { closedPort } from '../support/ports.js';
+import { run, temporaryFolder } from '../support/run.js';
+import { here, type Ended } from '../support/here.js';
 import { startHub, type Hub } from './hub.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));

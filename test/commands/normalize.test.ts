@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../processes/run.js';
-import { projectRoot } from '../peers/python.js';
+import { temporaryFolder } from '../support/run.js';
+import { projectRoot } from '../support/python.js';
 import { normalizeVectors } from '../vectors/normalize.js';
 
 const folder = temporaryFolder();

@@ -1,12 +1,12 @@
 /** `fusegate orders`: what strangers wrote into an order is shown, not obeyed. */
-import type { OrderRecord } from '../../src/store/order.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
-import { insertOrder } from '../../src/store/orders.js';
-import { run, memoryFolder } from '../processes/run.js';
-import { storeAt } from '../store/open.js';
+import { insertOrder } from '../../src/store/tables/orders.js';
+import { run, memoryFolder } from '../support/run.js';
+import { storeAt } from '../support/openStore.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';

@@ -4,9 +4,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { FuseResponse } from '../../src/contract/fuse.js';
-import { exchange, post } from '../http/raw.js';
-import { temporaryFolder } from '../processes/run.js';
-import { until } from '../until.js';
+import { exchange, post } from '../support/raw.js';
+import { temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 import { fusegate, program, serve, stop } from './beside.js';
 
 const docs = ['boots for hiking', 'hiking', 'a boot'].map((text, at) => ({

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
-import { exchange, head, post } from '../http/raw.js';
-import { commandApart, run, temporaryFolder, type Running } from '../processes/run.js';
-import { until } from '../until.js';
-import { here, type Ended } from './here.js';
+import { exchange, head, post } from '../support/raw.js';
+import { commandApart, run, temporaryFolder, type Running } from '../support/run.js';
+import { until } from '../support/until.js';
+import { here, type Ended } from '../support/here.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const folder = temporaryFolder();

@@ -7,13 +7,13 @@ import { addExports } from '../../src/commands/export.js';
 import { addForget } from '../../src/commands/forget.js';
 import { addOptout } from '../../src/commands/optout.js';
 import type { CommandParts } from '../../src/commands/withStore.js';
-import { appendInterest } from '../../src/store/interests.js';
-import { appendLead } from '../../src/store/leads.js';
-import { recordOptout } from '../../src/store/optouts.js';
+import { appendInterest } from '../../src/store/tables/interests.js';
+import { appendLead } from '../../src/store/tables/leads.js';
+import { recordOptout } from '../../src/store/tables/optouts.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { FailingStore, newUnitId, openTestStore, secrets } from '../outreach/fixture.js';
+import { FailingStore, newUnitId, openTestStore, secrets } from '../support/serving.js';
 
 const none = { message: null, source: null, segment: null, campaign: null, eventId: null };
 const noDetails = { company: null, cloud: null, monthlyChars: null, timeline: null, compliance: null };

@@ -3,7 +3,7 @@ import { settings } from '../../src/configuration.js';
 import { renderSettings } from '../../src/system/settings.js';
 import { wrongCommandLines } from '../vectors/wrongCommandLines.js';
 import { wrongRequests } from '../vectors/wrongRequests.js';
-import { door, examples, gateway } from './examples.js';
+import { door, examples, gateway } from '../support/examples.js';
 
 /** Text as code in a cell of a table. */
 function code(text: string): string {

@@ -9,8 +9,8 @@ import { checkBody } from '../../src/contract/schema/validate.js';
 import { describedGateway } from '../../src/info/openapi.js';
 import { nearly } from './arbitrary.js';
 import { documents } from './documents.js';
-import { door as doorDocument, examples, gateway } from './examples.js';
-import { bodyNamed, bodyShape } from './routeTypes.js';
+import { door as doorDocument, examples, gateway } from '../support/examples.js';
+import { bodyNamed, bodyShape } from '../support/routeTypes.js';
 import { assertFits, fits } from './schemaCheck.js';
 
 interface Operation {

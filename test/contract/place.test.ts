@@ -5,7 +5,7 @@ import { readBody } from '../../src/contract/schema/body.js';
 import { placeOf } from '../../src/contract/schema/place.js';
 import { checkBody } from '../../src/contract/schema/validate.js';
 import { native } from '../../src/native/addon.js';
-import { bodyNamed } from './routeTypes.js';
+import { bodyNamed } from '../support/routeTypes.js';
 
 describe('a place', () => {
   test('counts lines and characters from 1', () => {

@@ -1,7 +1,7 @@
 /** Checks values against the OpenAPI documents' component schemas (JSON Schema 2020-12). */
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { door, gateway } from './examples.js';
+import { door, gateway } from '../support/examples.js';
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addSchema(gateway(), 'gateway');

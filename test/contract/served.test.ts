@@ -6,10 +6,10 @@ import { doorDocument, gatewayDocument } from '../../src/contract/openapi.js';
 import { routeList } from '../../src/contract/routes.js';
 import { isServed, servedParts, type ServedPart } from '../../src/contract/served.js';
 import type { LimitsResponse } from '../../src/contract/limits.js';
-import { how } from '../../src/door/how.js';
+import { how } from '../../src/receipts/how.js';
 import { gatewaySays } from '../../src/info/openapi.js';
 import { limits, rateLimits } from '../../src/info/limits.js';
-import { openTiers } from '../access/fixture.js';
+import { openTiers } from '../support/access.js';
 
 const machine = { platform: 'linux', cores: 1 } as const;
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { nearQueryType } from '../../src/contract/near.js';
 import { checkBody, checkParameters, explainBody } from '../../src/contract/schema/validate.js';
 import { nearly } from './arbitrary.js';
-import { bodyNamed, bodyShape, bodyTypes } from './routeTypes.js';
+import { bodyNamed, bodyShape, bodyTypes } from '../support/routeTypes.js';
 
 const names = [...bodyTypes.keys()];
 

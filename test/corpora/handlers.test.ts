@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { corporaHandlers } from '../../src/corpora/handlers.js';
 import { native } from '../../src/native/addon.js';
-import { mostCorpusVersions } from '../../src/store/corpora.js';
+import { mostCorpusVersions } from '../../src/store/tables/corpora.js';
 import { systemClock } from '../../src/system/clock.js';
-import { openTestStore } from '../outreach/fixture.js';
-import { answered, requestWith } from '../search/embedding.js';
+import { openTestStore } from '../support/serving.js';
+import { answered, requestWith } from '../support/embedding.js';
 
 const parts = {
   ...native,

@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { CorpusResponse } from '../../src/contract/corpora.js';
-import { exchange, head, post } from '../http/raw.js';
-import { processesOf, run, temporaryFolder, type Running } from '../processes/run.js';
-import { until } from '../until.js';
+import { exchange, head, post } from '../support/raw.js';
+import { processesOf, run, temporaryFolder, type Running } from '../support/run.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 

@@ -7,11 +7,11 @@ import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { noModels } from '../search/embedding.js';
-import { MemoryKeys, openTiers, shippedTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
-import { startServer } from './fixture.js';
-import { bodyNamed } from '../contract/routeTypes.js';
-import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
+import { noModels } from '../support/embedding.js';
+import { MemoryKeys, openTiers, shippedTiers, testAccess, type TestAccessParts } from '../support/access.js';
+import { startServer } from '../support/http.js';
+import { bodyNamed } from '../support/routeTypes.js';
+import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
 import { text } from './routes.js';
 
 const path = '/v1/fuse';

@@ -6,8 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ServedRoute } from '../../src/http/routes.js';
-import { startServer, testRoutes } from './fixture.js';
-import { exchange, head, post, RawClient } from './raw.js';
+import { startServer, testRoutes } from '../support/http.js';
+import { exchange, head, post, RawClient } from '../support/raw.js';
 import { route } from './routes.js';
 
 const MiB = 1 << 20;

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { RouteRequest } from '../../src/contract/exchange.js';
 import type { ServedRoute } from '../../src/http/routes.js';
 import type { Server } from '../../src/http/server.js';
-import { startServer, testRoutes } from './fixture.js';
-import { exchange, head, post, RawClient } from './raw.js';
+import { startServer, testRoutes } from '../support/http.js';
+import { exchange, head, post, RawClient } from '../support/raw.js';
 import { route, text } from './routes.js';
 
 const MiB = 1 << 20;

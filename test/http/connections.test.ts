@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { affordable, connectedTo, Connections, descriptorLimit } from '../../src/http/connections.js';
 import type { HttpResponse, TemplatedApp } from '../../src/http/uws.js';
-import { startServer } from './fixture.js';
-import { head, RawClient } from './raw.js';
+import { startServer } from '../support/http.js';
+import { head, RawClient } from '../support/raw.js';
 
 describe('after a chunked body', () => {
   const chunked = { 'Transfer-Encoding': 'chunked' };

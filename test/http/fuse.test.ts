@@ -5,14 +5,14 @@ import { Agent, request as httpRequest } from 'node:http';
 
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { staticMode } from '../search/embedding.js';
+import { staticMode } from '../support/embedding.js';
 import { routeList } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { assertAgrees } from '../reference/agreement.js';
-import { plainStyle, writeBody } from '../search/bodies.js';
+import { plainStyle, writeBody } from '../support/bodies.js';
 import { fuseVectors } from '../vectors/fuse.js';
-import { openTiers, testAccess } from '../access/fixture.js';
-import { startServer } from './fixture.js';
+import { openTiers, testAccess } from '../support/access.js';
+import { startServer } from '../support/http.js';
 
 const access = testAccess({ tiers: openTiers() });
 const handler = fuseHandler({ ...native, embedMode: staticMode() });

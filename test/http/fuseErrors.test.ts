@@ -9,12 +9,12 @@ import type { Embedder } from '../../src/models/embedder.js';
 import { readModelFolder } from '../../src/models/modelFolder.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
-import { embedderMode, noModels } from '../search/embedding.js';
-import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
-import { copiedModel, shippedModel, startEmbedder } from '../models/fixture.js';
-import { memoryFolder } from '../processes/run.js';
-import { startServer } from './fixture.js';
-import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
+import { embedderMode, noModels } from '../support/embedding.js';
+import { MemoryKeys, openTiers, testAccess } from '../support/access.js';
+import { copiedModel, shippedModel, startEmbedder } from '../support/models.js';
+import { memoryFolder } from '../support/run.js';
+import { startServer } from '../support/http.js';
+import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
 
 const keys = new MemoryKeys();
 const growth = { ...openTiers().growth, requests_per_minute: 1 };

@@ -5,8 +5,8 @@ import { describe, test } from 'node:test';
 import type { Admission } from '../../src/access/admission.js';
 import { MemoryBudget, networkOf } from '../../src/http/memory.js';
 import type { ServedRoute } from '../../src/http/routes.js';
-import { startServer, type TestServer } from './fixture.js';
-import { exchange, head, post, RawClient } from './raw.js';
+import { startServer, type TestServer } from '../support/http.js';
+import { exchange, head, post, RawClient } from '../support/raw.js';
 import { route, text } from './routes.js';
 
 const MiB = 1 << 20;

@@ -7,10 +7,10 @@ import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
-import { openTiers, testAccess } from '../access/fixture.js';
-import { bodyNamed, parametersNamed } from '../contract/routeTypes.js';
-import { startServer } from './fixture.js';
-import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
+import { openTiers, testAccess } from '../support/access.js';
+import { bodyNamed, parametersNamed } from '../support/routeTypes.js';
+import { startServer } from '../support/http.js';
+import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
 
 /** Ids of the requests that reached a handler. */
 const handled: string[] = [];

@@ -18,11 +18,11 @@ import { fuseHandler } from '../../src/search/fuse.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { normalizeHandler } from '../../src/text/normalize.js';
 import { nearly } from '../contract/arbitrary.js';
-import { draws } from '../length.js';
+import { draws } from '../support/length.js';
 import type { ReferenceResponse } from '../reference/fuse.js';
 import { withUnknown } from '../reference/unknown.js';
-import { style, writeBody } from '../search/bodies.js';
-import { answered, requestWith, staticMode } from '../search/embedding.js';
+import { style, writeBody } from '../support/bodies.js';
+import { answered, requestWith, staticMode } from '../support/embedding.js';
 
 type Raw = 'FuseRequest' | 'NormalizeRequest' | 'FreeAuditRequest';
 

@@ -11,10 +11,10 @@ import type { Handlers } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { rerankHandlers, rerankInfo } from '../../src/search/rerank.js';
-import { MemoryKeys, openTiers, shippedTiers, testAccess } from '../access/fixture.js';
-import { noModels, staticMode } from '../search/embedding.js';
-import { startServer } from './fixture.js';
-import { exchange, head, post, type RawResponse } from './raw.js';
+import { MemoryKeys, openTiers, shippedTiers, testAccess } from '../support/access.js';
+import { noModels, staticMode } from '../support/embedding.js';
+import { startServer } from '../support/http.js';
+import { exchange, head, post, type RawResponse } from '../support/raw.js';
 
 const keys = new MemoryKeys();
 const { key } = keys.issue();

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HttpProblem } from '../../src/contract/problem.js';
-import { startServer } from './fixture.js';
+import { startServer } from '../support/http.js';
 import { route } from './routes.js';
-import { exchange, head, post, RawClient } from './raw.js';
+import { exchange, head, post, RawClient } from '../support/raw.js';
 
 const { port, logged, server } = await startServer();
 

@@ -12,11 +12,11 @@ import { systemRandomness } from '../../src/system/randomness.js';
 import { Sampler } from '../../src/telemetry/sampler.js';
 import type { SamplerName } from '../../src/telemetry/settings.js';
 import { activeSpan, Tracer, type SpanRecord } from '../../src/telemetry/tracer.js';
-import { HandClock } from '../system/handClock.js';
+import { HandClock } from '../support/handClock.js';
 import { Collector } from '../telemetry/collector.js';
-import { until } from '../until.js';
-import { startServer } from './fixture.js';
-import { exchange, head, post, RawClient } from './raw.js';
+import { until } from '../support/until.js';
+import { startServer } from '../support/http.js';
+import { exchange, head, post, RawClient } from '../support/raw.js';
 import { route, text } from './routes.js';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';

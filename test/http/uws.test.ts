@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { loadUws } from '../../src/http/uws.js';
-import { startServer } from './fixture.js';
-import { head, post, RawClient } from './raw.js';
+import { startServer } from '../support/http.js';
+import { head, post, RawClient } from '../support/raw.js';
 
 const { port, server } = await startServer();
 

@@ -25,11 +25,11 @@ import { native } from '../../src/native/addon.js';
 import { storedData } from '../../src/store/retention.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { examples, gateway } from '../contract/examples.js';
+import { examples, gateway } from '../support/examples.js';
 import { createLog } from '../../src/system/log.js';
-import { shippedTiers } from '../access/fixture.js';
+import { shippedTiers } from '../support/access.js';
 import { assertFits } from '../contract/schemaCheck.js';
-import { recordingLog, type Logged } from '../http/fixture.js';
+import { recordingLog, type Logged } from '../support/http.js';
 
 /** The handlers take no notice of the request, so none is made up. */
 type Ignoring = () => Answer | Promise<Answer>;

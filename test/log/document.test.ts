@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { verifierText } from '../../src/log/note.js';
-import { findPython } from '../peers/python.js';
-import { temporaryFolder } from '../processes/run.js';
+import { findPython } from '../support/python.js';
+import { temporaryFolder } from '../support/run.js';
 import { startLog } from './served.js';
 import { keyOf } from './world.js';
 

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startPublishing } from '../../src/log/publishing.js';
 import { native } from '../../src/native/addon.js';
-import { findSigned } from '../../src/store/receiptLog.js';
+import { findSigned } from '../../src/store/tables/receiptLog.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
-import { openTestStore } from '../outreach/fixture.js';
+import { openTestStore } from '../support/serving.js';
 import { keyOf, MemoryFile, receiptUnit, sealOf } from './world.js';
 
 /** Time for which a checkpoint waits for witnesses (docs/log.md). */

@@ -16,12 +16,12 @@ import { parseTilePath, tilePath } from '../../src/log/tilePath.js';
 import { native } from '../../src/native/addon.js';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { acquireLease } from '../../src/store/leases.js';
-import { writeTile } from '../../src/store/receiptLog.js';
+import { writeTile } from '../../src/store/tables/receiptLog.js';
 import type { Operation, Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { startDoor } from '../door/fixture.js';
-import { exchange, head, type RawResponse } from '../http/raw.js';
-import { openTestStore } from '../outreach/fixture.js';
+import { startDoor } from '../support/door.js';
+import { exchange, head, type RawResponse } from '../support/raw.js';
+import { openTestStore } from '../support/serving.js';
 import { keyOf, MemoryFile, receiptUnit, sealOf } from './world.js';
 
 const store = await openTestStore();

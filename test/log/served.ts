@@ -7,9 +7,9 @@ import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { acquireLease } from '../../src/store/leases.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { startDoor, type DoorClient } from '../door/fixture.js';
-import { exchange, head } from '../http/raw.js';
-import { openTestStore } from '../outreach/fixture.js';
+import { startDoor, type DoorClient } from '../support/door.js';
+import { exchange, head } from '../support/raw.js';
+import { openTestStore } from '../support/serving.js';
 import { keyOf, MemoryFile, receiptUnit, sealOf } from './world.js';
 
 /** The door, its store, and what is done to its log. */

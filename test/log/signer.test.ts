@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { openCheckpoint } from '../../src/log/note.js';
 import { signRound } from '../../src/log/signer.js';
-import { findLeaf, findSigned, includedAtMs, writeSigned } from '../../src/store/receiptLog.js';
+import { findLeaf, findSigned, includedAtMs, writeSigned } from '../../src/store/tables/receiptLog.js';
 import { naiveRoot } from '../reference/tree.js';
 import { fence, idOf, keyOf, MemoryFile, World } from './world.js';
 

@@ -5,10 +5,10 @@ import { signRound, type Round } from '../../src/log/signer.js';
 import { seenFile } from '../../src/log/seen.js';
 import { native } from '../../src/native/addon.js';
 import { acquireLease } from '../../src/store/leases.js';
-import { findSigned } from '../../src/store/receiptLog.js';
+import { findSigned } from '../../src/store/tables/receiptLog.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { storeAt } from '../store/open.js';
+import { storeAt } from '../support/openStore.js';
 import { keyOf, receiptUnit, sealOf } from './world.js';
 
 const lease = 'receipt log';

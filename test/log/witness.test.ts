@@ -21,7 +21,7 @@ import { addCheckpoint, type WitnessAnswer } from '../../src/log/witness.js';
 import { Witnessing, type Post } from '../../src/log/witnessing.js';
 import { native } from '../../src/native/addon.js';
 import { naiveRoot } from '../reference/tree.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { run, temporaryFolder, type Running } from '../support/run.js';
 import { fence, keyOf, MemoryFile, sealOf, World } from './world.js';
 
 const log: VerifierKey = { name: 'log.example', publicKey: keyOf(1).publicKey };

@@ -5,12 +5,12 @@ import type { Seen, SeenFile } from '../../src/log/seen.js';
 import { signRound, type Round, type SignerParts } from '../../src/log/signer.js';
 import { native } from '../../src/native/addon.js';
 import type { Unit } from '../../src/store/evaluate.js';
-import { encodeFragment, encodeLogged, encodeReceipt } from '../../src/store/fragments.js';
-import { findSigned, type SignedCheckpoint } from '../../src/store/receiptLog.js';
+import { encodeFragment, encodeLogged, encodeReceipt } from '../../src/store/tables/fragments.js';
+import { findSigned, type SignedCheckpoint } from '../../src/store/tables/receiptLog.js';
 import type { Operation, Outcome, Store } from '../../src/store/store.js';
 import { ReferenceStore } from '../reference/store.js';
 import { viewOf } from '../reference/storeView.js';
-import { newUnitId } from '../store/open.js';
+import { newUnitId } from '../support/openStore.js';
 
 /** Name and fencing number of the lease that is held. */
 export const fence = { lease: 'receipt log', token: 7 };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { run, memoryFolder } from '../processes/run.js';
+import { run, memoryFolder } from '../support/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const modern = '2026-07-28';

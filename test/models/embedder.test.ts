@@ -8,8 +8,8 @@ import { readModelFolder } from '../../src/models/modelFolder.js';
 import { fuseHandler } from '../../src/search/fuse.js';
 import { native } from '../../src/native/addon.js';
 import type { FuseResponse } from '../../src/contract/fuse.js';
-import { temporaryFolder } from '../processes/run.js';
-import { answered, embedderMode, requestWith } from '../search/embedding.js';
+import { temporaryFolder } from '../support/run.js';
+import { answered, embedderMode, requestWith } from '../support/embedding.js';
 import {
   copiedModel,
   embedVectors,
@@ -19,8 +19,8 @@ import {
   shippedModel,
   startEmbedder,
   type TestEmbedder,
-} from './fixture.js';
-import { until } from '../until.js';
+} from '../support/models.js';
+import { until } from '../support/until.js';
 
 const never = new AbortController().signal;
 

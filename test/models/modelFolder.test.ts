@@ -19,8 +19,8 @@ import {
   readModelFolder,
   readModels,
 } from '../../src/models/modelFolder.js';
-import { temporaryFolder } from '../processes/run.js';
-import { copiedModel, shippedFolder, shippedModel } from './fixture.js';
+import { temporaryFolder } from '../support/run.js';
+import { copiedModel, shippedFolder, shippedModel } from '../support/models.js';
 
 const manifestText = readFileSync(join(shippedFolder, 'fusegate.json'), 'utf8');
 

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import type { Embedded, InstalledModel } from '../../src/models/embedder.js';
 import { EmbedQueue, type TextJob } from '../../src/models/queue.js';
 import { systemClock, type Clock, type Timer } from '../../src/system/clock.js';
-import { shippedModel } from './fixture.js';
+import { shippedModel } from '../support/models.js';
 
 const model: InstalledModel = { ...(await shippedModel()), dimension: 1 };
 const other: InstalledModel = { ...model, id: 'other', digest: 'other' };

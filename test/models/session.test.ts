@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { EmbeddingSession } from '../../src/models/session.js';
 import { native } from '../../src/native/addon.js';
-import { temporaryFolder } from '../processes/run.js';
-import { copiedModel, cosine, embedVectors, fp32, openFolder, shippedFolder } from './fixture.js';
+import { temporaryFolder } from '../support/run.js';
+import { copiedModel, cosine, embedVectors, fp32, openFolder, shippedFolder } from '../support/models.js';
 import { tableModel } from './onnx.js';
 
 async function opened(folder: string, threads: number): Promise<EmbeddingSession> {

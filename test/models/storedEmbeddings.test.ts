@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import type { Embedded } from '../../src/models/embedder.js';
 import { keptDays, removeEmbeddings, storedEmbedder } from '../../src/models/storedEmbeddings.js';
 import type { Store } from '../../src/store/store.js';
-import { SetClock } from '../access/fixture.js';
-import { FailingStore, openTestStore } from '../outreach/fixture.js';
-import { run, memoryFolder } from '../processes/run.js';
-import { keptLog, shippedModel, startEmbedder } from './fixture.js';
+import { SetClock } from '../support/access.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
+import { run, memoryFolder } from '../support/run.js';
+import { keptLog, shippedModel, startEmbedder } from '../support/models.js';
 
 const model = await shippedModel();
 const embedder = startEmbedder([model]);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 
 /** Copies the build beside links to everything else; it is removed when this process ends. */
 export function makeBox(root: string): string {
@@ -72,7 +72,8 @@ export class Imports {
 
   /** Test files for a built file: of the folder of the same name, or importing it, also by their helpers. */
   testsFor(file: string): string[] {
-    const folder = (path: string): string => basename(dirname(path));
+    // A folder of `src` has its tests, those of the folders in it too, in the folder of its name.
+    const folder = (path: string): string => relative(join(this.box, 'dist'), path).split(sep)[1] ?? '';
     const isHelper = (path: string): boolean => path.startsWith(join(this.box, 'dist/test/'));
     const all = this.under('dist/test').filter((test) => test.endsWith('.test.js'));
     return all.filter(

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClickLog } from '../../src/outreach/clickLog.js';
-import { clicksAfter, type Click } from '../../src/store/clicks.js';
+import { clicksAfter, type Click } from '../../src/store/tables/clicks.js';
 import type { Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
-import { recordingLog, type Logged } from '../http/fixture.js';
-import { FailingStore, openTestStore } from './fixture.js';
+import { recordingLog, type Logged } from '../support/http.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
 
 /** A clock whose periodic timers fire when told. */
 function manualClock(): { readonly clock: Clock; readonly tick: () => void } {

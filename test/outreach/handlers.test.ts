@@ -11,12 +11,12 @@ import { noOperator, parseOperator } from '../../src/outreach/operator.js';
 import { leads } from '../../src/outreach/leads.js';
 import { optoutState, unsubscribe } from '../../src/outreach/optout.js';
 import { clickToken, optoutToken } from '../../src/outreach/tokens.js';
-import type { Click } from '../../src/store/clicks.js';
-import { interestsAfter } from '../../src/store/interests.js';
-import { leadsAfter } from '../../src/store/leads.js';
+import type { Click } from '../../src/store/tables/clicks.js';
+import { interestsAfter } from '../../src/store/tables/interests.js';
+import { leadsAfter } from '../../src/store/tables/leads.js';
 import { systemClock } from '../../src/system/clock.js';
-import { FailingStore, openTestStore, request, secrets } from './fixture.js';
-import { collect } from '../store/collect.js';
+import { FailingStore, openTestStore, request, secrets } from '../support/serving.js';
+import { collect } from '../support/collect.js';
 import { whenUnavailable } from '../../src/store/store.js';
 
 async function answerOf(handler: Handler<never>, given: unknown): Promise<Answer> {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { exchange, head, post, RawClient } from '../http/raw.js';
-import { commandApart, temporaryFolder } from '../processes/run.js';
-import { until } from '../until.js';
+import { exchange, head, post, RawClient } from '../support/raw.js';
+import { commandApart, temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 import { browser, environmentOf, linkIn, rowsOf, starter } from './served.js';
 
 /** The workers of a parent are found by /proc. */

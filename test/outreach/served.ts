@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { fileURLToPath } from 'node:url';
-import type { Ended } from '../commands/here.js';
-import { run, type Running } from '../processes/run.js';
+import type { Ended } from '../support/here.js';
+import { run, type Running } from '../support/run.js';
 
 /** The compiled program. */
 export const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));

@@ -1,12 +1,12 @@
 /** The outreach routes and commands end to end: the compiled program, its processes, its store, over HTTP. */
-import { bodyShape } from '../contract/routeTypes.js';
+import { bodyShape } from '../support/routeTypes.js';
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { here, type Ended } from '../commands/here.js';
-import { exchange, head, post, RawClient, type RawResponse } from '../http/raw.js';
-import { commandApart, run, temporaryFolder } from '../processes/run.js';
+import { here, type Ended } from '../support/here.js';
+import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
+import { commandApart, run, temporaryFolder } from '../support/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
 import { browser, environmentOf, linkIn, main, rowsOf, starter } from './served.js';
 

@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { here } from '../commands/here.js';
-import { exchange, post } from '../http/raw.js';
-import { commandApart, run, temporaryFolder } from '../processes/run.js';
-import { until } from '../until.js';
+import { here } from '../support/here.js';
+import { exchange, post } from '../support/raw.js';
+import { commandApart, run, temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const environment = {

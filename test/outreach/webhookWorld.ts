@@ -1,15 +1,15 @@
 /** A store in memory, receivers of events, and processes that send to them and may be killed at any call. */
 import { Webhooks, type Send, type WebhookParts } from '../../src/outreach/webhooks.js';
-import { appendEvent } from '../../src/store/events.js';
-import { encodeLead } from '../../src/store/leads.js';
+import { appendEvent } from '../../src/store/tables/events.js';
+import { encodeLead } from '../../src/store/tables/leads.js';
 import { decodeLease } from '../../src/store/leaseRecord.js';
 import type { Operation, Outcome, Store } from '../../src/store/store.js';
-import { addWebhook, type Webhook } from '../../src/store/webhooks.js';
+import { addWebhook, type Webhook } from '../../src/store/tables/webhooks.js';
 import { secretId } from '../../src/system/masterSecret.js';
 import { ReferenceStore } from '../reference/store.js';
 import { viewOf } from '../reference/storeView.js';
-import { newUnitId } from '../store/open.js';
-import { HandClock } from '../system/handClock.js';
+import { newUnitId } from '../support/openStore.js';
+import { HandClock } from '../support/handClock.js';
 
 /** The master secrets of the tests. */
 export const secrets = ['a master secret for tests, of no worth 0123456789'] as const;

@@ -7,10 +7,10 @@ import { bodyOf, readEvents } from '../../src/outreach/events.js';
 import { webhookSecret } from '../../src/outreach/webhookMessage.js';
 import { parseTarget, wrongAddress } from '../../src/outreach/webhookTarget.js';
 import { webhookSender } from '../../src/compose/webhooks.js';
-import { insertKey, unlinked, type KeyRecord } from '../../src/store/keys.js';
-import { findWebhook, removeWebhook, waitingDeliveries } from '../../src/store/webhooks.js';
+import { insertKey, unlinked, type KeyRecord } from '../../src/store/tables/keys.js';
+import { findWebhook, removeWebhook, waitingDeliveries } from '../../src/store/tables/webhooks.js';
 import { parseNetwork } from '../../src/system/network.js';
-import { Shop } from '../checkout/shop.js';
+import { Shop } from '../support/shop.js';
 import { secrets, WebhookWorld } from './webhookWorld.js';
 
 const messages = (world: WebhookWorld): unknown[] =>

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { settings } from '../../src/configuration.js';
 import { settingsFileVariable } from '../../src/system/settingsFile.js';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 
 /** A reason to skip where a program is not there. */
 const without = (program: string): string | false =>

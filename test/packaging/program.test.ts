@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { run, temporaryFolder } from '../processes/run.js';
+import { run, temporaryFolder } from '../support/run.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 

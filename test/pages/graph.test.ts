@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { fill, receiptOf } from '../door/fill.js';
-import { explored, startDoor, startTestExploration, type DoorClient } from '../door/fixture.js';
-import { forLength, isLong } from '../length.js';
-import { openTestStore } from '../outreach/fixture.js';
+import { fill, receiptOf } from '../support/fillFragments.js';
+import { explored, startDoor, startTestExploration, type DoorClient } from '../support/door.js';
+import { forLength, isLong } from '../support/length.js';
+import { openTestStore } from '../support/serving.js';
 import { launch, skipBrowser } from './browser.js';
 import { assertReadable } from './readable.js';
 

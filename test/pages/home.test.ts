@@ -18,9 +18,9 @@ import {
   unnamedPage,
   type SiteLink,
 } from '../../src/pages/page.js';
-import { openTiers, testAccess } from '../access/fixture.js';
-import { startServer } from '../http/fixture.js';
-import { request } from '../outreach/fixture.js';
+import { openTiers, testAccess } from '../support/access.js';
+import { startServer } from '../support/http.js';
+import { request } from '../support/serving.js';
 import { assertAccessible } from './axe.js';
 import { asOptions, forms, launch, openPage, picture, skipBrowser } from './browser.js';
 import { startSite } from './site.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page, Route } from 'playwright-core';
 import { verifierText } from '../../src/log/note.js';
-import { keepNotice } from '../../src/store/notices.js';
+import { keepNotice } from '../../src/store/tables/notices.js';
 import { startLog } from '../log/served.js';
 import { keyOf, sealOf } from '../log/world.js';
 import { assertAccessible } from './axe.js';

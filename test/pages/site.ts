@@ -9,10 +9,10 @@ import { docsHandlers } from '../../src/pages/docs.js';
 import { homeForAll } from '../../src/pages/home.js';
 import { pageFile } from '../../src/pages/page.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { openTiers, testAccess } from '../access/fixture.js';
-import { door, gateway } from '../contract/examples.js';
-import { startServer } from '../http/fixture.js';
-import { staticMode } from '../search/embedding.js';
+import { openTiers, testAccess } from '../support/access.js';
+import { door, gateway } from '../support/examples.js';
+import { startServer } from '../support/http.js';
+import { staticMode } from '../support/embedding.js';
 
 /** Starts it; the origin of its pages. `doorAddress`: where the door is, if elsewhere. */
 export async function startSite(doorAddress: string | null = null): Promise<string> {

@@ -9,10 +9,10 @@ import { optOut, optoutState, unsubscribe, type OptoutParts } from '../../src/ou
 import { optoutToken } from '../../src/outreach/tokens.js';
 import { pageFile } from '../../src/pages/page.js';
 import { unsubscribeForAll, unsubscribePage } from '../../src/pages/unsubscribe.js';
-import { findOptout } from '../../src/store/optouts.js';
+import { findOptout } from '../../src/store/tables/optouts.js';
 import { whenUnavailable } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
+import { FailingStore, openTestStore, request, secrets } from '../support/serving.js';
 import { launch, sheetForms, skipBrowser } from './browser.js';
 import { assertReadable } from './readable.js';
 

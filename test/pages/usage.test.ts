@@ -8,9 +8,9 @@ import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { pageFile, unnamedPage } from '../../src/pages/page.js';
 import { usagePages } from '../../src/pages/usage.js';
-import { MemoryKeys, MemoryUsage, SetClock, shippedTiers, testAccess } from '../access/fixture.js';
-import { startServer } from '../http/fixture.js';
-import { exchange, post } from '../http/raw.js';
+import { MemoryKeys, MemoryUsage, SetClock, shippedTiers, testAccess } from '../support/access.js';
+import { startServer } from '../support/http.js';
+import { exchange, post } from '../support/raw.js';
 import { assertAccessible } from './axe.js';
 import { asOptions, forms, launch, picture, skipBrowser } from './browser.js';
 

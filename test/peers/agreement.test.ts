@@ -11,9 +11,9 @@ import fc from 'fast-check';
 import { native } from '../../src/native/addon.js';
 import { lexicalScores, tokenize } from '../reference/fuse.js';
 import type { ReferenceRequest, ReferenceResponse } from '../reference/fuse.js';
-import { plainStyle, writeBody } from '../search/bodies.js';
+import { plainStyle, writeBody } from '../support/bodies.js';
 import { fuseRequest } from '../search/requests.js';
-import { findPython, projectRoot } from './python.js';
+import { findPython, projectRoot } from '../support/python.js';
 
 const SEED = 20_260_101;
 const finding = findPython(['bm25s', 'ranx'], 'test/peers/requirements.txt');

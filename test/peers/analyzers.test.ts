@@ -12,9 +12,9 @@ import { stacks } from '../../src/text/stacks.js';
 import { native } from '../../src/native/addon.js';
 import { referenceAnalyzers, type ReferenceAnalyzer } from '../reference/analyzers.js';
 import { tokenize } from '../reference/fuse.js';
-import { PostgresServer, postgresMissing } from '../store/postgresServer.js';
+import { PostgresServer, postgresMissing } from '../support/postgresServer.js';
 import { type AuditCollection, auditCollections } from '../vectors/auditCollections.js';
-import { projectRoot } from './python.js';
+import { projectRoot } from '../support/python.js';
 import { peersRequired } from './required.js';
 
 /** Texts, as they are and then as they become, and the words that they are asked for by. */

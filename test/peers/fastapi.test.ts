@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { type ParameterPlace, checkBody, checkParameters } from '../../src/contract/schema/validate.js';
 import { MAX_ERRORS, type ValidationError } from '../../src/contract/schema/validation.js';
 import { nearly } from '../contract/arbitrary.js';
-import { bodyNamed, bodyShape, bodyTypes, parametersNamed } from '../contract/routeTypes.js';
+import { bodyNamed, bodyShape, bodyTypes, parametersNamed } from '../support/routeTypes.js';
 import { type Peer, startPeer } from './fastapi.js';
-import { findPython } from './python.js';
+import { findPython } from '../support/python.js';
 
 const found = findPython(['fastapi'], 'test/peers/requirements.txt');
 const skip = 'missing' in found ? found.missing : false;

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { ValidationError } from '../../src/contract/schema/validation.js';
-import { projectRoot } from './python.js';
+import { projectRoot } from '../support/python.js';
 
 /** What the peer is asked. */
 export interface PeerRequest {

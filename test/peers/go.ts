@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { projectRoot } from './python.js';
+import { projectRoot } from '../support/python.js';
 
 /** Where the programs are built to. */
 export const programs = resolve(process.env['FUSEGATE_PEERS_DIR'] ?? join(projectRoot, '.peers'));

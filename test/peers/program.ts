@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run, temporaryFolder } from '../processes/run.js';
-import { projectRoot } from './python.js';
+import { run, temporaryFolder } from '../support/run.js';
+import { projectRoot } from '../support/python.js';
 import { peersRequired } from './required.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));

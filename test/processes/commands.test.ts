@@ -6,11 +6,11 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { LimitsResponse } from '../../src/contract/limits.js';
-import { exchange, head, post } from '../http/raw.js';
-import { forLength } from '../length.js';
-import { closedPort } from './ports.js';
-import { run, memoryFolder, type Running } from './run.js';
-import { until } from '../until.js';
+import { exchange, head, post } from '../support/raw.js';
+import { forLength } from '../support/length.js';
+import { closedPort } from '../support/ports.js';
+import { run, memoryFolder, type Running } from '../support/run.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const child = fileURLToPath(new URL('../../src/child.js', import.meta.url));

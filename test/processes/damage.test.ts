@@ -4,9 +4,9 @@ import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync 
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder } from './run.js';
-import { until } from '../until.js';
+import { exchange, head, post } from '../support/raw.js';
+import { run, temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };

@@ -10,7 +10,7 @@ import { describe, test } from 'node:test';
 import type { Dashboard, FieldConfig, FieldConfigSource, Panel } from '@grafana/schema';
 import typia from 'typia';
 import { peersRequired } from '../peers/required.js';
-import { temporaryFolder } from './run.js';
+import { temporaryFolder } from '../support/run.js';
 
 /** A query as Grafana's data source for Prometheus has it; its schema leaves queries open. */
 interface Query {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { constants, getPriority } from 'node:os';
 import { describe, test } from 'node:test';
-import { exchange, head } from '../http/raw.js';
-import { listening, lives, runServer, type Running } from './run.js';
-import { until } from '../until.js';
-import { freePort } from './ports.js';
+import { exchange, head } from '../support/raw.js';
+import { listening, lives, runServer, type Running } from '../support/run.js';
+import { until } from '../support/until.js';
+import { freePort } from '../support/ports.js';
 
 async function embed(port: number, texts: number): Promise<string> {
   return (await exchange(port, head('GET', `/embed?texts=${texts}`))).body.toString();

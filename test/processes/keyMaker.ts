@@ -4,7 +4,7 @@ import { issueKey, revokeKey } from '../../src/access/issue.js';
 import { native } from '../../src/native/addon.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { storeAt } from '../store/open.js';
+import { storeAt } from '../support/openStore.js';
 import { whenUnavailable } from '../../src/store/store.js';
 
 const { STORE_URL = '', MASTER_SECRET: secret = '' } = process.env;

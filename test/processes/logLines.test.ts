@@ -9,10 +9,10 @@ import { describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { eachLine } from '../../src/processes/children.js';
 import { forPeople } from '../../src/system/log.js';
-import { exchange, head } from '../http/raw.js';
-import { until } from '../until.js';
-import { freePort } from './ports.js';
-import { listening, memoryFolder, processesOf, run, runServer, Running } from './run.js';
+import { exchange, head } from '../support/raw.js';
+import { until } from '../support/until.js';
+import { freePort } from '../support/ports.js';
+import { listening, memoryFolder, processesOf, run, runServer, Running } from '../support/run.js';
 
 const command = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const linux = process.platform === 'linux';

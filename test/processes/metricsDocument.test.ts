@@ -4,10 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { exchange, head, post } from '../http/raw.js';
+import { exchange, head, post } from '../support/raw.js';
 import { peersRequired } from '../peers/required.js';
-import { freePort } from './ports.js';
-import { run, temporaryFolder } from './run.js';
+import { freePort } from '../support/ports.js';
+import { run, temporaryFolder } from '../support/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 

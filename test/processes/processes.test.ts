@@ -5,9 +5,9 @@ import { connect, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { restartDelayMs } from '../../src/processes/restartDelay.js';
-import { exchange, head, RawClient } from '../http/raw.js';
-import { listening, lives, runServer, runServerWithin, memoryFolder } from './run.js';
-import { until } from '../until.js';
+import { exchange, head, RawClient } from '../support/raw.js';
+import { listening, lives, runServer, runServerWithin, memoryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 
 async function workerPid(port: number): Promise<number> {
   return Number((await exchange(port, head('GET', '/pid'))).body.toString());

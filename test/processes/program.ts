@@ -16,8 +16,8 @@ import { systemClock } from '../../src/system/clock.js';
 import { readConfiguration, type Configuration } from '../../src/configuration.js';
 import { createLog, logSink } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { openTiers } from '../access/fixture.js';
-import { openForTest, shippedModel } from '../models/fixture.js';
+import { openTiers } from '../support/access.js';
+import { openForTest, shippedModel } from '../support/models.js';
 import { route, text } from '../http/routes.js';
 
 /** Vectors of `?texts=` texts; what became of them. */

@@ -8,8 +8,8 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { findModels } from '../../src/compose/models.js';
 import { readConfiguration } from '../../src/configuration.js';
-import { openTiers } from '../access/fixture.js';
-import { temporaryFolder } from './run.js';
+import { openTiers } from '../support/access.js';
+import { temporaryFolder } from '../support/run.js';
 
 const program = fileURLToPath(new URL('../../src/child.js', import.meta.url));
 

@@ -8,8 +8,8 @@ import { shippedTiersFile } from '../../src/access/tiers.js';
 import { readConfiguration, settings, type Configuration } from '../../src/configuration.js';
 import type { LimitsResponse } from '../../src/contract/limits.js';
 import { fixedNames, mergeSettings } from '../../src/processes/reload.js';
-import { exchange, head } from '../http/raw.js';
-import { run, memoryFolder, processesOf } from './run.js';
+import { exchange, head } from '../support/raw.js';
+import { run, memoryFolder, processesOf } from '../support/run.js';
 import { SteadyLoad } from './steadyLoad.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));

@@ -1,6 +1,6 @@
 /** Requests that never cease, on kept connections and on new ones, each of which must be answered. */
-import { exchange, RawClient } from '../http/raw.js';
-import { until } from '../until.js';
+import { exchange, RawClient } from '../support/raw.js';
+import { until } from '../support/until.js';
 
 /** Connections of each kind. */
 const each = 4;

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { exchange, head, post, type RawResponse } from '../http/raw.js';
+import { exchange, head, post, type RawResponse } from '../support/raw.js';
 import { buildWithoutSync } from '../store/noSync.js';
 import { skipWithout } from '../store/tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from '../store/trace.js';
-import { commandApart, Running, run, temporaryFolder } from './run.js';
-import { until } from '../until.js';
+import { commandApart, Running, run, temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };

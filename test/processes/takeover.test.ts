@@ -5,10 +5,10 @@ import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { exchange, head, post, RawClient } from '../http/raw.js';
-import { until } from '../until.js';
-import { freePort } from './ports.js';
-import { listening, memoryFolder, run, runServer, type Running } from './run.js';
+import { exchange, head, post, RawClient } from '../support/raw.js';
+import { until } from '../support/until.js';
+import { freePort } from '../support/ports.js';
+import { listening, memoryFolder, run, runServer, type Running } from '../support/run.js';
 import { SteadyLoad } from './steadyLoad.js';
 import { nicenessOf } from './threads.js';
 

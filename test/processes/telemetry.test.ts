@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { exchange, post } from '../http/raw.js';
+import { exchange, post } from '../support/raw.js';
 import { Collector, plain } from '../telemetry/collector.js';
-import { until } from '../until.js';
-import { memoryFolder, run } from './run.js';
+import { until } from '../support/until.js';
+import { memoryFolder, run } from '../support/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { wordsOf, wrongRequests } from '../vectors/wrongRequests.js';
-import { run, memoryFolder } from './run.js';
+import { run, memoryFolder } from '../support/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const server = run(main, ['serve'], {

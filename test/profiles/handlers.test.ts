@@ -8,12 +8,12 @@ import { checkBody } from '../../src/contract/schema/validate.js';
 import { shapeOf } from '../../src/contract/schema/shape.js';
 import { native } from '../../src/native/addon.js';
 import { profileHandlers } from '../../src/profiles/handlers.js';
-import { mostProfileVersions } from '../../src/store/profiles.js';
+import { mostProfileVersions } from '../../src/store/tables/profiles.js';
 import { systemClock } from '../../src/system/clock.js';
 import { nearly } from '../contract/arbitrary.js';
-import { draws } from '../length.js';
-import { openTestStore } from '../outreach/fixture.js';
-import { answered, requestWith } from '../search/embedding.js';
+import { draws } from '../support/length.js';
+import { openTestStore } from '../support/serving.js';
+import { answered, requestWith } from '../support/embedding.js';
 
 function request<Input>(name: string, key: string, input: Input): RouteRequest<Input> {
   return { ...requestWith(Buffer.alloc(0), key), path: { name }, input };

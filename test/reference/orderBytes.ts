@@ -1,5 +1,5 @@
 /** The record of an order as every version wrote it: all columns of all rails, written down by hand. */
-import type { OrderRecord } from '../../src/store/order.js';
+import type { OrderRecord } from '../../src/store/tables/order.js';
 
 function base64url(bytes: Uint8Array | null): string | null {
   return bytes === null ? null : Buffer.from(bytes).toString('base64url');

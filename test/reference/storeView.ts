@@ -1,6 +1,6 @@
 /** The naive store behind the store's contract, for what runs in one process of a test. */
 import type { Operation, Outcome, Store } from '../../src/store/store.js';
-import { newUnitId } from '../store/open.js';
+import { newUnitId } from '../support/openStore.js';
 import type { ReferenceStore } from './store.js';
 
 /** What a view is made of. */

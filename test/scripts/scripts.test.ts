@@ -9,9 +9,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { routes } from '../../src/contract/routes.js';
-import { here } from '../commands/here.js';
-import { RawClient, type RawResponse } from '../http/raw.js';
-import { run, memoryFolder } from '../processes/run.js';
+import { here } from '../support/here.js';
+import { RawClient, type RawResponse } from '../support/raw.js';
+import { run, memoryFolder } from '../support/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const folder = fileURLToPath(new URL('../../../test/scripts', import.meta.url));

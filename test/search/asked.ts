@@ -6,8 +6,8 @@ import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
 import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { withUnknown } from '../reference/unknown.js';
-import { plainStyle, writeBody, type Style } from './bodies.js';
-import { answered, requestWith, staticMode } from './embedding.js';
+import { plainStyle, writeBody, type Style } from '../support/bodies.js';
+import { answered, requestWith, staticMode } from '../support/embedding.js';
 
 const handler = fuseHandler({ ...native, embedMode: staticMode() });
 

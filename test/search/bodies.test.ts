@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { fuse } from '../reference/fuse.js';
 import { assertAgrees } from '../reference/agreement.js';
-import { style, writeBody } from './bodies.js';
+import { style, writeBody } from '../support/bodies.js';
 import { fuseRequest } from './requests.js';
 
 /** `parsed` reduced to the members that `model` has. */

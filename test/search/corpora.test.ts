@@ -13,8 +13,8 @@ import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { stems } from '../reference/analyzer.js';
 import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
-import { answered, requestWith, staticMode } from './embedding.js';
-import { plainStyle, style, writeBody } from './bodies.js';
+import { answered, requestWith, staticMode } from '../support/embedding.js';
+import { plainStyle, style, writeBody } from '../support/bodies.js';
 import { counted, type Way } from './counted.js';
 
 const key = Buffer.from('0123456789abcdef');

@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { draws } from '../length.js';
+import { draws } from '../support/length.js';
 import { near } from '../reference/agreement.js';
 import {
   fuse,
@@ -21,8 +21,8 @@ import {
 } from '../reference/fuse.js';
 import { withUnknown } from '../reference/unknown.js';
 import { sightOf } from '../reference/wordpiece.js';
-import { plainStyle, style, writeBody } from './bodies.js';
-import { answered, noModels, requestWith, staticMode } from './embedding.js';
+import { plainStyle, style, writeBody } from '../support/bodies.js';
+import { answered, noModels, requestWith, staticMode } from '../support/embedding.js';
 import { fuseRequest } from './requests.js';
 
 const mode = staticMode();

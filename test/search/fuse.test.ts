@@ -8,13 +8,13 @@ import fc from 'fast-check';
 import type { Answer } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { answered, requestWith, staticMode } from './embedding.js';
-import { draws } from '../length.js';
+import { answered, requestWith, staticMode } from '../support/embedding.js';
+import { draws } from '../support/length.js';
 import { assertAgrees } from '../reference/agreement.js';
 import { fuse, type ReferenceRequest, type ReferenceResponse } from '../reference/fuse.js';
 import { fuseVectors } from '../vectors/fuse.js';
 import { withUnknown } from '../reference/unknown.js';
-import { plainStyle, style, writeBody } from './bodies.js';
+import { plainStyle, style, writeBody } from '../support/bodies.js';
 import { fuseRequest } from './requests.js';
 
 const embedMode = staticMode();

@@ -8,12 +8,12 @@ import fc from 'fast-check';
 import type { FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { draws } from '../length.js';
+import { draws } from '../support/length.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { exponential } from '../reference/exponential.js';
-import { answered, noModels, requestWith } from './embedding.js';
+import { answered, noModels, requestWith } from '../support/embedding.js';
 import { answerTo, asked, askedAsOracle, refused } from './asked.js';
-import { plainStyle, style, writeBody } from './bodies.js';
+import { plainStyle, style, writeBody } from '../support/bodies.js';
 
 const names = ['splade', 'clicks', 'Ünïcode', '__proto__', 'a"b', ''];
 const number = fc.oneof(

@@ -12,9 +12,9 @@ import { native } from '../../src/native/addon.js';
 import { ownerIn } from '../../src/search/corpora.js';
 import { openEmbedMode } from '../../src/search/embedMode.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { draws } from '../length.js';
-import { plainStyle, style, writeBody } from './bodies.js';
-import { requestWith, staticModel } from './embedding.js';
+import { draws } from '../support/length.js';
+import { plainStyle, style, writeBody } from '../support/bodies.js';
+import { requestWith, staticModel } from '../support/embedding.js';
 import { fuseRequest } from './requests.js';
 
 /** A model whose vectors come from elsewhere, so that a request waits for them. */

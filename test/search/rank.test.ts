@@ -9,12 +9,12 @@ import type { FuseResponse } from '../../src/contract/fuse.js';
 import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { draws } from '../length.js';
+import { draws } from '../support/length.js';
 import { stems, type ReferenceAnalyzer } from '../reference/analyzer.js';
 import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
-import { answered, requestWith, staticMode } from './embedding.js';
-import { plainStyle, style, writeBody } from './bodies.js';
+import { answered, requestWith, staticMode } from '../support/embedding.js';
+import { plainStyle, style, writeBody } from '../support/bodies.js';
 
 const embedMode = staticMode();
 const handler = fuseHandler({ ...native, embedMode });

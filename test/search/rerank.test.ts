@@ -11,8 +11,8 @@ import type { RerankResponse, RerankV2Response, VoyageRerankResponse } from '../
 import { native } from '../../src/native/addon.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../../src/search/rerank.js';
-import { style, writeBody } from './bodies.js';
-import { answered, noModels, requestWith, staticMode } from './embedding.js';
+import { style, writeBody } from '../support/bodies.js';
+import { answered, noModels, requestWith, staticMode } from '../support/embedding.js';
 
 const embedMode = staticMode();
 const fuse = fuseHandler({ ...native, embedMode });

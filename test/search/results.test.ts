@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
-import { draws } from '../length.js';
+import { draws } from '../support/length.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { asked, askedAsOracle, refused } from './asked.js';
-import { style } from './bodies.js';
+import { style } from '../support/bodies.js';
 
 const words = [
   'fox',

@@ -7,7 +7,7 @@ import { ask, candidatesOf, sampleOf, statisticsOf } from '../../src/search/eval
 import { measured } from '../../src/search/measures.js';
 import { chosen, curvesOf, gridOf, membersOf, tryGrid, usualSetting } from '../../src/search/tune.js';
 import { tokenize } from '../reference/fuse.js';
-import { staticMode } from './embedding.js';
+import { staticMode } from '../support/embedding.js';
 
 const words = ['keystone', 'arches', 'arch', 'radio', 'radios', 'stars', 'yeast', 'bread', 'the', 'holding'];
 

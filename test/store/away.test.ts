@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { StoreUnavailable, whenUnavailable, type Store } from '../../src/store/store.js';
-import { until } from '../until.js';
-import { newUnitId, storeAt } from './open.js';
+import { until } from '../support/until.js';
+import { newUnitId, storeAt } from '../support/openStore.js';
 import { Passage } from './passage.js';
-import { postgresMissing, suiteServer } from './postgresServer.js';
+import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { retried } from './retried.js';
 import { bytes, commit } from './subject.js';
 

@@ -16,11 +16,11 @@ import { fileURLToPath } from 'node:url';
 import type { Manifest } from '../../src/store/backup.js';
 import type { Engine } from '../../src/store/engine.js';
 import { walkOver } from '../../src/store/records.js';
-import { here } from '../commands/here.js';
-import { commandApart, run, runServer, listening, temporaryFolder } from '../processes/run.js';
+import { here } from '../support/here.js';
+import { commandApart, run, runServer, listening, temporaryFolder } from '../support/run.js';
 import { checkWorkload } from './invariants.js';
-import { engineAt, newUnitId, storeAt } from './open.js';
-import { postgresMissing, suiteServer } from './postgresServer.js';
+import { engineAt, newUnitId, storeAt } from '../support/openStore.js';
+import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { bytes } from './subject.js';
 import { workloadUnit } from './workload.js';
 

@@ -1,9 +1,9 @@
 /**
- * LMDB without what src/store/lmdb.ts puts around an environment: a process that writes
+ * LMDB without what src/store/engines/lmdb/lmdb.ts puts around an environment: a process that writes
  * until it is killed, or one that opens the environment and closes it.
  */
 import { writeSync } from 'node:fs';
-import { openEnvironment } from '../../src/store/lmdb.js';
+import { openEnvironment } from '../../src/store/engines/lmdb/lmdb.js';
 
 const [, file, what, folder] = process.argv;
 if (file?.endsWith('bareLmdb.js') === true && folder !== undefined) {

@@ -1,8 +1,8 @@
 /** The circuit breaker by itself, with a clock set by hand. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Breaker, type Probed } from '../../src/store/breaker.js';
-import { HandClock } from '../system/handClock.js';
+import { Breaker, type Probed } from '../../src/store/engines/postgres/breaker.js';
+import { HandClock } from '../support/handClock.js';
 
 interface Probe {
   readonly timeoutMs: number;

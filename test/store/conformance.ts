@@ -14,11 +14,11 @@ import {
   type Store,
 } from '../../src/store/store.js';
 import { firstUnitIdOf } from '../../src/store/unitId.js';
-import { run } from '../processes/run.js';
+import { run } from '../support/run.js';
 import { addOne } from './counter.js';
 import { leaseConformance } from './leaseConformance.js';
 import { modelConformance } from './modelConformance.js';
-import { newUnitId, storeAt } from './open.js';
+import { newUnitId, storeAt } from '../support/openStore.js';
 import { bytes, commit, opened, type Subject } from './subject.js';
 
 const peerProgram = fileURLToPath(new URL('peer.js', import.meta.url));

@@ -12,10 +12,10 @@ import { recordKey } from '../../src/store/bytes.js';
 import type { Engine } from '../../src/store/engine.js';
 import { openStore } from '../../src/store/open.js';
 import { whenUnavailable } from '../../src/store/store.js';
-import { run, temporaryFolder } from '../processes/run.js';
+import { run, temporaryFolder } from '../support/run.js';
 import { faultyEngine } from './faultyEngine.js';
-import { engineAt, storeAt, testParts } from './open.js';
-import { postgresMissing, suiteServer } from './postgresServer.js';
+import { engineAt, storeAt, testParts } from '../support/openStore.js';
+import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { bytes } from './subject.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));

@@ -16,12 +16,12 @@ import {
   putCorpus,
   removeCorpus,
   storeLearnt,
-} from '../../src/store/corpora.js';
-import { isStoredName } from '../../src/store/names.js';
+} from '../../src/store/tables/corpora.js';
+import { isStoredName } from '../../src/store/tables/names.js';
 import type { Store } from '../../src/store/store.js';
-import { answered, requestWith, staticMode } from '../search/embedding.js';
+import { answered, requestWith, staticMode } from '../support/embedding.js';
 import { bothEngines } from './engines.js';
-import { storeAt } from './open.js';
+import { storeAt } from '../support/openStore.js';
 
 const key = Buffer.from('0123456789abcdef');
 /** Statistics in which one doc has each word, and all docs the rest. */

@@ -1,6 +1,6 @@
 /** A counter by compare-and-set. */
 import type { Store } from '../../src/store/store.js';
-import { newUnitId } from './open.js';
+import { newUnitId } from '../support/openStore.js';
 import { retried } from './retried.js';
 
 /** Adds one to the counter `name`, trying again after conflicts. */

@@ -8,8 +8,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.js';
 import { StoreUnavailable, whenUnavailable, type Store } from '../../src/store/store.js';
-import { newUnitId, storeAt, testParts } from './open.js';
-import { PostgresServer, postgresMissing, suiteServer } from './postgresServer.js';
+import { newUnitId, storeAt, testParts } from '../support/openStore.js';
+import { PostgresServer, postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { retried } from './retried.js';
 import { bytes, commit } from './subject.js';
 

@@ -7,13 +7,13 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 import { checkWorkload } from './invariants.js';
 import { buildWithoutSync } from './noSync.js';
 import { generator, powerCuts } from './powerCut.js';
 import { skipWithout } from './tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from './trace.js';
-import { storeAt } from './open.js';
+import { storeAt } from '../support/openStore.js';
 
 const workload = fileURLToPath(new URL('workload.js', import.meta.url));
 const skip = skipWithout('strace', 'cc');

@@ -8,8 +8,8 @@ import { after, test } from 'node:test';
 import postgres from 'postgres';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { conformance } from './conformance.js';
-import { storeAt } from './open.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { storeAt } from '../support/openStore.js';
+import { PostgresServer, postgresMissing } from '../support/postgresServer.js';
 import { bytes, commit } from './subject.js';
 
 const url = process.env['CONFORMANCE_URL'];

@@ -1,7 +1,7 @@
 /** The engines that tests of stored things run on, each with a place for a store of its own. */
 import { after, before } from 'node:test';
-import { temporaryFolder } from '../processes/run.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { temporaryFolder } from '../support/run.js';
+import { PostgresServer, postgresMissing } from '../support/postgresServer.js';
 
 /** An engine. */
 export interface Engine {

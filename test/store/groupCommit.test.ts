@@ -23,7 +23,7 @@ import {
   type Outcome,
   type Store,
 } from '../../src/store/store.js';
-import { newUnitId } from './open.js';
+import { newUnitId } from '../support/openStore.js';
 import { bytes } from './subject.js';
 
 const unavailable = new StoreUnavailable('told to fail');

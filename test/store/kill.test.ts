@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 import { checkWorkload } from './invariants.js';
-import { storeAt } from './open.js';
+import { storeAt } from '../support/openStore.js';
 import { workUntilKilled } from './processesAtWork.js';
 
 const rounds = 20;

@@ -19,16 +19,16 @@ import {
   putCorpus,
   removeCorpus,
   storeLearnt,
-} from '../../src/store/corpora.js';
-import { storedName } from '../../src/store/names.js';
+} from '../../src/store/tables/corpora.js';
+import { storedName } from '../../src/store/tables/names.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { stems } from '../reference/analyzer.js';
 import { fuse, tokenize } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
 import { counted, type Way } from '../search/counted.js';
-import { answered, requestWith, staticMode } from '../search/embedding.js';
+import { answered, requestWith, staticMode } from '../support/embedding.js';
 import { bothEngines } from './engines.js';
-import { storeAt } from './open.js';
+import { storeAt } from '../support/openStore.js';
 
 const key = Buffer.from('0123456789abcdef');
 const clock = { every: () => ({ stop: () => undefined }), wallMs: () => 1_000 };

@@ -15,8 +15,8 @@ import type { Store } from '../../src/store/store.js';
 import { sweepUnits, startSweep } from '../../src/store/sweep.js';
 import { firstUnitIdOf } from '../../src/store/unitId.js';
 import { systemClock } from '../../src/system/clock.js';
-import { until } from '../until.js';
-import { testParts } from './open.js';
+import { until } from '../support/until.js';
+import { testParts } from '../support/openStore.js';
 import { bytes, commit, opened, type Subject } from './subject.js';
 
 /** The parts of a holder, with a wall clock that the test sets. */

@@ -12,8 +12,8 @@ import {
 } from '../../src/store/leases.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
-import { FailingStore, openTestStore } from '../outreach/fixture.js';
-import { Gate } from '../gate.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
+import { Gate } from '../support/gate.js';
 
 const durationMs = 300;
 

@@ -8,14 +8,14 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Engine } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
-import { openEnvironment } from '../../src/store/lmdb.js';
+import { openEnvironment } from '../../src/store/engines/lmdb/lmdb.js';
 import { openStore } from '../../src/store/open.js';
 import { systemClock } from '../../src/system/clock.js';
 import { native } from '../../src/native/addon.js';
 import type { Store } from '../../src/store/store.js';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 import { conformance } from './conformance.js';
-import { engineAt, newUnitId, storeAt, testParts } from './open.js';
+import { engineAt, newUnitId, storeAt, testParts } from '../support/openStore.js';
 import { bytes, commit } from './subject.js';
 
 const peerProgram = fileURLToPath(new URL('peer.js', import.meta.url));

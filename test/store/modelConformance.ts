@@ -9,7 +9,7 @@ import type { Unit } from '../../src/store/evaluate.js';
 import { whenUnavailable, type Operation, type Store } from '../../src/store/store.js';
 import { ReferenceStore } from '../reference/store.js';
 import { faultyEngine, type Fault } from './faultyEngine.js';
-import { engineAt, newUnitId, storeAt } from './open.js';
+import { engineAt, newUnitId, storeAt } from '../support/openStore.js';
 import { bytes, type Subject } from './subject.js';
 
 const logs: readonly Log[] = ['leads', 'clicks'];

@@ -1,12 +1,12 @@
 /** Orders in the store: found by id and by place, open and unpaid ones counted and visited, by rail. */
-import { decodeOrder, encodeOrder, type OrderRecord } from '../../src/store/order.js';
-import type { BtcOrder } from '../../src/store/bitcoinOrder.js';
-import type { CardOrder } from '../../src/store/cardOrder.js';
-import type { LightningOrder } from '../../src/store/lightningOrder.js';
-import { decodeEvent } from '../../src/store/events.js';
-import { endedKey, unlinked, type KeyRecord } from '../../src/store/keys.js';
+import { decodeOrder, encodeOrder, type OrderRecord } from '../../src/store/tables/order.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
+import type { CardOrder } from '../../src/store/tables/cardOrder.js';
+import type { LightningOrder } from '../../src/store/tables/lightningOrder.js';
+import { decodeEvent } from '../../src/store/tables/events.js';
+import { endedKey, unlinked, type KeyRecord } from '../../src/store/tables/keys.js';
 import { orderBytes } from '../reference/orderBytes.js';
-import { Dice } from '../checkout/world.js';
+import { Dice } from '../support/world.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -17,10 +17,10 @@ import {
   findOrderAt,
   insertOrder,
   openOrders,
-} from '../../src/store/orders.js';
-import { openTestStore } from '../outreach/fixture.js';
+} from '../../src/store/tables/orders.js';
+import { openTestStore } from '../support/serving.js';
 import { commit } from './subject.js';
-import { collect } from './collect.js';
+import { collect } from '../support/collect.js';
 
 const store = await openTestStore();
 

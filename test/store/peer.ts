@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { recordKey } from '../../src/store/bytes.js';
-import { engineAt, newUnitId, storeAt } from './open.js';
+import { engineAt, newUnitId, storeAt } from '../support/openStore.js';
 import { addOne } from './counter.js';
 import { retried } from './retried.js';
 

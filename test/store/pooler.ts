@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../processes/ports.js';
-import { giveToServer, serverUser, type PostgresServer } from './postgresServer.js';
+import { freePort } from '../support/ports.js';
+import { giveToServer, serverUser, type PostgresServer } from '../support/postgresServer.js';
 
 const program = '/usr/sbin/pgbouncer';
 

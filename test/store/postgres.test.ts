@@ -1,8 +1,8 @@
 /** The store's contract on PostgreSQL. */
 import { after, before } from 'node:test';
 import { conformance } from './conformance.js';
-import { storeAt } from './open.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { storeAt } from '../support/openStore.js';
+import { PostgresServer, postgresMissing } from '../support/postgresServer.js';
 
 const skip = postgresMissing();
 let server: PostgresServer | undefined;

@@ -13,11 +13,11 @@ import {
   ownedProfileLimits,
   putProfile,
   removeProfile,
-} from '../../src/store/profiles.js';
+} from '../../src/store/tables/profiles.js';
 import type { Store } from '../../src/store/store.js';
-import { answered, requestWith } from '../search/embedding.js';
+import { answered, requestWith } from '../support/embedding.js';
 import { bothEngines } from './engines.js';
-import { storeAt } from './open.js';
+import { storeAt } from '../support/openStore.js';
 
 async function put(store: Store, name: string, settings: object = { k1: 1 }) {
   const outcome = await putProfile(store, name, JSON.stringify(settings), 1_000);

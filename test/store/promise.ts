@@ -8,7 +8,7 @@ import { makeBackup } from '../../src/store/backup.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { makeSecretFile, readSecretFile } from '../../src/system/secretFile.js';
-import { engineAt, storeAt } from './open.js';
+import { engineAt, storeAt } from '../support/openStore.js';
 
 /** Says `text` to whoever asked for it: from here on it must outlive a power cut. */
 function promise(text: string): void {

@@ -1,10 +1,10 @@
 /** Rates that were in force: the last before a time is one of them, and is not removed. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { keepRate, ratesSince, removeRates } from '../../src/store/rates.js';
+import { keepRate, ratesSince, removeRates } from '../../src/store/tables/rates.js';
 import type { Store } from '../../src/store/store.js';
-import { temporaryFolder } from '../processes/run.js';
-import { storeAt } from './open.js';
+import { temporaryFolder } from '../support/run.js';
+import { storeAt } from '../support/openStore.js';
 
 async function kept(
   context: TestContext,

@@ -11,12 +11,12 @@ import {
   encodeFragment,
   encodeLogged,
   encodeReceipt,
-} from '../../src/store/fragments.js';
-import { decodeLegacyReceipt, encodeLegacyReceipt } from '../../src/store/legacyReceipts.js';
-import { decodeNotice, encodeNotice } from '../../src/store/notices.js';
-import { decodePreview, encodePreview } from '../../src/store/previews.js';
-import { decodeStamp, encodeStamp } from '../../src/store/logStamps.js';
-import { decodePast, decodeSigned, encodePast, encodeSigned } from '../../src/store/receiptLog.js';
+} from '../../src/store/tables/fragments.js';
+import { decodeLegacyReceipt, encodeLegacyReceipt } from '../../src/store/tables/legacyReceipts.js';
+import { decodeNotice, encodeNotice } from '../../src/store/tables/notices.js';
+import { decodePreview, encodePreview } from '../../src/store/tables/previews.js';
+import { decodeStamp, encodeStamp } from '../../src/store/tables/logStamps.js';
+import { decodePast, decodeSigned, encodePast, encodeSigned } from '../../src/store/tables/receiptLog.js';
 import { decodeLease, encodeLease } from '../../src/store/leaseRecord.js';
 
 interface Kept {

@@ -3,10 +3,10 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { pauseAfter } from '../../src/store/postgresFailure.js';
+import { pauseAfter } from '../../src/store/engines/postgres/postgresFailure.js';
 import { StoreUnavailable } from '../../src/store/store.js';
-import { storeAt } from './open.js';
-import { postgresMissing, suiteServer } from './postgresServer.js';
+import { storeAt } from '../support/openStore.js';
+import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { bytes, commit } from './subject.js';
 
 test('pauses after a conflict: none at first, short for eight tries, then growing to 64 ms', () => {

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { decodeFingerprints, openSecrets, registerSecrets } from '../../src/store/secrets.js';
+import { decodeFingerprints, openSecrets, registerSecrets } from '../../src/store/tables/secrets.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { secretId } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { secretPath } from '../../src/system/secretFile.js';
-import { FailingStore, openTestStore } from '../outreach/fixture.js';
-import { temporaryFolder } from '../processes/run.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
+import { temporaryFolder } from '../support/run.js';
 
 const [a, b, c] = ['a', 'b', 'c'].map((letter) => letter.repeat(40)) as [string, string, string];
 

@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
-import { until } from '../until.js';
-import { storeAt } from './open.js';
+import { until } from '../support/until.js';
+import { storeAt } from '../support/openStore.js';
 import { Pooler, poolerMissing } from './pooler.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { PostgresServer, postgresMissing } from '../support/postgresServer.js';
 import { bytes, commit } from './subject.js';
 
 /** Resolves once a call is refused because of the standby; fails where it is served. */

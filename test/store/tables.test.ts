@@ -1,14 +1,20 @@
 /** The outreach tables: every format ever written still reads; what is erased, trimmed and found. */
-import { decodeOrder, encodeOrder } from '../../src/store/order.js';
+import { decodeOrder, encodeOrder } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { appendClicks, decodeClicks, encodeClicks, clicksAfter, type Click } from '../../src/store/clicks.js';
+import {
+  appendClicks,
+  decodeClicks,
+  encodeClicks,
+  clicksAfter,
+  type Click,
+} from '../../src/store/tables/clicks.js';
 import { eraseEntries, entriesAfter } from '../../src/store/entries.js';
-import { holdEvent, insertCardEvent } from '../../src/store/cardEvents.js';
-import { appendInterest, decodeInterest, encodeInterest } from '../../src/store/interests.js';
-import { insertKey, unlinked } from '../../src/store/keys.js';
-import { appendLead, decodeLead, encodeLead, leadsAfter, type Lead } from '../../src/store/leads.js';
+import { holdEvent, insertCardEvent } from '../../src/store/tables/cardEvents.js';
+import { appendInterest, decodeInterest, encodeInterest } from '../../src/store/tables/interests.js';
+import { insertKey, unlinked } from '../../src/store/tables/keys.js';
+import { appendLead, decodeLead, encodeLead, leadsAfter, type Lead } from '../../src/store/tables/leads.js';
 import {
   decodeOptout,
   encodeOptout,
@@ -17,15 +23,15 @@ import {
   optoutKey,
   recordOptout,
   optoutsAfter,
-} from '../../src/store/optouts.js';
-import { decodeLedger, encodeLedger } from '../../src/store/orders.js';
+} from '../../src/store/tables/optouts.js';
+import { decodeLedger, encodeLedger } from '../../src/store/tables/orders.js';
 import { removeExpired } from '../../src/store/retention.js';
-import { decodeFingerprints, encodeFingerprints } from '../../src/store/secrets.js';
+import { decodeFingerprints, encodeFingerprints } from '../../src/store/tables/secrets.js';
 import type { Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
-import { addUsage } from '../../src/store/usage.js';
-import { collect } from './collect.js';
-import { FailingStore, newUnitId, openTestStore, secrets } from '../outreach/fixture.js';
+import { addUsage } from '../../src/store/tables/usage.js';
+import { collect } from '../support/collect.js';
+import { FailingStore, newUnitId, openTestStore, secrets } from '../support/serving.js';
 
 /** A record as it was once written, and what it says. */
 interface Kept {

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openStore } from '../../src/store/open.js';
 import { whenUnavailable } from '../../src/store/store.js';
-import { newUnitId, testParts } from './open.js';
-import { giveToServer, PostgresServer, postgresMissing } from './postgresServer.js';
+import { newUnitId, testParts } from '../support/openStore.js';
+import { giveToServer, PostgresServer, postgresMissing } from '../support/postgresServer.js';
 import { bytes, commit } from './subject.js';
 
 const noOpenssl = spawnSync('openssl', ['version']).error === undefined ? false : 'openssl is not installed';

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Store } from '../../src/store/store.js';
-import { until } from '../until.js';
-import { storeAt } from './open.js';
-import { postgresMissing, suiteServer } from './postgresServer.js';
+import { until } from '../support/until.js';
+import { storeAt } from '../support/openStore.js';
+import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { bytes } from './subject.js';
 
 describe('turns of appending transactions', { skip: postgresMissing() }, () => {

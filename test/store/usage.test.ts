@@ -1,9 +1,9 @@
 /** Usage in the store: months follow each other, and what comes late for an earlier one does not count. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { addUsage, findUsage, removeOldUsage, type DayUse } from '../../src/store/usage.js';
+import { addUsage, findUsage, removeOldUsage, type DayUse } from '../../src/store/tables/usage.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
-import { FailingStore, openTestStore } from '../outreach/fixture.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
 import { bytes } from './subject.js';
 
 const day = 86_400_000;

@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import type { Unit } from '../../src/store/evaluate.js';
 import { whenUnavailable } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { newUnitId, storeAt } from './open.js';
+import { newUnitId, storeAt } from '../support/openStore.js';
 
 /** What {@link checkWorkload} finds of one unit: a record, a log entry and its place, all or none. */
 export function workloadUnit(id: Uint8Array, name: string): Unit {

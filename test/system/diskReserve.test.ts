@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { systemClock } from '../../src/system/clock.js';
 import { DiskReserve, isLow } from '../../src/system/diskReserve.js';
-import { recordingLog, type Logged } from '../http/fixture.js';
+import { recordingLog, type Logged } from '../support/http.js';
 
 const gib = 1024 ** 3;
 const room = (blocks: number, bavail: number) => ({

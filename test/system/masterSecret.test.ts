@@ -14,7 +14,7 @@ import {
 } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { makeSecretFile, readSecretFile, secretPath } from '../../src/system/secretFile.js';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 
 const secret = 'example-secret-0123456789-abcdefghij';
 

@@ -4,7 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readConfiguration } from '../../src/configuration.js';
-import { temporaryFolder } from '../processes/run.js';
+import { temporaryFolder } from '../support/run.js';
 
 const machine = { platform: 'linux', cores: 1 } as const;
 const folder = temporaryFolder();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { Sampler } from '../../src/telemetry/sampler.js';
 import { Tracer, type Span, type SpanRecord } from '../../src/telemetry/tracer.js';
-import { HandClock } from '../system/handClock.js';
+import { HandClock } from '../support/handClock.js';
 
 /** Begins a request that is recorded among spans, in the order of their ends. */
 export function begin(spans: SpanRecord[] = []): Span {

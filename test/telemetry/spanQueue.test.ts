@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SpanQueue, spanMetrics } from '../../src/telemetry/spanQueue.js';
 import type { SpanRecord } from '../../src/telemetry/tracer.js';
-import { HandClock } from '../system/handClock.js';
+import { HandClock } from '../support/handClock.js';
 
 const span = (name: string): SpanRecord => ({
   ...{ name, kind: 'server', traceId: '1'.repeat(32), spanId: '2'.repeat(16), parentSpanId: undefined },

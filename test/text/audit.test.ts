@@ -20,11 +20,11 @@ import { audit, auditStacks } from '../../src/pages/audit.js';
 import { answerAudit } from '../../src/text/auditAnswer.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { wilson } from '../../src/text/wilson.js';
-import { examples } from '../contract/examples.js';
-import { testAccess } from '../access/fixture.js';
-import { startServer } from '../http/fixture.js';
-import { exchange, head, post } from '../http/raw.js';
-import { request as routeRequest } from '../outreach/fixture.js';
+import { examples } from '../support/examples.js';
+import { testAccess } from '../support/access.js';
+import { startServer } from '../support/http.js';
+import { exchange, head, post } from '../support/raw.js';
+import { request as routeRequest } from '../support/serving.js';
 
 const wallMs = Date.UTC(2026, 10, 21);
 const handler = audit({ ...native, clock: { wallMs: () => wallMs }, auditOffLoop: auditOffLoop(native, 2) });

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
 import { auditReport } from '../../src/text/audit.js';
-import { projectRoot } from '../peers/python.js';
+import { projectRoot } from '../support/python.js';
 import { sharesOf } from '../vectors/auditCollections.js';
 
 const path = join(projectRoot, '../shared/data/cranfield/docs.jsonl');

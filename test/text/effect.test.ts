@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
 import { tokenize } from '../reference/fuse.js';
-import { projectRoot } from '../peers/python.js';
+import { projectRoot } from '../support/python.js';
 
 const folder = join(projectRoot, '../shared/data/cranfield');
 

@@ -11,10 +11,10 @@ import { routes } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, normalizeHandler } from '../../src/text/normalize.js';
-import { examples } from '../contract/examples.js';
-import { MemoryKeys, shippedTiers, testAccess } from '../access/fixture.js';
-import { startServer } from '../http/fixture.js';
-import { exchange, head, post } from '../http/raw.js';
+import { examples } from '../support/examples.js';
+import { MemoryKeys, shippedTiers, testAccess } from '../support/access.js';
+import { startServer } from '../support/http.js';
+import { exchange, head, post } from '../support/raw.js';
 import { normalizeVectors } from '../vectors/normalize.js';
 
 const handler = normalizeHandler(native);

@@ -163,5 +163,5 @@ fn main() -> std::io::Result<()> {
         mapping("are composed of two", "compose", &compositions()),
         mapping("full case folding changes", "fold", &folds()),
     );
-    std::fs::write("src/door/unicodeTables.ts", text)
+    std::fs::write("src/receipts/unicodeTables.ts", text)
 }

@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { startServer } from '../program.js';
-import { projectRoot } from '../python.js';
+import { projectRoot } from '../../support/python.js';
 import { peersRequired } from '../required.js';
 
 /** Why the server refuses a call, and the sentence that says so. */

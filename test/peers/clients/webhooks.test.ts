@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { messageHead, webhookSecret } from '../../../src/outreach/webhookMessage.js';
 import { secretId } from '../../../src/system/masterSecret.js';
-import { projectRoot } from '../python.js';
+import { projectRoot } from '../../support/python.js';
 import { peersRequired } from '../required.js';
 
 /** The part of the library that is used. */

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { run, temporaryFolder } from '../../processes/run.js';
+import { run, temporaryFolder } from '../../support/run.js';
 import { ended, environmentFolder, missingUnless, startServer } from '../program.js';
-import { projectRoot } from '../python.js';
+import { projectRoot } from '../../support/python.js';
 
 const examples = join(projectRoot, 'examples');
 const modules = join(projectRoot, 'test/peers/tools/node_modules');

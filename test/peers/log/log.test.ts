@@ -11,9 +11,9 @@ import { after, before, describe, test } from 'node:test';
 import { signCheckpoint, logKey, openCheckpoint, parseVerifierKey } from '../../../src/log/note.js';
 import type { ReceiptResponse } from '../../../src/contract/receipt.js';
 import { receiptUnit, sealOf } from '../../log/world.js';
-import { temporaryFolder } from '../../processes/run.js';
-import { until } from '../../until.js';
-import { storeAt } from '../../store/open.js';
+import { temporaryFolder } from '../../support/run.js';
+import { until } from '../../support/until.js';
+import { storeAt } from '../../support/openStore.js';
 import { startServer } from '../program.js';
 import { skip, startVerifier, type Asked, type Said } from './verifier.js';
 

@@ -16,11 +16,11 @@ import { verifierText } from '../../../src/log/note.js';
 import { isCosigned, parsePolicy } from '../../../src/log/policy.js';
 import { systemRandomness } from '../../../src/system/randomness.js';
 import { keyOf } from '../../log/world.js';
-import { freePort } from '../../processes/ports.js';
-import { run, Running, temporaryFolder } from '../../processes/run.js';
-import { until } from '../../until.js';
+import { freePort } from '../../support/ports.js';
+import { run, Running, temporaryFolder } from '../../support/run.js';
+import { until } from '../../support/until.js';
 import { buildPrograms, programs } from '../go.js';
-import { findPython } from '../python.js';
+import { findPython } from '../../support/python.js';
 import { skip, startVerifier } from './verifier.js';
 
 const origin = 'fuse.example.com';

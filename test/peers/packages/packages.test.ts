@@ -5,9 +5,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { temporaryFolder } from '../../processes/run.js';
+import { temporaryFolder } from '../../support/run.js';
 import { ended, environmentFolder, missingUnless, startServer } from '../program.js';
-import { projectRoot } from '../python.js';
+import { projectRoot } from '../../support/python.js';
 
 const clients = join(projectRoot, 'clients');
 const programs = join(projectRoot, 'test/peers/packages');

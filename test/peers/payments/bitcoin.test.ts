@@ -1,5 +1,5 @@
 /** Keys sold on chain, paid on a real node: every turn that a payment can take. */
-import type { OrderRecord } from '../../../src/store/order.js';
+import type { OrderRecord } from '../../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,15 +8,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../../../src/contract/bitcoin.js';
 import type { LightningOrderCreated } from '../../../src/contract/lightning.js';
 import type { ReadyResponse } from '../../../src/contract/info.js';
-import { readAccount } from '../../../src/checkout/addresses.js';
-import { allOrders } from '../../../src/store/orders.js';
-import { storeAt } from '../../store/open.js';
-import type { RawResponse } from '../../http/raw.js';
-import { run, temporaryFolder } from '../../processes/run.js';
-import { until } from '../../until.js';
+import { readAccount } from '../../../src/checkout/onchain/addresses.js';
+import { allOrders } from '../../../src/store/tables/orders.js';
+import { storeAt } from '../../support/openStore.js';
+import type { RawResponse } from '../../support/raw.js';
+import { run, temporaryFolder } from '../../support/run.js';
+import { until } from '../../support/until.js';
 import { bodyOf, Gateway, main } from './gateway.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
-import { collect } from '../../store/collect.js';
+import { collect } from '../../support/collect.js';
 
 const path = '/v1/checkout/btc';
 const data = temporaryFolder();

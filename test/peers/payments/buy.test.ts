@@ -4,10 +4,10 @@ import { AsyncResource } from 'node:async_hooks';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { exchange, post } from '../../http/raw.js';
+import { exchange, post } from '../../support/raw.js';
 import { launch as launchBrowser, skipBrowser } from '../../pages/browser.js';
-import { run, temporaryFolder, type Running } from '../../processes/run.js';
-import { until } from '../../until.js';
+import { run, temporaryFolder, type Running } from '../../support/run.js';
+import { until } from '../../support/until.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));

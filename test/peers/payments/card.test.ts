@@ -9,8 +9,8 @@ import type {
   CardWebhookResponse,
 } from '../../../src/contract/card.js';
 import type { Problem } from '../../../src/contract/problem.js';
-import { closedPort } from '../../processes/ports.js';
-import { temporaryFolder } from '../../processes/run.js';
+import { closedPort } from '../../support/ports.js';
+import { temporaryFolder } from '../../support/run.js';
 import { bodyOf, Gateway } from './gateway.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { fileURLToPath } from 'node:url';
-import { exchange, head, post, type RawResponse } from '../../http/raw.js';
-import { run, type Running } from '../../processes/run.js';
+import { exchange, head, post, type RawResponse } from '../../support/raw.js';
+import { run, type Running } from '../../support/run.js';
 
 /** The compiled program. */
 export const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));

@@ -9,11 +9,11 @@ import type {
   LightningOrder,
   LightningOrderCreated,
 } from '../../../src/contract/lightning.js';
-import { exchange, head } from '../../http/raw.js';
-import { findOrderAt } from '../../../src/store/orders.js';
-import { storeAt } from '../../store/open.js';
-import { run, temporaryFolder } from '../../processes/run.js';
-import { until } from '../../until.js';
+import { exchange, head } from '../../support/raw.js';
+import { findOrderAt } from '../../../src/store/tables/orders.js';
+import { storeAt } from '../../support/openStore.js';
+import { run, temporaryFolder } from '../../support/run.js';
+import { until } from '../../support/until.js';
 import { bodyOf, Gateway, main } from './gateway.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 

@@ -8,11 +8,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { exchange, head, post } from '../../http/raw.js';
-import { run, temporaryFolder } from '../../processes/run.js';
-import { until } from '../../until.js';
+import { exchange, head, post } from '../../support/raw.js';
+import { run, temporaryFolder } from '../../support/run.js';
+import { until } from '../../support/until.js';
 import { startServer } from '../program.js';
-import { findPython } from '../python.js';
+import { findPython } from '../../support/python.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));

@@ -8,7 +8,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { temporaryFolder } from '../../processes/run.js';
+import { temporaryFolder } from '../../support/run.js';
 import { peersRequired } from '../required.js';
 
 const folder = temporaryFolder();

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { temporaryFolder } from '../../processes/run.js';
+import { temporaryFolder } from '../../support/run.js';
 import { ended, environmentFolder, missingUnless, startServer } from '../program.js';
-import { projectRoot } from '../python.js';
+import { projectRoot } from '../../support/python.js';
 
 const folder = join(projectRoot, 'test/peers/tools');
 const bin = join(environmentFolder('tools'), 'bin');

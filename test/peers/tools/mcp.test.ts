@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { ended, environmentFolder, missingUnless, startServer } from '../program.js';
-import { projectRoot } from '../python.js';
+import { projectRoot } from '../../support/python.js';
 
 const folder = join(projectRoot, 'test/peers/tools');
 const python = join(environmentFolder('tools'), 'bin/python');

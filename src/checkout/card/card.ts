@@ -1,0 +1,417 @@
+/**
+ * Orders paid by card (contract, Events): sessions at Stripe, settled by webhooks alone. Events may come in
+ * any order and any number of times: each takes effect once. One that comes before its order is held for it.
+ */
+import type { Tiers } from '../../access/tiers.js';
+import type { CardWebhookResponse } from '../../contract/card.js';
+import { tiers as tierNames, type Tier } from '../../contract/pricing.js';
+import {
+  beginDispute,
+  bindIntent,
+  endDispute,
+  findCardEvent,
+  findOrderOfIntent,
+  heldEvents,
+  holdEvent,
+  insertCardEvent,
+  putLastEvent,
+  releaseHeld,
+} from '../../store/tables/cardEvents.js';
+import type { CardEventRecord, HeldEvent } from '../../store/tables/cardEvents.js';
+import type { CardOrder } from '../../store/tables/cardOrder.js';
+import { findOrderAt, insertOrder } from '../../store/tables/orders.js';
+import { ratesSince } from '../../store/tables/rates.js';
+import type { Operation } from '../../store/store.js';
+import type { Clock } from '../../system/clock.js';
+import type { Log } from '../../system/log.js';
+import { Recent } from '../../system/shared.js';
+import { apply, draftOrder, makeOrder, newOrderId } from '../order/book.js';
+import type { BookParts, Effect, MadeOrder, OrderWish } from '../order/book.js';
+import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
+import { centsOf } from '../money.js';
+import { viewCard, type CardPickup } from './cardView.js';
+import type { KeyEffect } from '../../store/tables/orderKind.js';
+import type { OrderEvent } from '../order/orders.js';
+import type { Polled } from '../order/poll.js';
+import type { Rail, RailUnavailable, Readiness } from '../rail.js';
+import { longestAgeMs, type Rates } from '../rates.js';
+import type { StripeClient } from './stripe.js';
+
+/** Time in which a session may be paid (ms): Stripe's minimum is 30 minutes. */
+const sessionMs = 1_860_000;
+
+/** Lifetime of the cached Stripe status (ms). */
+const knownMs = 30_000;
+
+/** Time in which a price may be paid after it was quoted (ms). */
+const quotedMs = 600_000;
+
+/** Parts of the rail. */
+export interface CardParts extends BookParts {
+  readonly clock: Clock;
+  readonly stripe: StripeClient;
+  readonly tiers: Tiers;
+  readonly rates: Rates;
+  /** True if events can be verified. */
+  readonly webhookReady: boolean;
+  /** `https://host` of this server; null: not set. */
+  readonly publicUrl: string | null;
+  /** Tiers by Stripe price id. */
+  readonly prices: Readonly<Record<string, Tier>>;
+  readonly allowDiscounts: boolean;
+  readonly log: Pick<Log, 'warn' | 'error'>;
+}
+
+/** An order as requested; the rail itself knows the price. */
+export interface CardWish extends Pick<OrderWish, 'email' | 'source' | 'segment' | 'campaign' | 'eventId'> {
+  readonly tier: Tier;
+}
+
+/** An order and its payment page. */
+export interface MadeCardOrder extends MadeOrder<CardOrder> {
+  readonly url: string;
+}
+
+/** Outcome of an event. */
+export type Settled =
+  { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unanswered;
+
+/** Stripe does not answer a question about an event: nothing took effect, and Stripe will send it again. */
+interface Unanswered {
+  readonly kind: 'unanswered';
+  readonly reason: string;
+}
+
+function settled(result: CardWebhookResponse['result']): Settled {
+  return { kind: 'settled', result };
+}
+
+/** The rail of one process. */
+export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup> {
+  readonly view: (polled: Polled<CardOrder>) => CardPickup = viewCard;
+  private readonly readiness: Recent<Readiness>;
+  private readonly offered: Recent<readonly string[]>;
+
+  constructor(private readonly parts: CardParts) {
+    this.readiness = new Recent(parts.clock, knownMs);
+    this.offered = new Recent(parts.clock, knownMs);
+  }
+
+  /** Readiness for a payment; Stripe is asked at most twice a minute. */
+  async check(): Promise<Readiness> {
+    const { webhookReady, publicUrl, stripe, rates } = this.parts;
+    if (!webhookReady) {
+      return { ready: false, reason: 'Card payments cannot be settled: the webhook has no secret.' };
+    }
+    if (publicUrl === null) {
+      return { ready: false, reason: 'Card payments need the server’s public address (PUBLIC_URL).' };
+    }
+    const rate = await rates.current();
+    if ('reason' in rate) return { ready: false, reason: rate.reason };
+    return this.readiness.of(() => stripe.check());
+  }
+
+  /** Payment methods that Stripe offers buyers; Stripe is asked at most twice a minute. */
+  methods(): Promise<readonly string[]> {
+    return this.offered.of(() => this.parts.stripe.methods());
+  }
+
+  /** Makes a session and its order. The order is on disk before the buyer learns where to pay. */
+  async create(wish: CardWish): Promise<MadeCardOrder | RailUnavailable> {
+    const { stripe, tiers, rates, publicUrl, clock, randomness, log } = this.parts;
+    const ready = await this.check();
+    if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
+    const rate = await rates.current();
+    if ('reason' in rate) return { kind: 'rail unavailable', reason: rate.reason };
+    const sat = tiers[wish.tier].price_sat;
+    const cents = centsOf(BigInt(sat), rate.cents, BigInt(tiers.surcharge_bps));
+    const id = newOrderId(randomness);
+    const expiresAtMs = clock.wallMs() + sessionMs;
+    const session = await stripe.createSession({
+      ...{ orderId: id, tier: wish.tier, cents: Number(cents), expiresAtMs },
+      publicUrl: publicUrl ?? '',
+    });
+    if (session.kind === 'failed') {
+      log.warn({ reason: session.reason }, 'Stripe made no session');
+      return { kind: 'rail unavailable', reason: 'The card processor made no session.' };
+    }
+    const order = await makeOrder(this.parts, {
+      ...wish,
+      ...{ id, sat: BigInt(sat), cents, place: session.value.id, rateCents: rate.cents },
+      ...this.fixed(),
+    });
+    if (order.kind === 'taken') throw new Error('Stripe gave a session id twice');
+    return { ...order, url: session.value.url };
+  }
+
+  /** Members that are the same in every order on this rail. */
+  private fixed() {
+    return { rail: 'card', termDays: this.parts.tiers.term_days, lifeMs: sessionMs } as const;
+  }
+
+  /** Only events report payments. */
+  refresh(order: CardOrder): Promise<CardOrder> {
+    return Promise.resolve(order);
+  }
+
+  /** Stripe sends an event again until it is acknowledged: a look-up would find nothing more. */
+  reconcile(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  /** Applies a verified event, once. On disk when it resolves. */
+  async settle(event: CardEvent): Promise<Settled> {
+    const { subject } = event;
+    if (subject.kind === 'other') return this.note(event, '', 'ignored', null);
+    const about = subject.kind === 'session' ? subject.session.id : subject.intent;
+    const seen = await findCardEvent(this.parts.store, event.id);
+    if (seen !== undefined) return this.again(subject);
+    if (event.live !== this.parts.stripe.live) {
+      const reason = `The event is of ${event.live ? 'live' : 'test'} mode, the server's key is not.`;
+      return this.note(event, about, 'mismatch', reason);
+    }
+    return subject.kind === 'session'
+      ? this.settleSession(event, subject)
+      : this.settleIntent(event, subject);
+  }
+
+  /** Handles a duplicate event: applies the held events that the first delivery may have left behind. */
+  private async again(subject: Exclude<CardSubject, { kind: 'other' }>): Promise<Settled> {
+    const intent = subject.kind === 'session' ? subject.session.intent : subject.intent;
+    await this.applyHeld(intent);
+    return settled('duplicate');
+  }
+
+  private record(
+    { id, type }: CardEvent,
+    about: string,
+    result: CardWebhookResponse['result'],
+    reason: string | null,
+  ): CardEventRecord {
+    return { id, type, about, result, reason, atMs: Math.floor(this.parts.clock.wallMs()) };
+  }
+
+  /** Records an event that changes no order; `more` is committed with it. */
+  private async note(
+    event: CardEvent,
+    about: string,
+    result: CardWebhookResponse['result'],
+    reason: string | null,
+    more: readonly Operation[] = [],
+  ): Promise<Settled> {
+    const { store, log } = this.parts;
+    const record = this.record(event, about, result, reason);
+    if (reason !== null) log.error({ event: event.id, about, reason }, 'a card payment gave no key');
+    const operations = [insertCardEvent(record), putLastEvent(record.atMs), ...more];
+    const outcome = await store.commit(operations);
+    return settled(outcome.kind === 'conflict' ? 'duplicate' : result);
+  }
+
+  private async settleSession(
+    event: CardEvent,
+    { what, session }: Extract<CardSubject, { kind: 'session' }>,
+  ): Promise<Settled> {
+    const { store } = this.parts;
+    let order = await findOrderAt(store, 'card', session.id);
+    const paid = what === 'paid later' || (what === 'completed' && session.payment !== 'unpaid');
+    if (order === undefined) {
+      if (!paid) return this.note(event, session.id, 'ignored', null);
+      const adopted = await this.adopt(session);
+      if ('kind' in adopted) {
+        return adopted.kind === 'unanswered'
+          ? adopted
+          : this.note(event, session.id, 'mismatch', adopted.reason);
+      }
+      order = adopted;
+    }
+    if (!paid) return this.unpaid(event, order, what);
+    const wrong = this.fault(order, session);
+    if (wrong !== undefined) return this.note(event, session.id, 'mismatch', wrong);
+    const result = await this.apply(event, order, session.id, {
+      kind: 'card paid',
+      cents: session.totalCents ?? 0n,
+      discounted: this.parts.allowDiscounts,
+      intent: session.intent,
+    });
+    await this.applyHeld(session.intent);
+    return result;
+  }
+
+  private unpaid(event: CardEvent, order: CardOrder, what: string): Promise<Settled> {
+    const kind = what === 'failed' ? 'card failed' : what === 'expired' ? 'card expired' : 'card pending';
+    return this.apply(event, order, order.place, { kind });
+  }
+
+  /** Why a paid session does not pay for an order; a sentence for the operator. */
+  private fault(order: CardOrder, session: CardSession): string | undefined {
+    const { allowDiscounts } = this.parts;
+    if (session.payment === 'unpaid') return 'The session is not paid.';
+    if (session.payment === 'no_payment_required') {
+      return allowDiscounts ? undefined : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
+    }
+    if (session.currency !== 'usd') return otherCurrency(session);
+    const total = session.totalCents ?? 0n;
+    if (total >= order.cents || allowDiscounts) return undefined;
+    return `It paid ${total} cents of ${order.cents}.`;
+  }
+
+  /**
+   * The order of a session that was made elsewhere; made now if the session names a tier at a valid price.
+   */
+  private async adopt(
+    session: CardSession,
+  ): Promise<CardOrder | { readonly kind: 'mismatch'; readonly reason: string } | Unanswered> {
+    const { store, tiers } = this.parts;
+    const meant = await this.tierOf(session);
+    if ('kind' in meant) return meant;
+    const { tier, cents } = meant;
+    const made = draftOrder(this.parts, {
+      ...{ id: newOrderId(this.parts.randomness), tier, sat: BigInt(tiers[tier].price_sat) },
+      ...{ cents, rateCents: null },
+      ...{ email: null, source: null, segment: null, campaign: null, eventId: null, place: session.id },
+      ...this.fixed(),
+    });
+    const outcome = await store.commit(insertOrder(made.order));
+    if (outcome.kind === 'done') return made.order;
+    // Another event of the same session was faster.
+    const found = await findOrderAt(store, 'card', session.id);
+    if (found === undefined) throw new Error('An order conflicts with one that is not there');
+    return found;
+  }
+
+  /** The tier of a session that was made elsewhere, and the cents that it must have paid. */
+  private async tierOf(
+    session: CardSession,
+  ): Promise<
+    | { readonly tier: Tier; readonly cents: bigint }
+    | { readonly kind: 'mismatch'; readonly reason: string }
+    | Unanswered
+  > {
+    const mismatch = (reason: string) => ({ kind: 'mismatch', reason }) as const;
+    if (session.currency !== 'usd') return mismatch(otherCurrency(session));
+    const total = session.totalCents ?? 0n;
+    if (Object.keys(this.parts.prices).length > 0) {
+      const prices = await this.parts.stripe.pricesOf(session.id);
+      // Not a mismatch: Stripe sends the event again.
+      if (prices.kind === 'failed') return { kind: 'unanswered', reason: prices.reason };
+      const [price = '', ...more] = prices.value;
+      const tier = this.parts.prices[price];
+      if (tier === undefined || more.length > 0) {
+        return mismatch('It is for something other than one price of STRIPE_PRICES.');
+      }
+      return { tier, cents: total };
+    }
+    const tier = tierNames.find((name) => name === session.tier);
+    if (tier === undefined)
+      return mismatch('No order has this session, and it names no tier in metadata.tier.');
+    const inForce = await this.pricesInForce(tier, session.createdAtMs);
+    return inForce.includes(total)
+      ? { tier, cents: total }
+      : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
+  }
+
+  /** Prices of a tier in cents that were in force at any time since the session was made. */
+  private async pricesInForce(tier: Tier, fromMs: number): Promise<readonly bigint[]> {
+    const { store, rates, tiers } = this.parts;
+    const kept = await ratesSince(store, fromMs - quotedMs, longestAgeMs);
+    const now = await rates.current();
+    const all = 'reason' in now ? kept : [...kept, now.cents];
+    const sat = BigInt(tiers[tier].price_sat);
+    return all.map((rate) => centsOf(sat, rate, BigInt(tiers.surcharge_bps)));
+  }
+
+  private async settleIntent(
+    event: CardEvent,
+    subject: Extract<CardSubject, { kind: 'refund' | 'dispute' }>,
+  ): Promise<Settled> {
+    const { store } = this.parts;
+    const order = await findOrderOfIntent(store, subject.intent);
+    if (order !== undefined) return this.apply(event, order, subject.intent, orderEvent(subject));
+    const held = holdEvent(subject.intent, event.id, JSON.stringify(heldOf(event, subject)));
+    const noted = await this.note(event, subject.intent, 'recorded', null, [held]);
+    // The order may have become known meanwhile. An event that sees it later applies what is held, too.
+    await this.applyHeld(subject.intent);
+    return noted;
+  }
+
+  /** Applies an event to its order, and records the event in the same unit. */
+  private async apply(event: CardEvent, order: CardOrder, about: string, what: OrderEvent): Promise<Settled> {
+    const intent = what.kind === 'card paid' ? (what.intent ?? null) : null;
+    const effect: Effect = (before, key) => {
+      const note = this.record(event, about, resultOf(what, key), null);
+      const isBound = before.rail === 'card' && before.intent === intent;
+      const bind = intent === null || isBound ? [] : [bindIntent(intent, order.id)];
+      return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marksOf(event.subject)];
+    };
+    const applied = await apply(this.parts, order.id, what, effect);
+    // The event was recorded meanwhile; or the dispute ended before it began, and nothing changes.
+    if (applied.kind === 'refused') return this.note(event, about, 'recorded', null);
+    return settled(resultOf(what, applied.key));
+  }
+
+  /** Applies the events that came before their payment intent's order was known. */
+  private async applyHeld(intent: string | null): Promise<void> {
+    if (intent === null) return;
+    const { store } = this.parts;
+    const order = await findOrderOfIntent(store, intent);
+    if (order === undefined) return;
+    const held = await heldEvents(store, intent);
+    const inOrder = held
+      .map((each) => ({ each, event: JSON.parse(each.json) as Held }))
+      .sort((left, right) => left.event.createdAtMs - right.event.createdAtMs);
+    for (const { each, event } of inOrder) await this.applyOne(order, each, event);
+  }
+
+  private async applyOne(order: CardOrder, each: HeldEvent, held: Held): Promise<void> {
+    const change = changeOf(held);
+    const effect = (): Operation[] => [releaseHeld(each), ...marksOf(change)];
+    const applied = await apply(this.parts, order.id, orderEvent(change), effect);
+    if (applied.kind !== 'refused') return;
+    // Another process released it; or its dispute ended before it began, and nothing changes.
+    await this.parts.store.commit([releaseHeld(each)]);
+  }
+}
+
+function otherCurrency({ currency }: CardSession): string {
+  return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
+}
+
+/** A held event as stored. */
+type Held = { readonly createdAtMs: number } & (
+  | { readonly cents: string }
+  | { readonly cents: null; readonly dispute: string; readonly what: 'begun' | 'won' | 'lost' }
+);
+
+function heldOf({ createdAtMs }: CardEvent, subject: IntentChange): Held {
+  return subject.kind === 'refund'
+    ? { createdAtMs, cents: subject.cents.toString() }
+    : { createdAtMs, cents: null, dispute: subject.dispute, what: subject.what };
+}
+
+function changeOf(held: Held): IntentChange {
+  if (held.cents !== null) return { kind: 'refund', cents: BigInt(held.cents) };
+  return { kind: 'dispute', dispute: held.dispute, what: held.what };
+}
+
+/** Effect of a refund or a dispute on an order. */
+function orderEvent(change: IntentChange): OrderEvent {
+  if (change.kind === 'refund') return { kind: 'card refunded', totalCents: change.cents };
+  const kinds = { begun: 'card disputed', won: 'card dispute won', lost: 'card dispute lost' } as const;
+  return { kind: kinds[change.what] };
+}
+
+/** The marks of a dispute's beginning or end: a dispute that has ended cannot begin again. */
+function marksOf(change: CardSubject | IntentChange): Operation[] {
+  if (change.kind !== 'dispute') return [];
+  return [change.what === 'begun' ? beginDispute(change.dispute) : endDispute(change.dispute)];
+}
+
+/** The outcome that is reported for an event. */
+function resultOf(what: OrderEvent, effect: KeyEffect | undefined): CardWebhookResponse['result'] {
+  if (effect !== undefined) {
+    const results = { mint: 'minted', suspend: 'suspended', resume: 'recorded', revoke: 'revoked' } as const;
+    return results[effect.kind];
+  }
+  if (what.kind === 'card paid') return 'duplicate';
+  return what.kind === 'card pending' ? 'pending' : 'recorded';
+}

@@ -1,0 +1,101 @@
+/** The on-chain endpoints (contract, Checkout): order, poll, QR code. */
+import type { Tiers } from '../../access/tiers.js';
+import type { Handler } from '../../contract/exchange.js';
+import type { BitcoinOrder, BitcoinOrderCreated } from '../../contract/bitcoin.js';
+import { problemOf } from '../../contract/problem.js';
+import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
+import { findOrder, isOn } from '../../store/tables/orders.js';
+import { derive } from '../../system/masterSecret.js';
+import type { AddressBusy, Bitcoin } from './bitcoin.js';
+import { paymentUri, viewOnChain } from './bitcoinView.js';
+import type { BookParts } from '../order/book.js';
+import { createRoute, pollRoute, qrRoute, railUnavailable, wishOf } from '../orderRoutes.js';
+import type { PagedOrders, Refusal } from '../orderRoutes.js';
+import { unpolled } from '../order/poll.js';
+import { closedRail, pollOrder } from '../rail.js';
+
+/** Parts of the endpoints. */
+export interface BitcoinRoutesParts extends BookParts {
+  /** Undefined if the operator has not set up the rail. */
+  readonly bitcoin: Bitcoin | undefined;
+  readonly tiers: Tiers;
+}
+
+/** Refuses an order while the limit of unpaid orders is reached. */
+const railBusy: Refusal = {
+  ok: false,
+  status: 503,
+  problem: problemOf(
+    'rail_busy',
+    'Too many on-chain orders wait for their payment. Try again in a few minutes.',
+  ),
+  retryAfterS: 120,
+};
+
+/** Refuses an order to a client address that has reached its limit of unpaid orders. */
+function addressBusy({ unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
+  const detail =
+    `This address has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +
+    'Pay one, wait until one ends, or pay another way. Nothing was ordered or charged.';
+  const retryAfterS = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000));
+  return { ok: false, status: 429, problem: problemOf('rate_limited', detail), retryAfterS };
+}
+
+/** Id under which a client address' unpaid orders are counted: a keyed hash, which hides the address. */
+function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Uint8Array | undefined {
+  if (address.byteLength === 0) return undefined;
+  // The oldest secret: the id stays the same when a newer secret is put first.
+  const oldest = secrets.at(-1) ?? secrets[0];
+  return derive(oldest, 'ordered-by', Buffer.from(address).toString('hex')).subarray(0, 16);
+}
+
+/** Form of an order's id; any other text is unknown. */
+const idForm = /^[a-z2-7]{26}$/;
+
+function findOnChain({ store }: BookParts): (id: string) => Promise<BtcOrder | undefined> {
+  return async (id) => {
+    const found = await findOrder(store, idForm.test(id) ? id : '');
+    return isOn(found, 'btc') ? found : undefined;
+  };
+}
+
+/** Orders on chain: each has an address of its own. */
+export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrderCreated, BitcoinOrder> {
+  const { bitcoin, tiers, clock } = parts;
+  const rail = bitcoin ?? closedRail('On-chain payments', viewOnChain);
+  // Only the buyer knows the id of an on-chain order, so no claim token is needed.
+  const polled = { parts, rail, find: findOnChain(parts), demanded: { claimRequired: false } };
+  return {
+    paid: 'here',
+    title: 'Bitcoin, on chain',
+    note: 'The key comes with the confirmations.',
+    placeOf: (order) => order.order_id,
+    howToPay: ({ address, bip21 }) => ({ target: address, uri: bip21 ?? '', noun: 'address' }),
+    async order(input, buyer) {
+      const orderedBy = nameOfAddress(parts, buyer.caller());
+      const made = await rail.create({ ...wishOf(input, tiers), ...(orderedBy && { orderedBy }) });
+      if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
+      if (made.kind === 'rail busy') return railBusy;
+      if (made.kind === 'address busy') return addressBusy(made, clock.wallMs());
+      const { order, claimToken } = made;
+      const view = { ...rail.view(unpolled(order)), bip21: paymentUri(order) };
+      return { ok: true, order: { ...view, claim_token: claimToken } };
+    },
+    poll: (id, request) => pollOrder(polled, id, request),
+  };
+}
+
+/** An order's payment request, as a QR code. */
+export function bitcoinQr(parts: BookParts): Handler {
+  return qrRoute(findOnChain(parts), 'order_id', paymentUri);
+}
+
+/** The handlers of the endpoints. */
+export function bitcoinHandlers(parts: BitcoinRoutesParts) {
+  const orders = bitcoinOrders(parts);
+  return {
+    createBitcoinOrder: createRoute(orders),
+    bitcoinOrder: pollRoute(orders, 'order_id'),
+    bitcoinQr: bitcoinQr(parts),
+  };
+}

@@ -1,0 +1,236 @@
+/**
+ * Payments that an LND knows of, to a watch-only account of its wallet (LND, REST API). The operator imports
+ * the account once, from the same extended public key. LND watches only addresses that it has handed out, so
+ * each is requested from it before a buyer sees it.
+ */
+import type { Output } from '../../store/tables/orderRow.js';
+import type { Clock } from '../../system/clock.js';
+import { readAccount, type Account } from './addresses.js';
+import type { Chain, ChainAnswer, ChainHints, Failed, Following } from './chain.js';
+import { LndFollower } from './lndFollow.js';
+import type { Lnd, WalletAccount, WalletTransaction } from '../lnd.js';
+import { outpointOf, type FoundOutput } from '../../store/tables/bitcoinOrder.js';
+
+/** From this depth on a transaction counts as final. */
+const settledDepth = 144;
+
+/** Lifetime of a cached answer with all transactions (ms): it serves every order that is looked up. */
+const knownMs = 500;
+
+/** Most receiving addresses requested before one order: a larger gap means that the account is not ours. */
+const mostAsked = 10_000;
+
+interface Settled extends Omit<Output, 'confirmations'> {
+  readonly height: number;
+}
+
+/** Outputs by txid and index: an output that is reported twice is there once. */
+type Outputs<Each> = Map<string, Each>;
+
+type ByAddress = ReadonlyMap<string, Outputs<FoundOutput>>;
+
+/** A reading of the account; `beganMs` infinite: it is queued. */
+interface Asked {
+  beganMs: number;
+  readonly answer: Promise<ByAddress | Failed>;
+}
+
+function put<Each extends Pick<Output, 'txid' | 'vout'>>(
+  into: Map<string, Outputs<Each>>,
+  address: string,
+  output: Each,
+): void {
+  const outputs = into.get(address) ?? new Map<string, Each>();
+  into.set(address, outputs.set(outpointOf(output), output));
+}
+
+/** A view of one account. */
+export class LndChain implements Chain {
+  /** Outputs at {@link settledDepth} and deeper, up to a height. */
+  private readonly settled = { to: 0, byAddress: new Map<string, Outputs<Settled>>() };
+  private known: Asked | undefined;
+  /** Readings run one after the other: each continues from {@link settled}. */
+  private last: Promise<unknown> = Promise.resolve();
+  /** Number of addresses LND has handed out, as last read; undefined: not read yet. */
+  private handedOut: number | undefined;
+
+  /** The account's name at LND, once it is known. */
+  private name: string | undefined;
+
+  /** `name`: the account's name at LND; null: found by the account's key. */
+  constructor(
+    private readonly lnd: Lnd,
+    name: string | null,
+    private readonly account: Account,
+    private readonly clock: Pick<Clock, 'after' | 'every' | 'monotonicMs'>,
+  ) {
+    this.name = name ?? undefined;
+  }
+
+  async network(): Promise<ChainAnswer<string>> {
+    const info = await this.lnd.info();
+    if (info.kind === 'failed') return info;
+    if (!info.value.syncedToChain) return { kind: 'failed', reason: 'LND is not synced to the chain' };
+    const name = await this.named();
+    if (typeof name !== 'string') return name;
+    const asked = await this.lnd.account(name);
+    if (asked.kind === 'failed') return asked;
+    if (!this.isOurs(asked.value)) {
+      return { kind: 'failed', reason: `LND's account ${name} has another key than BTC_XPUB` };
+    }
+    return { kind: 'answer', value: info.value.network };
+  }
+
+  /**
+   * Has LND hand out its addresses up to this index. Other processes may do so at the same time, and a wallet
+   * may be replaced by an older one: what LND hands out is counted by LND.
+   */
+  async prepare(index: number): Promise<ChainAnswer<undefined>> {
+    const name = await this.named();
+    if (typeof name !== 'string') return name;
+    let found = this.handedOut ?? (await this.countHandedOut(name));
+    while (typeof found === 'number' && found <= index) {
+      const missing = index - found + 1;
+      if (missing > mostAsked) {
+        return { kind: 'failed', reason: `LND's account ${name} is ${index - found} behind` };
+      }
+      for (let each = 0; each < missing; each += 1) {
+        const made = await this.lnd.nextAddress(name);
+        if (made.kind === 'failed') return made;
+      }
+      found = await this.countHandedOut(name);
+    }
+    return typeof found === 'number' ? { kind: 'answer', value: undefined } : found;
+  }
+
+  private async countHandedOut(name: string): Promise<number | Failed> {
+    const found = await this.lnd.account(name);
+    if (found.kind === 'failed') return found;
+    this.handedOut = found.value.handedOut;
+    return this.handedOut;
+  }
+
+  async tip(): Promise<ChainAnswer<number>> {
+    const info = await this.lnd.info();
+    return info.kind === 'failed' ? info : { kind: 'answer', value: info.value.blockHeight };
+  }
+
+  /** Reads the account after the call began; LND knows nothing from before the import. */
+  async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
+    const answer = await this.recent(0);
+    if ('kind' in answer) return answer;
+    return { kind: 'answer', value: new Set(addresses.filter((address) => answer.has(address))) };
+  }
+
+  async firstUnshown(): Promise<ChainAnswer<number>> {
+    const name = await this.named();
+    if (typeof name !== 'string') return name;
+    const found = await this.countHandedOut(name);
+    return typeof found === 'number' ? { kind: 'answer', value: found } : found;
+  }
+
+  async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
+    const answer = await this.recent(knownMs);
+    if ('kind' in answer) return answer;
+    return { kind: 'answer', value: [...(answer.get(address)?.values() ?? [])] };
+  }
+
+  /** A reading that began less than `mostMs` ago, or has not begun. */
+  private recent(mostMs: number): Promise<ByAddress | Failed> {
+    const { known } = this;
+    const isOld = known === undefined || this.clock.monotonicMs() - known.beganMs >= mostMs;
+    const asked = isOld ? this.ask() : known;
+    this.known = asked;
+    return asked.answer;
+  }
+
+  readonly follow = (hints: ChainHints): Following => {
+    const forget = (): void => {
+      // A reading that has not begun yet will include it.
+      if (this.known !== undefined && this.known.beganMs < Infinity) this.known = undefined;
+    };
+    const nameNow = (): string | undefined => {
+      void this.named();
+      return this.name;
+    };
+    return new LndFollower(this.lnd, nameNow, this.clock, {
+      ...hints,
+      onAddresses(addresses) {
+        forget();
+        hints.onAddresses(addresses);
+      },
+      onBlock() {
+        forget();
+        hints.onBlock();
+      },
+    });
+  };
+
+  close(): void {
+    // The Lightning rail shares the connections and closes them.
+  }
+
+  private isOurs({ extendedPublicKey }: WalletAccount): boolean {
+    const read = readAccount(extendedPublicKey, this.account.network);
+    return 'account' in read && read.account.digest.equals(this.account.digest);
+  }
+
+  /** The account's name, found by its key if the operator set none. */
+  private async named(): Promise<string | Failed> {
+    if (this.name !== undefined) return this.name;
+    const all = await this.lnd.accounts();
+    if (all.kind === 'failed') return all;
+    const names = [...new Set(all.value.filter((each) => this.isOurs(each)).map(({ name }) => name))];
+    const [name, ...more] = names;
+    if (name === undefined) return { kind: 'failed', reason: 'LND has no account with the key of BTC_XPUB' };
+    if (more.length > 0) {
+      const reason = `LND has several accounts with the key of BTC_XPUB (${names.join(', ')})`;
+      return { kind: 'failed', reason: `${reason}: name one, as in lnd:${name}` };
+    }
+    this.name = name;
+    return name;
+  }
+
+  /** Queues a reading after the one before. */
+  private ask(): Asked {
+    const begin = (): Promise<ByAddress | Failed> => {
+      asked.beganMs = this.clock.monotonicMs();
+      return this.read();
+    };
+    const asked: Asked = { beganMs: Infinity, answer: this.last.then(begin, begin) };
+    this.last = asked.answer;
+    return asked;
+  }
+
+  /** Reads all payments to the account. */
+  private async read(): Promise<ByAddress | Failed> {
+    const name = await this.named();
+    if (typeof name !== 'string') return name;
+    const info = await this.lnd.info();
+    if (info.kind === 'failed') return info;
+    const recent = await this.lnd.transactions(name, this.settled.to + 1);
+    if (recent.kind === 'failed') return recent;
+    const tip = info.value.blockHeight;
+    const found = new Map<string, Outputs<FoundOutput>>();
+    for (const transaction of recent.value) this.sort(transaction, tip, found);
+    this.settled.to = Math.max(this.settled.to, tip - settledDepth);
+    for (const [address, outputs] of this.settled.byAddress) {
+      for (const output of outputs.values()) {
+        put(found, address, { ...output, confirmations: tip - output.height + 1 });
+      }
+    }
+    return found;
+  }
+
+  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Outputs<FoundOutput>>): void {
+    const { txid, height, confirmations, atMs } = transaction;
+    for (const { address, vout, sat } of transaction.outputs) {
+      const output = { txid, vout, sat, atMs: height === 0 ? null : atMs };
+      if (height > 0 && height <= tip - settledDepth) {
+        put(this.settled.byAddress, address, { ...output, height });
+      } else {
+        put(found, address, { ...output, confirmations, height: height === 0 ? null : height });
+      }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/** An account's addresses one by one, by index: the payments to each, and how many in a row are unpaid. */
+import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
+import { findOrderAt, isOn } from '../../store/tables/orders.js';
+import { whenUnavailable, type Store } from '../../store/store.js';
+import type { Clock } from '../../system/clock.js';
+import type { Account } from './addresses.js';
+import type { BookParts } from '../order/book.js';
+import type { Chain } from './chain.js';
+import { lookUpOrder } from './lookUp.js';
+
+/** Addresses after the last one given out that are looked up, too: as many as wallets look ahead. */
+const ahead = 20;
+
+/** Addresses queried at once. */
+const together = 8;
+
+/** Number of unpaid addresses in a row from which the operator is warned: wallets look 20 ahead (BIP 44). */
+const gapWarning = 15;
+
+/** Number of unpaid addresses in a row, from the last one given out backwards; counted up to `most`. */
+async function unpaidInARow(store: Store, account: Account, most: number): Promise<number> {
+  const { next } = await nextAddressIndex(store, account.digest);
+  for (let count = 0; ; count += 1) {
+    if (count === most || count === next) return count;
+    const order = await findOrderAt(store, 'btc', account.address(next - 1 - count));
+    if ((order?.outputs.length ?? 0) > 0) return count;
+  }
+}
+
+/** A warning if a wallet may not see the next payment; null if it will. */
+export async function gapSentence(store: Store, account: Account): Promise<string | null> {
+  const unpaid = await whenUnavailable(unpaidInARow(store, account, gapWarning + 1), () => 0);
+  if (unpaid <= gapWarning) return null;
+  return (
+    `More than ${gapWarning} on-chain addresses in a row were not paid to: a wallet that looks 20 ` +
+    'addresses ahead may not show the next payment. Raise its gap limit.'
+  );
+}
+
+/** Outcome of looking all addresses up. */
+export interface Rescan {
+  readonly addresses: number;
+  /** Orders whose state changed. */
+  readonly changed: number;
+  /** Sentences about payments that no order explains. */
+  readonly unowned: readonly string[];
+}
+
+/** Parts of a scan. */
+export interface RescanParts extends BookParts {
+  readonly clock: Clock;
+  readonly account: Account;
+  readonly chain: Chain;
+  /** Receives the number of addresses queried so far, and the total. */
+  readonly progress: (asked: number, about: number) => void;
+}
+
+/** Looks up every address from an index on, also those of closed orders, and applies what is found. */
+export async function rescan(
+  parts: RescanParts,
+  from: number,
+): Promise<Rescan | { readonly kind: 'failed'; readonly reason: string }> {
+  const { store, account, progress } = parts;
+  const index = await nextAddressIndex(store, account.digest);
+  const end = index.next + ahead;
+  const unowned: string[] = [];
+  let changed = 0;
+  for (let at = from; at < end; at += together) {
+    progress(at - from, end - from);
+    const indexes = Array.from({ length: Math.min(together, end - at) }, (_, offset) => at + offset);
+    for (const outcome of await Promise.all(indexes.map((each) => settle(parts, each)))) {
+      if (outcome.kind === 'failed') return outcome;
+      if (outcome.kind === 'changed') changed += 1;
+      if (outcome.kind === 'unowned') unowned.push(outcome.sentence);
+    }
+  }
+  const addresses = Math.max(0, end - from);
+  progress(addresses, addresses);
+  return { addresses, changed, unowned };
+}
+
+type Settled =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'unowned'; readonly sentence: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+async function settle(parts: RescanParts, index: number): Promise<Settled> {
+  const place = parts.account.address(index);
+  const found = await findOrderAt(parts.store, 'btc', place);
+  if (found === undefined) return settleUnowned(parts, index, place);
+  const outcome = await lookUpOrder(parts, found);
+  if (outcome.kind === 'failed') return outcome;
+  const { status, outputs } = found;
+  const after = outcome.kind !== 'absent' && isOn(outcome.order, 'btc') ? outcome.order : found;
+  // That an order without payments expired does not count as a find.
+  if (outputs.length === 0 && after.outputs.length === 0) return { kind: 'same' };
+  return { kind: after.status === status ? 'same' : 'changed' };
+}
+
+async function settleUnowned(parts: RescanParts, index: number, place: string): Promise<Settled> {
+  const answer = await parts.chain.lookup(place);
+  if (answer.kind === 'failed') return answer;
+  if (answer.value.length === 0) return { kind: 'same' };
+  const order = await findOrderAt(parts.store, 'btc', place);
+  // The order was made meanwhile.
+  if (order !== undefined) return settle(parts, index);
+  const sat = answer.value.reduce((sum, output) => sum + output.sat, 0n);
+  return { kind: 'unowned', sentence: `${sat} sat came to ${place} (index ${index}), which no order has.` };
+}

@@ -1,0 +1,177 @@
+/**
+ * Watches the addresses of open orders, in one process at a time. An address that the node reports is looked
+ * up at once, and all of them now and then: a missed hint costs minutes and no money.
+ */
+import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
+import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
+import { findOrderAt, openOrders } from '../../store/tables/orders.js';
+import { whenUnavailable, type Store } from '../../store/store.js';
+import type { Clock, Timer } from '../../system/clock.js';
+import type { Log } from '../../system/log.js';
+import type { Account } from './addresses.js';
+import type { Chain, Following } from './chain.js';
+import { isDue } from '../order/orders.js';
+
+/** Dependencies of a watcher. */
+export interface WatcherParts {
+  readonly store: Store;
+  readonly clock: Pick<Clock, 'every' | 'wallMs'>;
+  readonly account: Account;
+  readonly log: Pick<Log, 'debug'>;
+  readonly follow: NonNullable<Chain['follow']>;
+  /**
+   * Looks one order up and applies what the node knows; false if the node or the store does not answer, or
+   * another process holds the lease.
+   */
+  readonly lookUp: (order: BtcOrder) => Promise<boolean>;
+}
+
+/** Interval at which new orders are picked up (ms). */
+const newOrdersMs = 500;
+
+/**
+ * Interval at which orders are looked up whose payment a block took away (ms), and how often: a node takes
+ * the payments of a removed block back into its pool a moment later, and btcd notifies nobody of that.
+ */
+const lostMs = 2_000;
+const lostLookUps = 30;
+
+/** Interval at which expired orders are looked up (ms). */
+const endedMs = 60_000;
+
+/** Interval of rounds over all orders that are due (ms). */
+const allMs = 600_000;
+
+/** Watches until it is stopped. */
+export class Watcher {
+  private readonly following: Following;
+  private readonly timers: readonly Timer[];
+  private nextIndex: number | undefined;
+  /** Hints do not wait for rounds over all orders, which may take a while. */
+  private readonly work: Record<'hints' | 'rounds', Promise<unknown>> = {
+    hints: Promise.resolve(),
+    rounds: Promise.resolve(),
+  };
+  private looking: Promise<void> | undefined;
+  /** Addresses whose payments a block may have taken away, and the look-ups that each has left. */
+  private readonly lost = new Map<string, number>();
+  /** Time of the last round that took all orders which were due. */
+  private dueAtMs = -Infinity;
+  private stopped = false;
+
+  constructor(private readonly parts: WatcherParts) {
+    const { clock, follow } = parts;
+    this.following = follow({
+      onConnected: () => this.then('rounds', () => this.begin()),
+      onAddresses: (found) => this.then('hints', () => this.touch(found)),
+      onBlock: () => this.then('rounds', () => this.roundOfPaid()),
+      onLost: () => (this.nextIndex = undefined),
+    });
+    const now = (): number => clock.wallMs();
+    const isOver = ({ status, expiresAtMs }: BtcOrder): boolean =>
+      (status === 'pending' || status === 'underpaid') && expiresAtMs <= now();
+    this.timers = [
+      clock.every(newOrdersMs, () => this.addNew()),
+      clock.every(lostMs, () => this.then('rounds', () => this.lookForLost())),
+      clock.every(endedMs, () => this.then('rounds', () => this.round(isOver))),
+      clock.every(allMs, () => this.then('rounds', () => this.roundOfDue())),
+    ];
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    for (const timer of this.timers) timer.stop();
+    this.following.stop();
+    await Promise.all([this.looking, this.work.hints, this.work.rounds]);
+  }
+
+  /** Queues a step: the steps of a kind run one after the other. */
+  private then(kind: 'hints' | 'rounds', step: () => Promise<unknown>): void {
+    const goOn = (): Promise<unknown> | undefined => (this.stopped ? undefined : step());
+    // If the store fails during a step, the next round makes up for it.
+    this.work[kind] = whenUnavailable(this.work[kind].then(goOn), () => undefined);
+  }
+
+  /** Fills the filter of a new connection, and looks up what was missed before it. */
+  private async begin(): Promise<void> {
+    const { store, account, log } = this.parts;
+    const index = await nextAddressIndex(store, account.digest);
+    const addresses: string[] = [];
+    const list = async (): Promise<void> => {
+      for await (const { place } of openOrders(store, 'btc')) addresses.push(place);
+    };
+    // A partial filter is better than none; the rounds look up all orders.
+    await whenUnavailable(list(), () => undefined);
+    this.following.watch(addresses);
+    this.nextIndex = index.next;
+    const nowMs = this.parts.clock.wallMs();
+    if (await this.round(() => true)) this.dueAtMs = nowMs;
+    log.debug({ rail: 'btc', looked: addresses.length }, 'open orders were looked up');
+  }
+
+  /** Adds the addresses of orders that any process made meanwhile. */
+  private addNew(): void {
+    this.looking ??= whenUnavailable(this.lookForNew(), () => undefined).finally(
+      () => (this.looking = undefined),
+    );
+  }
+
+  private async lookForNew(): Promise<void> {
+    const { store, account } = this.parts;
+    const from = this.nextIndex;
+    if (from === undefined) return;
+    const index = await nextAddressIndex(store, account.digest);
+    // The connection was lost meanwhile; {@link begin} starts over.
+    if (this.nextIndex !== from) return;
+    const count = Math.max(0, index.next - from);
+    if (count === 0) return;
+    this.nextIndex = from + count;
+    const addresses = Array.from({ length: count }, (_, at) => account.address(from + at));
+    this.following.watch(addresses);
+    // Payments may have arrived before the filter had these addresses.
+    this.then('hints', () => this.touch(addresses));
+  }
+
+  private async touch(addresses: readonly string[]): Promise<void> {
+    for (const each of addresses) {
+      if (this.stopped) return;
+      const order = await findOrderAt(this.parts.store, 'btc', each);
+      if (order?.open === true) await this.parts.lookUp(order);
+    }
+  }
+
+  /** Looks up the orders that are due since the last such round; what a round did not reach stays due. */
+  private async roundOfDue(): Promise<void> {
+    const [lastMs, nowMs] = [this.dueAtMs, this.parts.clock.wallMs()];
+    if (await this.round((order) => isDue(order, lastMs, nowMs))) this.dueAtMs = nowMs;
+  }
+
+  /** Looks up the orders with payments, whose depths a block changed, or which it took away. */
+  private async roundOfPaid(): Promise<void> {
+    await this.round(({ place, outputs }) => {
+      if (outputs.length === 0) return false;
+      this.lost.set(place, lostLookUps);
+      return true;
+    });
+  }
+
+  private async lookForLost(): Promise<void> {
+    const { store, lookUp } = this.parts;
+    for (const [place, left] of this.lost) {
+      const order = await findOrderAt(store, 'btc', place);
+      if (this.stopped) return;
+      if (left > 0 && order?.open === true && order.outputs.length === 0) {
+        this.lost.set(place, left - 1);
+        await lookUp(order);
+      } else this.lost.delete(place);
+    }
+  }
+
+  /** Looks up orders; false if it ended before the last of them. */
+  private async round(which: (order: BtcOrder) => boolean): Promise<boolean> {
+    for await (const order of openOrders(this.parts.store, 'btc')) {
+      if (this.stopped || (which(order) && !(await this.parts.lookUp(order)))) return false;
+    }
+    return true;
+  }
+}

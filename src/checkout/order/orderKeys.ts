@@ -1,0 +1,109 @@
+/** Keys of orders: derived from an order's seed and a master secret, and changed as the payment changes. */
+import { deriveKey, hintOfKey, type KeyFormat } from '../../access/derive.js';
+import {
+  endedKey,
+  findKeyById,
+  overlapping,
+  unlinked,
+  type KeyRecord,
+  type KeyStep,
+} from '../../store/tables/keys.js';
+import type { OrderRecord } from '../../store/tables/order.js';
+import type { OrderChange } from '../../store/tables/orders.js';
+import type { Store } from '../../store/store.js';
+import { dayMs } from '../../system/clock.js';
+import { secretId, type MasterSecrets } from '../../system/masterSecret.js';
+import type { Randomness } from '../../system/randomness.js';
+import type { KeyEffect } from '../../store/tables/orderKind.js';
+
+/** Dependencies of keys. */
+export interface KeyParts {
+  readonly store: Store;
+  readonly randomness: Randomness;
+  readonly secrets: MasterSecrets;
+  readonly keyFormat: KeyFormat;
+}
+
+/** Derives an order's raw key; the seed must not be erased yet. */
+export function rawKeyOf(
+  { secrets, keyFormat }: Pick<KeyParts, 'secrets' | 'keyFormat'>,
+  order: OrderRecord,
+): string {
+  const secret = secrets.find((each) => secretId(each) === order.secretId);
+  if (secret === undefined || order.seed === null) throw new Error(`The key of order ${order.id} is erased`);
+  const { id: orderId, keyGeneration: generation, seed } = order;
+  return deriveKey({ secret, orderId, generation, seed }, keyFormat);
+}
+
+/** The record of an order's new key. */
+export function keyRecord(parts: KeyParts, order: OrderRecord, rawKey: string, nowMs: number): KeyRecord {
+  const hash = parts.keyFormat.hashKey(rawKey);
+  if (hash === null) throw new Error('A new key is not of the form of keys');
+  return {
+    hash,
+    id: `key_${parts.randomness(10).toString('hex')}`,
+    tier: order.tier,
+    hint: hintOfKey(rawKey),
+    origin: order.id,
+    issuedAtMs: nowMs,
+    expiresAtMs: order.termDays === 0 ? null : nowMs + order.termDays * dayMs,
+    status: 'active',
+    reason: null,
+    changedAtMs: nowMs,
+    ...unlinked,
+  };
+}
+
+/** The key of an order; undefined while it has none. */
+export function keyOf(
+  { store }: Pick<KeyParts, 'store'>,
+  order: OrderRecord,
+): Promise<KeyRecord | undefined> {
+  return findKeyById(store, order.keyId ?? '');
+}
+
+/** The old key, ended because another replaces it, and the key that it had replaced if that still works. */
+export async function endedKeys(
+  { store }: Pick<KeyParts, 'store'>,
+  key: KeyRecord,
+  by: KeyRecord,
+  nowMs: number,
+  proof = '',
+): Promise<readonly KeyStep[]> {
+  const reason = `replaced by ${by.id}${proof}`;
+  return [key, ...(await overlapping(store, key, nowMs))].map((from) => endedKey(from, reason, nowMs));
+}
+
+/** The change of an existing key by an effect; a key that the operator revoked stays as it is. */
+function changedKey(
+  key: KeyRecord,
+  effect: Exclude<KeyEffect, { kind: 'mint' }>,
+  nowMs: number,
+): KeyRecord | undefined {
+  if (key.status === 'revoked') return undefined;
+  const status = { resume: 'active', suspend: 'suspended', revoke: 'revoked' } as const;
+  const reason = 'reason' in effect ? effect.reason : null;
+  return { ...key, status: status[effect.kind], reason, changedAtMs: nowMs };
+}
+
+/** The part of an order's change that concerns its key. */
+export async function keyChange(
+  parts: KeyParts,
+  order: OrderRecord,
+  effect: KeyEffect | undefined,
+  nowMs: number,
+): Promise<{ readonly keyId: string | null; readonly change: Pick<OrderChange, 'mint' | 'keys'> }> {
+  const { keyId } = order;
+  if (effect === undefined) return { keyId, change: {} };
+  if (effect.kind === 'mint') {
+    const made = keyRecord(parts, order, rawKeyOf(parts, order), nowMs);
+    return { keyId: made.id, change: { mint: made } };
+  }
+  const found = await keyOf(parts, order);
+  if (found === undefined) throw new Error(`The key of order ${order.id} is not there`);
+  const keys = [found, ...(await overlapping(parts.store, found, nowMs))].flatMap((from) => {
+    const to = changedKey(from, effect, nowMs);
+    return to === undefined ? [] : [{ from, to }];
+  });
+  return { keyId, change: { keys } };
+}

@@ -1,0 +1,73 @@
+/** Keys issued again: for a buyer who lost one, and for a restored store. */
+import type { KeyRecord } from '../../store/tables/keys.js';
+import type { OrderRecord } from '../../store/tables/order.js';
+import { changeOrder, type OrderChange } from '../../store/tables/orders.js';
+import { isClaim, type BookParts } from './book.js';
+import { keyOf, keyRecord, rawKeyOf, endedKeys } from './orderKeys.js';
+import { revealed } from './poll.js';
+
+/**
+ * The change that gives an order the next generation of its key, if the record shows that the key is
+ * unrevealed; a key that was minted from it ends. For a restored store.
+ */
+export async function replaceUnrevealedKey(
+  parts: BookParts,
+  record: OrderRecord,
+  key: KeyRecord | undefined,
+): Promise<OrderChange> {
+  const next = { ...record, keyGeneration: record.keyGeneration + 1 };
+  if (key === undefined || key.status === 'revoked') return { to: next };
+  const nowMs = Math.floor(parts.clock.wallMs());
+  const made = keyRecord(parts, next, rawKeyOf(parts, next), nowMs);
+  const { status, issuedAtMs, expiresAtMs } = key;
+  const mint = { ...made, status, issuedAtMs, expiresAtMs };
+  return { to: { ...next, keyId: mint.id }, mint, keys: await endedKeys(parts, key, mint, nowMs) };
+}
+
+/** Outcome of reissuing an order's key. */
+export type Reissued =
+  | {
+      readonly kind: 'reissued';
+      readonly order: OrderRecord;
+      readonly key: KeyRecord;
+      readonly rawKey: string;
+    }
+  /** There is no such order, or the claim token is wrong: the answer does not disclose which. */
+  | { readonly kind: 'absent' }
+  /** It has no active key: it is unpaid, or its key was suspended or ended. */
+  | { readonly kind: 'without key'; readonly order: OrderRecord };
+
+/**
+ * Ends an order's lost key and makes another with the same expiry in its place, in one unit. The claim token
+ * proves who made the order; without one (null) the operator vouches, which the old key's record notes. The
+ * new raw key is returned here and nowhere else.
+ */
+export async function reissueOrderKey(
+  parts: BookParts,
+  orderId: string,
+  claim: string | null,
+): Promise<Reissued> {
+  let made: Pick<Extract<Reissued, { kind: 'reissued' }>, 'key' | 'rawKey'> | undefined;
+  let refusal: Reissued | undefined;
+  const outcome = await changeOrder(parts.store, orderId, async (record) => {
+    const found = await keyOf(parts, record);
+    if (claim !== null && !isClaim(record, claim)) refusal = { kind: 'absent' };
+    else if (record.key !== 'active' || found?.status !== 'active') {
+      refusal = { kind: 'without key', order: record };
+    }
+    if (refusal !== undefined || found === undefined) return undefined;
+    const nowMs = Math.floor(parts.clock.wallMs());
+    const next = { ...record, keyGeneration: record.keyGeneration + 1, seed: parts.randomness(32) };
+    const rawKey = rawKeyOf(parts, next);
+    const { expiresAtMs } = found;
+    const key = { ...keyRecord(parts, next, rawKey, nowMs), expiresAtMs };
+    made = { key, rawKey };
+    const proof = claim === null ? ', without a claim token' : '';
+    const to: OrderRecord = { ...revealed(parts, next), keyId: key.id, revealedAtMs: nowMs };
+    return { to, mint: key, keys: await endedKeys(parts, found, key, nowMs, proof) };
+  });
+  if (outcome.kind === 'absent') return outcome;
+  if (refusal !== undefined) return refusal;
+  if (made === undefined) throw new Error('A reissue made no key');
+  return { kind: 'reissued', order: outcome.order, ...made };
+}

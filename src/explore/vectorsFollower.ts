@@ -1,0 +1,213 @@
+/**
+ * Keeps the machine's file of vectors up to date with the log of fragments. One process at a time, the one
+ * with the lock, reads new entries and appends them. The file is a cache: if it does not fit the log it is
+ * rebuilt.
+ */
+import { kinds } from '../contract/exploration.js';
+import type { ExploredFragment, VectorsState } from '../native/index.js';
+import { decodeReceipt, findFragment } from '../store/tables/fragments.js';
+import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { inSlice } from '../system/slices.js';
+
+/** The writing side of the file. */
+export interface WrittenVectors {
+  readonly state: () => VectorsState;
+  readonly append: (fragment: ExploredFragment) => boolean;
+  readonly see: (position: number, receipt: string) => void;
+  readonly begin: () => Promise<number>;
+  readonly grow: (most: number) => Promise<boolean>;
+  readonly close: () => Promise<void>;
+  readonly reset: () => void;
+}
+
+/** Dependencies of following. */
+export interface FollowerParts {
+  readonly store: Store;
+  readonly vectors: WrittenVectors;
+  readonly embedText: (text: string) => Buffer;
+  readonly clock: Pick<Clock, 'every' | 'monotonicMs' | 'sleep'>;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+  /** Takes the writer's lock for the life of this process; false if another process has it. */
+  readonly takeLock: () => boolean;
+}
+
+/** Interval of polling the log (ms): new fragments can be explored within a second. */
+const lookMs = 250;
+
+/** Entries read in one step; between two steps requests get their turn. */
+const stepEntries = 100;
+
+/** Fragments by which the index and the counts grow in one task: some milliseconds. */
+const grownAtOnce = 2_000;
+
+/** Interval at which a long round reports its progress (ms). */
+const progressMs = 2_000;
+
+/** The writer, or a process that waits for its lock. */
+export interface Follower {
+  /** Stops after the current step. */
+  readonly stop: () => Promise<void>;
+}
+
+/** When a fragment was received, and whether it is a probe, by its envelope. */
+function readEnvelope(envelope: string): { readonly receivedAtMs: number; readonly probe: boolean } {
+  const { received_at: at = '', status } = JSON.parse(envelope) as Record<string, string>;
+  const receivedAtMs = Date.parse(at);
+  return { receivedAtMs: Number.isNaN(receivedAtMs) ? 0 : receivedAtMs, probe: status === 'probe' };
+}
+
+/** The text that a fragment's vector is made from. */
+export function vectorText(fragment: {
+  readonly title: string;
+  readonly content: string;
+  readonly mechanism: string;
+}): string {
+  return `${fragment.title}\n${fragment.content}\n${fragment.mechanism}`;
+}
+
+/** A kind's number; one more than the last for a fragment without a kind. */
+function kindNumber(kind: string): number {
+  const number = kinds.findIndex((each) => each === kind);
+  return number < 0 ? kinds.length : number;
+}
+
+/** The addition of a log entry to the file. */
+type Explored =
+  | { readonly entry: 'fragment'; readonly fragment: Omit<ExploredFragment, 'vector'>; readonly text: string }
+  /** Probes are not explored. */
+  | { readonly entry: 'probe' }
+  | { readonly entry: 'unavailable' };
+
+async function explored(store: Store, { position, value }: LogEntry): Promise<Explored> {
+  const receipt = decodeReceipt(value);
+  const found = await whenUnavailable(findFragment(store, receipt), () => 'unavailable' as const);
+  if (found === 'unavailable') return { entry: found };
+  if (found === undefined) throw new Error(`The log names receipt ${receipt}, which is not there`);
+  const { fragment, envelope } = found;
+  const { receivedAtMs, probe } = readEnvelope(envelope);
+  if (probe) return { entry: 'probe' };
+  const { visitor, content } = fragment;
+  const kind = kindNumber(fragment.kind);
+  const text = vectorText(fragment);
+  return { entry: 'fragment', fragment: { position, receipt, receivedAtMs, kind, visitor, content }, text };
+}
+
+/**
+ * Appends the log entries after the file's position; false if there are no more, or the store did not answer.
+ */
+async function step({ store, vectors, embedText, log }: FollowerParts): Promise<boolean> {
+  const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
+  const found = await Promise.all(page.map((entry) => explored(store, entry)));
+  for (const [index, { position, value }] of page.entries()) {
+    const each = found[index];
+    if (each === undefined || each.entry === 'unavailable') return false;
+    await inSlice(() => {
+      if (each.entry === 'fragment' && !vectors.append({ ...each.fragment, vector: embedText(each.text) })) {
+        log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
+      }
+      vectors.see(position, decodeReceipt(value));
+    });
+  }
+  return page.length === stepEntries;
+}
+
+/** True if the last receipt recorded in the file is the log's receipt at that position. */
+async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
+  const { position, lastReceipt } = vectors.state();
+  if (position === 0) return true;
+  const page = await store.read('fragments', { after: position - 1, limit: 1 });
+  const [entry] = page;
+  return entry?.position === position && decodeReceipt(entry.value) === lastReceipt;
+}
+
+/** First step of the writer: cuts off a damaged end, and starts over if the file is of another log. */
+async function begin(parts: FollowerParts): Promise<boolean> {
+  const { vectors, log } = parts;
+  const cut = await vectors.begin();
+  if (cut > 0)
+    log.warn({ fragments: cut }, 'the file of vectors was damaged; these fragments are added again');
+  const fitting = await whenUnavailable(fits(parts), () => undefined);
+  if (fitting === undefined) return false;
+  if (!fitting) {
+    log.warn({}, 'the file of vectors belongs to another store; it is rebuilt');
+    vectors.reset();
+  }
+  return true;
+}
+
+class FollowingProcess implements Follower {
+  private readonly timer: Timer;
+  private round: Promise<void> | undefined;
+  private told: string | undefined;
+  private state: 'waiting' | 'beginning' | 'writing' | 'stopped' = 'waiting';
+
+  constructor(private readonly parts: FollowerParts) {
+    this.timer = parts.clock.every(lookMs, () => this.look());
+    this.look();
+  }
+
+  readonly stop = async (): Promise<void> => {
+    this.timer.stop();
+    const wrote = this.state === 'writing';
+    this.state = 'stopped';
+    await this.round;
+    // A file that is not closed is rebuilt after a power cut, but not otherwise.
+    if (wrote) await this.parts.vectors.close().catch(() => undefined);
+  };
+
+  private look(): void {
+    this.round ??= this.advance()
+      .then(() => (this.told = undefined))
+      .catch((error: unknown) => this.tell(String(error)))
+      .finally(() => (this.round = undefined));
+  }
+
+  /** Logs why a round failed, once while the reason stays the same. */
+  private tell(reason: string): void {
+    if (reason === this.told) return;
+    this.told = reason;
+    this.parts.log.warn({ reason }, 'the file of vectors could not be updated');
+  }
+
+  private async advance(): Promise<void> {
+    if (this.state === 'waiting' && this.parts.takeLock()) this.state = 'beginning';
+    if (this.state === 'beginning' && (await begin(this.parts)) && !this.stopped()) this.state = 'writing';
+    if (this.state === 'writing') await this.catchUp();
+  }
+
+  private stopped(): boolean {
+    return this.state === 'stopped';
+  }
+
+  private async catchUp(): Promise<void> {
+    const { clock } = this.parts;
+    let toldMs = clock.monotonicMs();
+    while (!this.stopped() && (await this.advanceOnce())) {
+      // Lets other work of this process run.
+      await clock.sleep(0);
+      if (clock.monotonicMs() - toldMs < progressMs) continue;
+      toldMs = clock.monotonicMs();
+      await this.tellProgress();
+    }
+  }
+
+  /** Reads a page of the log, and updates an index that lags; false if there is nothing left to do. */
+  private async advanceOnce(): Promise<boolean> {
+    const more = await whenUnavailable(step(this.parts), () => false);
+    const grown = await this.parts.vectors.grow(grownAtOnce);
+    return more || !grown;
+  }
+
+  private async tellProgress(): Promise<void> {
+    const { log, vectors, store } = this.parts;
+    const of = await whenUnavailable(store.last('fragments'), () => null);
+    log.info({ read: vectors.state().position, of }, 'reading fragments into the file of vectors');
+  }
+}
+
+/** Starts to follow the log, as soon as the lock is free. */
+export function followFragments(parts: FollowerParts): Follower {
+  return new FollowingProcess(parts);
+}

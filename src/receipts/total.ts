@@ -1,0 +1,43 @@
+/** Checks the fragments' share of the disk against its limit (`DOOR_MAX_GB`). */
+import { fragmentBytes } from '../store/tables/fragments.js';
+import { whenUnavailable, type Store } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+
+/** Interval of reading the total (ms); the holder of the sweep's lease updates it. */
+const lookMs = 5_000;
+
+/** Dependencies of following the total. */
+export interface FragmentTotalParts {
+  readonly store: Pick<Store, 'get'>;
+  /** Most bytes of all fragments; 0: no limit. */
+  readonly mostBytes: number;
+  readonly clock: Pick<Clock, 'every'>;
+  readonly log: Pick<Log, 'warn' | 'info'>;
+}
+
+/** The total as this process last saw it. */
+export interface FragmentTotal {
+  /** True if no more fragments are stored. */
+  readonly isFull: () => boolean;
+  readonly look: () => Promise<void>;
+  readonly stop: () => void;
+}
+
+/** Follows the total. While the store does not answer, the last known total counts. */
+export function followTotal({ store, mostBytes, clock, log }: FragmentTotalParts): FragmentTotal {
+  if (mostBytes === 0) return { isFull: () => false, look: () => Promise.resolve(), stop: () => undefined };
+  let full = false;
+  const look = async (): Promise<void> => {
+    const bytes = await whenUnavailable(fragmentBytes(store), () => undefined);
+    if (bytes === undefined || bytes >= mostBytes === full) return;
+    full = bytes >= mostBytes;
+    const megabytes = Math.floor(bytes / 1e6);
+    if (full)
+      log.warn({ megabytes }, 'fragments take as much disk space as DOOR_MAX_GB allows: no more are stored');
+    else log.info({ megabytes }, 'there is room for fragments again');
+  };
+  const timer = clock.every(lookMs, () => void look());
+  void look();
+  return { isFull: () => full, look, stop: () => timer.stop() };
+}

@@ -1,0 +1,218 @@
+/**
+ * Fragments and their receipts (docs/receipt.md). One unit stores a fragment, its idempotency key's binding
+ * and its duplicate key; nothing of it changes afterwards.
+ */
+import { createHash } from 'node:crypto';
+import type { Fragment } from '../../contract/fragment.js';
+import { entriesAfter, findRecord, writeOver } from '../entries.js';
+import { joinEnvelope, partEnvelope } from './envelope.js';
+import type { Operation, Store } from '../store.js';
+import { bytes, integer, table, text, type ValueOf } from '../table.js';
+
+/** A fragment as stored. */
+export interface StoredFragment {
+  readonly receipt: string;
+  /** The six accepted strings. */
+  readonly fragment: Fragment;
+  /** The envelope's canonical JSON, exactly as sealed. */
+  readonly envelope: string;
+  /** SHA-256 of the envelope, in hex. */
+  readonly seal: string;
+}
+
+const fields = {
+  receipt: text,
+  title: text,
+  content: text,
+  mechanism: text,
+  test: text,
+  kind: text,
+  visitor: text,
+};
+
+/** Format 1 holds the whole envelope. */
+const wholeTable = table('fragment', { ...fields, envelope: text, seal: text });
+
+/** Format of records that hold the envelope in parts: about 700 bytes less. */
+const partedFormat = 2;
+const partedTable = table(
+  'fragment',
+  { ...fields, form: integer, digests: bytes, receivedAt: text, status: text, seal: bytes },
+  partedFormat,
+);
+
+/** A fragment's bytes. */
+export function encodeFragment({ receipt, fragment, envelope, seal }: StoredFragment): Uint8Array {
+  const parts = partEnvelope({ receipt, kind: fragment.kind }, envelope);
+  const sealBytes = Buffer.from(seal, 'hex');
+  // An envelope that its parts do not reproduce is stored whole.
+  if (parts === undefined || sealBytes.toString('hex') !== seal) {
+    return wholeTable.encode({ ...fragment, receipt, envelope, seal });
+  }
+  return partedTable.encode({ ...fragment, ...parts, receipt, seal: sealBytes });
+}
+
+/** The fragment of a record's bytes. */
+export function decodeFragment(record: Uint8Array): StoredFragment {
+  if (record[0] !== partedFormat) {
+    const { receipt, envelope, seal, ...fragment } = wholeTable.decode(record);
+    return { receipt, fragment, envelope, seal };
+  }
+  const { receipt, form, digests, receivedAt, status, seal, ...fragment } = partedTable.decode(record);
+  const parts = { form, digests, receivedAt, status };
+  const envelope = joinEnvelope({ receipt, kind: fragment.kind }, parts);
+  return { receipt, fragment, envelope, seal: Buffer.from(seal).toString('hex') };
+}
+
+const bindingTable = table('fragment key', {
+  /** SHA-256 of the canonical payload first submitted with it (32 bytes). */
+  payload: bytes,
+  /** The receipt that was issued for it. */
+  receipt: text,
+});
+
+/** The submission bound to an idempotency key. */
+export type KeyBinding = ValueOf<typeof bindingTable>;
+
+/** Codec of a binding. */
+export const { encode: encodeBinding, decode: decodeBinding } = bindingTable;
+
+const receiptTable = table('fragment receipt', { receipt: text });
+
+/** A receipt's id as bytes: in the index of duplicates, and in the log up to version 0.4. */
+export function encodeReceipt(receipt: string): Uint8Array {
+  return receiptTable.encode({ receipt });
+}
+
+/** Format of log entries with the seal, which is the leaf in the log of receipts. */
+const leafFormat = 2;
+const leafTable = table('fragment receipt', { receipt: text, seal: bytes }, leafFormat);
+
+/** An entry of the log of fragments. */
+export interface LoggedReceipt {
+  readonly receipt: string;
+  /** Seal of its envelope (32 bytes); undefined in entries up to version 0.4: read it from the fragment. */
+  readonly seal: Uint8Array | undefined;
+}
+
+/** Bytes of a log entry. */
+export function encodeLogged(receipt: string, seal: Uint8Array): Uint8Array {
+  return leafTable.encode({ receipt, seal });
+}
+
+/** The log entry of some bytes. */
+export function decodeLogged(record: Uint8Array): LoggedReceipt {
+  if (record[0] === leafFormat) return leafTable.decode(record);
+  return { ...receiptTable.decode(record), seal: undefined };
+}
+
+/** The receipt's id from its bytes. */
+export function decodeReceipt(record: Uint8Array): string {
+  return decodeLogged(record).receipt;
+}
+
+/** Key of duplicates: probes only match probes. */
+export interface DuplicateKey {
+  readonly probe: boolean;
+  /** `dedupe_key_sha256`, in hex. */
+  readonly digest: string;
+}
+
+/** The record key of an idempotency key, which clients choose. */
+function keyOfIdempotency(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+function keyOfDuplicate({ probe, digest }: DuplicateKey): Buffer {
+  return Buffer.concat([Buffer.of(probe ? 1 : 0), Buffer.from(digest, 'hex')]);
+}
+
+/**
+ * The operation that binds an idempotency key to its submission; it conflicts if the key is bound already.
+ */
+export function insertBinding(key: string, binding: KeyBinding): Operation {
+  return {
+    kind: 'insert',
+    space: 'fragmentKeys',
+    key: keyOfIdempotency(key),
+    value: encodeBinding(binding),
+  };
+}
+
+/** The operations that store a fragment; they conflict if a duplicate is stored already. */
+export function insertFragment(stored: StoredFragment, duplicate: DuplicateKey): Operation[] {
+  const receipt = encodeReceipt(stored.receipt);
+  return [
+    { kind: 'insert', space: 'fragmentDuplicates', key: keyOfDuplicate(duplicate), value: receipt },
+    {
+      kind: 'insert',
+      space: 'fragments',
+      key: Buffer.from(stored.receipt),
+      value: encodeFragment(stored),
+    },
+    {
+      kind: 'append',
+      log: 'fragments',
+      value: encodeLogged(stored.receipt, Buffer.from(stored.seal, 'hex')),
+      place: { space: 'leafPlaces', key: Buffer.from(stored.receipt) },
+    },
+  ];
+}
+
+/** The submission bound to an idempotency key; undefined if the key is new. */
+export function findBinding(store: Store, key: string): Promise<KeyBinding | undefined> {
+  return findRecord(store, 'fragmentKeys', keyOfIdempotency(key), decodeBinding);
+}
+
+/** The receipt of a fragment's duplicate; undefined if there is none. */
+export function findDuplicate(store: Store, duplicate: DuplicateKey): Promise<string | undefined> {
+  return findRecord(store, 'fragmentDuplicates', keyOfDuplicate(duplicate), decodeReceipt);
+}
+
+/** The fragment of a receipt, whose id must be well-formed. */
+export function findFragment(store: Store, receipt: string): Promise<StoredFragment | undefined> {
+  return findRecord(store, 'fragments', Buffer.from(receipt), decodeFragment);
+}
+
+const totalTable = table('total of the fragments', {
+  /** The last log position that is counted. */
+  position: integer,
+  bytes: integer,
+});
+
+/** Codec of a total. */
+export const { encode: encodeTotal, decode: decodeTotal } = totalTable;
+
+const totalKey = Buffer.from('bytes of fragments');
+
+/** Bytes of a fragment outside its record: its keys, its entry in the log, its vector. */
+const besidesBytes = 700;
+
+/** Most fragments that one call counts; the next call counts the rest. */
+const mostCounted = 20_000;
+
+/** Bytes of all fragments at the last count. */
+export async function fragmentBytes(store: Pick<Store, 'get'>): Promise<number> {
+  return (await findRecord(store, 'state', totalKey, decodeTotal))?.bytes ?? 0;
+}
+
+/**
+ * Adds the fragments since the last count to the total. Of two concurrent calls one changes nothing. Resolves
+ * to the number counted.
+ */
+export async function countFragments(store: Store, most = mostCounted): Promise<number> {
+  const found = await store.get('state', totalKey);
+  const before = found === undefined ? { position: 0, bytes: 0 } : decodeTotal(found);
+  const total = { ...before };
+  let counted = 0;
+  for await (const { position, value } of entriesAfter(store, 'fragments', before.position)) {
+    const record = await store.get('fragments', Buffer.from(decodeReceipt(value)));
+    total.bytes += (record?.byteLength ?? 0) + besidesBytes;
+    total.position = position;
+    counted += 1;
+    if (counted === most) break;
+  }
+  if (counted === 0) return 0;
+  const outcome = await store.commit([writeOver('state', totalKey, found, encodeTotal(total))]);
+  return outcome.kind === 'done' ? counted : 0;
+}

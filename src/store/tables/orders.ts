@@ -1,0 +1,257 @@
+/** Orders in the store: one record each, found by id and by its id in the payer's network. */
+import { findRecord, recordsAfter, recordsUnder } from '../entries.js';
+import { appendEvent } from './events.js';
+import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
+import { decodeOrder, encodeOrder, isUnpaid, wasPaid, type OrderOn, type OrderRecord } from './order.js';
+import { StoreUnavailable, type Fence, type Operation, type Store } from '../store.js';
+import { choice, integer, table, text, type ValueOf } from '../table.js';
+
+/** Key of an order in its space. */
+function orderKey(id: string): Buffer {
+  return Buffer.from(id);
+}
+
+/** Key that leads from a rail's id for an order to the order. */
+function placeKey(rail: OrderRecord['rail'], place: string): Buffer {
+  return Buffer.from(`${rail}:${place}`);
+}
+
+/** Longest id and place that are looked up: no longer ones exist. */
+const longestName = 200;
+
+/** The order with this id. */
+export async function findOrder(store: Store, id: string): Promise<OrderRecord | undefined> {
+  if (id === '' || Buffer.byteLength(id) > longestName) return undefined;
+  return findRecord(store, 'orders', orderKey(id), decodeOrder);
+}
+
+/** True if an order belongs to a rail. */
+export function isOn<Rail extends OrderRecord['rail']>(
+  order: OrderRecord | undefined,
+  rail: Rail,
+): order is OrderOn<Rail> {
+  return order?.rail === rail;
+}
+
+/** The order at a rail's address, payment hash or session id. */
+export async function findOrderAt<Rail extends OrderRecord['rail']>(
+  store: Store,
+  rail: Rail,
+  place: string,
+): Promise<OrderOn<Rail> | undefined> {
+  if (Buffer.byteLength(place) > longestName) return undefined;
+  const id = await store.get('orderPlaces', placeKey(rail, place));
+  if (id === undefined) return undefined;
+  const order = await findOrder(store, Buffer.from(id).toString());
+  return isOn(order, rail) ? order : undefined;
+}
+
+/** An order as operators name it: by its id, or by its session at the card processor. */
+export function findOrderNamed(store: Store, name: string): Promise<OrderRecord | undefined> {
+  return name.startsWith('cs_') ? findOrderAt(store, 'card', name) : findOrder(store, name);
+}
+
+/** The operations that store a new order; they conflict if its id or its place is taken. */
+export function insertOrder(order: OrderRecord): Operation[] {
+  const id = orderKey(order.id);
+  return [
+    { kind: 'insert', space: 'orders', key: id, value: encodeOrder(order) },
+    { kind: 'insert', space: 'orderPlaces', key: placeKey(order.rail, order.place), value: id },
+    ...markOperations([], marksOf(order), id),
+  ];
+}
+
+/**
+ * Keys of an order in the space of open orders: among the open ones, the unpaid ones, and the unpaid ones of
+ * a client address.
+ */
+function marksOf(order: OrderRecord): readonly string[] {
+  const { rail, id } = order;
+  if (!order.open) return [];
+  if (!isUnpaid(order)) return [`${rail}:${id}`];
+  const marks = [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`];
+  if (order.rail !== 'btc' || order.orderedBy === null) return marks;
+  return [...marks, `${addressPrefix(order.orderedBy)}${id}`];
+}
+
+function unpaidPrefix(rail: OrderRecord['rail']): string {
+  return `unpaid ${rail}:`;
+}
+
+function addressPrefix(orderedBy: Uint8Array): string {
+  return `unpaid-by ${Buffer.from(orderedBy).toString('hex')}:`;
+}
+
+/** The operations that change an order's marks from `from` to `to`. */
+function markOperations(from: readonly string[], to: readonly string[], id: Buffer): Operation[] {
+  const place = (mark: string) => ({ space: 'openOrders', key: Buffer.from(mark) }) as const;
+  return [
+    ...from
+      .filter((mark) => !to.includes(mark))
+      .map((mark) => {
+        return { kind: 'replace', ...place(mark), from: id, to: undefined } as const;
+      }),
+    ...to
+      .filter((mark) => !from.includes(mark))
+      .map((mark) => {
+        return { kind: 'insert', ...place(mark), value: id } as const;
+      }),
+  ];
+}
+
+/** Number of unpaid, unexpired orders of a rail; counted up to `most`. */
+export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most: number): Promise<number> {
+  const prefix = unpaidPrefix(rail);
+  const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
+  const found = await store.scan('openOrders', range);
+  return found.length;
+}
+
+/** The unpaid, unexpired orders of a client address; at most `most`. */
+export async function unpaidOrdersBy(
+  store: Store,
+  orderedBy: Uint8Array,
+  most: number,
+): Promise<readonly OrderRecord[]> {
+  const prefix = addressPrefix(orderedBy);
+  const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
+  const marks = await store.scan('openOrders', range);
+  const found = await Promise.all(marks.map(({ value }) => findOrder(store, Buffer.from(value).toString())));
+  return found.flatMap((order) => order ?? []);
+}
+
+/** The open orders of a rail, in the order of ids. */
+export async function* openOrders<Rail extends OrderRecord['rail']>(
+  store: Store,
+  rail: Rail,
+): AsyncGenerator<OrderOn<Rail>, void> {
+  for await (const { value } of recordsUnder(store, 'openOrders', Buffer.from(`${rail}:`))) {
+    const order = await findOrder(store, Buffer.from(value).toString());
+    if (isOn(order, rail)) yield order;
+  }
+}
+
+/** The orders, in the order of ids. */
+export async function* allOrders(store: Store): AsyncGenerator<OrderRecord, void> {
+  for await (const { value } of recordsAfter(store, 'orders')) yield decodeOrder(value);
+}
+
+const ledgerTable = table('ledger', {
+  orderId: text,
+  unit: choice('sat', 'cent'),
+  /** Increase or decrease. */
+  change: integer,
+  status: text,
+  atMs: integer,
+});
+
+/** A change of money through a change of an order, in satoshi or in cents. */
+export type LedgerEntry = ValueOf<typeof ledgerTable>;
+
+/** Codec of a ledger entry. */
+export const { encode: encodeLedger, decode: decodeLedger } = ledgerTable;
+
+/** New state of an order after an event, with the effects on its key and on the money. */
+export interface OrderChange {
+  readonly to: OrderRecord;
+  readonly mint?: KeyRecord;
+  readonly keys?: readonly KeyStep[];
+  readonly ledger?: LedgerEntry;
+  /** Further operations of the caller, such as recording an event's id. */
+  readonly also?: readonly Operation[];
+}
+
+/** The operations that change an order from `from`; they conflict if it has changed. */
+function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
+  const { to, mint, keys = [], ledger, also = [] } = change;
+  const id = orderKey(from.id);
+  return [
+    { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
+    ...markOperations(marksOf(from), marksOf(to), id),
+    ...(mint === undefined ? [] : insertKey(mint)),
+    // A key that replaces another is not a payment.
+    ...(mint === undefined || from.keyId !== null
+      ? []
+      : [appendEvent({ type: 'order.paid', object: from.id, atMs: mint.issuedAtMs })]),
+    ...replaceKeys(keys),
+    ...(ledger === undefined
+      ? []
+      : [{ kind: 'append', log: 'ledger', value: encodeLedger(ledger) } as const]),
+    ...also,
+  ];
+}
+
+/** Outcome of changing an order. */
+export type OrderOutcome =
+  | { readonly kind: 'changed' | 'unchanged'; readonly order: OrderRecord }
+  /** An operation of the caller conflicts: nothing was changed. */
+  | { readonly kind: 'refused'; readonly order: OrderRecord }
+  | { readonly kind: 'absent' };
+
+/**
+ * Changes an order as `decide` says, which is called again with the new record after a conflict; undefined
+ * leaves it as it is. On disk when it resolves. With a fence it throws StoreUnavailable once the lease has
+ * another holder: the work under the lease ends.
+ */
+export async function changeOrder(
+  store: Store,
+  id: string,
+  decide: (order: OrderRecord) => Promise<OrderChange | undefined>,
+  fence?: Fence,
+): Promise<OrderOutcome> {
+  const fenced = fence === undefined ? [] : [{ kind: 'fence', ...fence } as const];
+  for (;;) {
+    const found = await findOrder(store, id);
+    if (found === undefined) return { kind: 'absent' };
+    const decided = await decide(found);
+    if (decided === undefined) return { kind: 'unchanged', order: found };
+    const operations = [...fenced, ...replaceOrder(found, decided)];
+    const outcome = await store.commit(operations);
+    if (outcome.kind === 'done') return { kind: 'changed', order: decided.to };
+    if (outcome.kind === 'refused') throw new StoreUnavailable('another has the lease by now');
+    const own = operations.length - (decided.also?.length ?? 0);
+    if (outcome.operation >= own) return { kind: 'refused', order: found };
+  }
+}
+
+/**
+ * Removes an email address from every order that has it; `same` decides. Resolves to the number of orders.
+ */
+export async function forgetOrderEmails(store: Store, same: (email: string) => boolean): Promise<number> {
+  const found: string[] = [];
+  for await (const { id, email } of allOrders(store)) {
+    if (email !== null && same(email)) found.push(id);
+  }
+  for (const id of found) {
+    await changeOrder(store, id, (order) => Promise.resolve({ to: { ...order, email: null } }));
+  }
+  return found.length;
+}
+
+/** Erased values of what a buyer wrote into an order. */
+const unwritten = { email: null, source: null, segment: null, campaign: null, eventId: null } as const;
+
+/** True if an order never received a payment, and only its network could still report one. */
+function neverPaid(order: OrderRecord): boolean {
+  return !order.open && order.key === 'none' && order.keyId === null && !wasPaid(order);
+}
+
+/**
+ * Erases what buyers wrote into orders that were made before `beforeMs` and never paid: an order costs
+ * nothing, and may carry some kilobytes. A small record remains, by which a late payment still finds its
+ * order. Resolves to the number of orders.
+ */
+export async function eraseUnpaidOrders(store: Store, beforeMs: number): Promise<number> {
+  const found: string[] = [];
+  for await (const order of allOrders(store)) {
+    const isWritten = Object.keys(unwritten).some((name) => order[name as keyof typeof unwritten] !== null);
+    if (isWritten && order.createdAtMs < beforeMs && neverPaid(order)) found.push(order.id);
+  }
+  for (const id of found) {
+    // Decided again after a conflict: a payment may come at any moment.
+    await changeOrder(store, id, (order) =>
+      Promise.resolve(neverPaid(order) ? { to: { ...order, ...unwritten } } : undefined),
+    );
+  }
+  return found.length;
+}

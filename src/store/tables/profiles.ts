@@ -1,0 +1,139 @@
+/**
+ * Profiles in the store: for each name its versions with their settings. A version never changes, and its
+ * number is never given out again: a name that is put after others were removed begins after their numbers.
+ */
+import { findRecord, recordsAfter, writeOver } from '../entries.js';
+import { overNames, type NameLimits } from './names.js';
+import type { Operation, Store } from '../store.js';
+import { integer, rows, table, text, type ValueOf } from '../table.js';
+
+/** Most versions of a name. */
+export const mostProfileVersions = 64;
+
+/** Limits of all names together: every worker holds them. */
+const allProfileLimits: NameLimits = { names: 4_096, bytes: 32 * 1024 * 1024 };
+
+/** Limits of one owner. */
+export const ownedProfileLimits: NameLimits = { names: 32, bytes: 1024 * 1024 };
+
+/** A version of a profile. */
+export interface StoredProfileVersion {
+  readonly version: number;
+  /** Members of a request, a JSON object. */
+  readonly settings: string;
+  readonly createdAtMs: number;
+}
+
+function readVersion(row: readonly unknown[]): StoredProfileVersion {
+  const [version, settings, createdAtMs] = row;
+  if (typeof version !== 'number' || typeof settings !== 'string' || typeof createdAtMs !== 'number') {
+    throw new Error('A record of a profile has a version that cannot be read');
+  }
+  return { version, settings, createdAtMs };
+}
+
+const profileTable = table('profile', {
+  name: text,
+  /** The oldest first, at least one. */
+  versions: rows(readVersion, ({ version, settings, createdAtMs }) => [version, settings, createdAtMs]),
+});
+
+/** A name and its versions as they are stored. */
+export type ProfileRecord = ValueOf<typeof profileTable>;
+
+const givenOutTable = table('numbers of removed profiles', { version: integer });
+const givenOutKey = Buffer.from('profile versions');
+
+/** The profile of a stored name; undefined where there is none. */
+export function findProfile(store: Store, name: string): Promise<ProfileRecord | undefined> {
+  return findRecord(store, 'profiles', Buffer.from(name), profileTable.decode);
+}
+
+/** Every profile, in the order of the stored names. */
+export async function allProfiles(store: Store): Promise<ProfileRecord[]> {
+  const found: ProfileRecord[] = [];
+  for await (const { value } of recordsAfter(store, 'profiles')) found.push(profileTable.decode(value));
+  return found;
+}
+
+/** A new version's number, or why there is none. */
+export type ProfilePut =
+  { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
+
+function bytesOf({ versions }: ProfileRecord): number {
+  return versions.reduce((sum, { settings }) => sum + Buffer.byteLength(settings), 0);
+}
+
+const limits = { owned: ownedProfileLimits, all: allProfileLimits };
+const words = { one: 'profile', many: 'profiles', content: 'settings' };
+
+/** The limit that another version would exceed. */
+function overLimit(
+  all: readonly ProfileRecord[],
+  had: ProfileRecord | undefined,
+  name: string,
+  added: number,
+): string | undefined {
+  if (had !== undefined && had.versions.length >= mostProfileVersions) {
+    const most = `${mostProfileVersions} versions, as many as it may`;
+    return `The profile has ${most}. Remove it, or take another name.`;
+  }
+  const held = all.map((each) => [each.name, bytesOf(each)] as const);
+  return overNames(held, name, added, limits, words);
+}
+
+/** The greatest number that a removed name had, and the operation that keeps it so or raises it. */
+async function givenOut(
+  store: Store,
+): Promise<{ readonly version: number; readonly raise: (to: number) => Operation }> {
+  const value = await store.get('state', givenOutKey);
+  const version = value === undefined ? 0 : givenOutTable.decode(value).version;
+  return {
+    version,
+    raise: (to) =>
+      writeOver('state', givenOutKey, value, givenOutTable.encode({ version: Math.max(version, to) })),
+  };
+}
+
+/** Adds a version to a profile; on disk when this resolves. Of several at once each gets its own number. */
+export async function putProfile(
+  store: Store,
+  name: string,
+  settings: string,
+  nowMs: number,
+): Promise<ProfilePut> {
+  const key = Buffer.from(name);
+  for (;;) {
+    const from = await store.get('profiles', key);
+    const had = from === undefined ? undefined : profileTable.decode(from);
+    const detail = overLimit(await allProfiles(store), had, name, Buffer.byteLength(settings));
+    if (detail !== undefined) return { ok: false, detail };
+    // Read after the name was not there: whoever removed it has raised the number in the same unit.
+    const removed = had === undefined ? await givenOut(store) : undefined;
+    const version = 1 + (had?.versions.at(-1)?.version ?? removed?.version ?? 0);
+    const versions = [...(had?.versions ?? []), { version, settings, createdAtMs: nowMs }];
+    const outcome = await store.commit([
+      ...(removed === undefined ? [] : [removed.raise(0)]),
+      writeOver('profiles', key, from, profileTable.encode({ name, versions })),
+      { kind: 'append', log: 'profileChanges', value: key },
+    ]);
+    if (outcome.kind === 'done') return { ok: true, version };
+  }
+}
+
+/** Removes a profile with its versions; false where there is none. */
+export async function removeProfile(store: Store, name: string): Promise<boolean> {
+  const key = Buffer.from(name);
+  for (;;) {
+    const from = await store.get('profiles', key);
+    if (from === undefined) return false;
+    const last = profileTable.decode(from).versions.at(-1)?.version ?? 0;
+    const { raise } = await givenOut(store);
+    const outcome = await store.commit([
+      raise(last),
+      { kind: 'replace', space: 'profiles', key, from, to: undefined },
+      { kind: 'append', log: 'profileChanges', value: key },
+    ]);
+    if (outcome.kind === 'done') return true;
+  }
+}

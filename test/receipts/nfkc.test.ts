@@ -1,0 +1,104 @@
+/** The verification's own NFKC and comparable form: UAX #15's test file, the runtime, the native module. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { comparable } from '../../src/receipts/comparable.js';
+import { nfkc } from '../../src/receipts/nfkc.js';
+import { unicodeVersion } from '../../src/receipts/unicodeTables.js';
+import { verify } from '../../src/receipts/verify.js';
+import { native } from '../../src/native/addon.js';
+
+const file = `../shared/data/unicode/${unicodeVersion.replace(/\.0$/, '')}/NormalizationTest.txt.gz`;
+const absent = existsSync(file) ? false : `${file} is not there`;
+const other =
+  process.versions.unicode === unicodeVersion.replace(/\.0$/, '')
+    ? false
+    : `this Node has Unicode ${process.versions.unicode}`;
+
+function textOf(codes: string): string {
+  return String.fromCodePoint(...codes.split(' ').map((digits) => Number.parseInt(digits, 16)));
+}
+
+test('every line of NormalizationTest.txt', { skip: absent }, () => {
+  const lines = gunzipSync(readFileSync(file))
+    .toString()
+    .split('\n')
+    .filter((line) => /^[0-9A-F]/.test(line));
+  assert.ok(lines.length > 19_000);
+  for (const line of lines) {
+    const columns = line.split(';').slice(0, 5).map(textOf);
+    for (const column of columns) assert.equal(nfkc(column), columns[3], line);
+  }
+});
+
+test('every character is normalized as the runtime does it', { skip: other }, () => {
+  for (let code = 0; code < 0x11_0000; code += 1) {
+    if (code >= 0xd800 && code < 0xe000) continue;
+    const character = String.fromCodePoint(code);
+    assert.equal(nfkc(character), character.normalize('NFKC'), code.toString(16));
+  }
+});
+
+/** Texts in which characters that act on one another come often. */
+const texts = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom('a', 'A', ' ', '\u0301', '\u0323', '\u0345', '\u1100', '\u1161', '\u11a8', '가', 'ﬁ'),
+      fc.constantFrom(
+        '\u09c7',
+        '\u09be',
+        '\u0f71',
+        '\u0f72',
+        '\u0344',
+        'ẛ',
+        'ᾳ',
+        'ß',
+        'Σ',
+        '\u200b',
+        '\u3000',
+      ),
+      fc
+        .integer({ min: 0, max: 0x10_ffff })
+        .filter((code) => code < 0xd800 || code > 0xdfff)
+        .map((code) => String.fromCodePoint(code)),
+      fc.integer({ min: 0xa0, max: 0x3400 }).map((code) => String.fromCodePoint(code)),
+    ),
+    { maxLength: 30 },
+  )
+  .map((parts) => parts.join(''));
+
+test('texts are normalized as the runtime does it', { skip: other }, () => {
+  fc.assert(
+    fc.property(texts, (text) => assert.equal(nfkc(text), text.normalize('NFKC'))),
+    { numRuns: 5_000, seed: 20261121 },
+  );
+});
+
+test('texts compare as in the native module', () => {
+  fc.assert(
+    fc.property(texts, (text) => {
+      const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
+      const sealed = native.sealFragment(text, text, '', '', '', '', receipt, '');
+      const { title, content, ...rest } = JSON.parse(sealed.canonical) as Record<
+        'title' | 'content' | 'mechanism' | 'test' | 'kind' | 'visitor',
+        string
+      >;
+      const { verified } = verify({
+        receipt,
+        fragment: { title, content, ...rest },
+        envelope: JSON.parse(sealed.envelope) as Record<string, string>,
+        seal: sealed.seal,
+      });
+      assert.ok(verified, JSON.stringify(text));
+    }),
+    { numRuns: 5_000, seed: 20261121 },
+  );
+});
+
+test('the comparable form drops what cannot be seen and what does not distinguish', () => {
+  assert.equal(comparable(' \t Straße\u200b \u200d\u00a0ﬁ\u3000'), 'strasse fi');
+  assert.equal(comparable('\u00ad'), '');
+  assert.equal(comparable('ＡΣ'), 'aσ');
+});

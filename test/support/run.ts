@@ -1,0 +1,155 @@
+/** Runs the tests' server program, or any other, and watches what it prints. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../processes/program.js', import.meta.url));
+
+function newFolder(place: string): string {
+  const folder = mkdtempSync(join(place, 'fusegate-test-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A new folder, removed when the tests are over. */
+export function temporaryFolder(): string {
+  return newFolder(tmpdir());
+}
+
+/** The file system in memory that Linux has, and the room that it must have left (bytes). */
+const [memory, memoryBytes] = ['/dev/shm', 2 ** 30];
+
+function isInMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(memory);
+    accessSync(memory, constants.W_OK);
+    return bavail * bsize > memoryBytes;
+  } catch {
+    return false;
+  }
+}
+
+/** A {@link temporaryFolder} in memory, where a sync costs nothing: for tests that ask nothing of a disk. */
+export function memoryFolder(): string {
+  return newFolder(isInMemory() ? memory : tmpdir());
+}
+
+/** A program that runs. */
+export class Running {
+  output = '';
+  exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
+
+  constructor(readonly child: ChildProcess) {
+    child.stdout?.on('data', (data: Buffer) => (this.output += data.toString()));
+    child.stderr?.on('data', (data: Buffer) => (this.output += data.toString()));
+    child.on('exit', (code, signal) => (this.exit = { code, signal }));
+    after(() => this.child.kill('SIGKILL'));
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Waits until its output matches; fails with what it printed after `timeoutMs`. */
+  async prints(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpExecArray> {
+    const end = performance.now() + timeoutMs;
+    for (;;) {
+      const match = pattern.exec(this.output);
+      if (match !== null) return match;
+      if (performance.now() > end) {
+        throw new Error(`not within ${timeoutMs} ms: ${pattern.source}:\n${this.output}`);
+      }
+      if (this.exit !== undefined) {
+        await pause(20); // What it wrote last may still be on its way.
+        const last = pattern.exec(this.output);
+        if (last !== null) return last;
+        throw new Error(`ended without ${pattern.source}:\n${this.output}`);
+      }
+      await pause(5);
+    }
+  }
+
+  /** Waits until it has ended; fails with what it printed after `timeoutMs`. */
+  async ended(timeoutMs = 120_000): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    const end = performance.now() + timeoutMs;
+    while (this.exit === undefined) {
+      if (performance.now() > end) throw new Error(`still runs after ${timeoutMs} ms:\n${this.output}`);
+      await pause(5);
+    }
+    await pause(20);
+    return this.exit;
+  }
+}
+
+/** Starts a Node program with an environment of its own, in the working directory unless told otherwise. */
+export function run(
+  file: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  cwd?: string,
+): Running {
+  const env = { PATH: process.env['PATH'] ?? '', ...environment };
+  return new Running(
+    spawn(process.execPath, [file, ...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
+}
+
+/** The compiled program. */
+const compiled = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** Runs a command of the program to its end, in a process of its own. `output`: all that it printed. */
+export async function commandApart(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const running = run(compiled, args, environment);
+  const { code } = await running.ended();
+  return { code, output: running.output };
+}
+
+/** Starts the tests' server program with so few descriptors a process. */
+export function runServerWithin(descriptors: number): Running {
+  const env = {
+    ...{ PATH: process.env['PATH'] ?? '', PORT: '0', WORKERS: '1', EMBED_CACHE_MB: '1' },
+    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+  };
+  const command = [`ulimit -n ${descriptors}; exec "$0" "$1"`, process.execPath, program];
+  return new Running(spawn('bash', ['-c', ...command], { env, stdio: ['ignore', 'pipe', 'pipe'] }));
+}
+
+/** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
+export function runServer(environment: Readonly<Record<string, string>> = {}): Running {
+  return run(program, [], {
+    PORT: '0',
+    WORKERS: '1',
+    EMBED_CACHE_MB: '1',
+    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+    ...environment,
+  });
+}
+
+/** Waits until a server listens and gives its port and that of its metrics. */
+export async function listening(server: Running): Promise<{ port: number; metricsPort: number }> {
+  const [, port, metricsPort] = await server.prints(/listening (\d+) (\d+)/);
+  return { port: Number(port), metricsPort: Number(metricsPort) };
+}
+
+/** A server's parent and its workers. */
+export function processesOf({ pid }: Running): number[] {
+  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  return [pid, ...workers];
+}
+
+/** Whether a process lives. */
+export function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
