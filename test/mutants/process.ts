@@ -13,6 +13,8 @@ export type Outcome = Answer | { readonly kind: 'late' };
 export class TestProcess {
   private child: ChildProcess | undefined;
   private runs = 0;
+  // A change may make a loop endless: without this, its process would go on when the runner is stopped.
+  private readonly endWithRunner = (): void => this.end();
 
   constructor(
     private readonly box: string,
@@ -34,6 +36,7 @@ export class TestProcess {
     const { child } = this;
     this.child = undefined;
     this.runs = 0;
+    process.off('exit', this.endWithRunner);
     try {
       if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
@@ -47,6 +50,8 @@ export class TestProcess {
       detached: true,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
+    process.once('exit', this.endWithRunner);
+    this.child = child;
     await this.exchange(child, { kind: 'begin', fresh: this.fresh }, 60_000);
     return child;
   }
