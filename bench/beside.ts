@@ -1,7 +1,8 @@
 /**
- * `bench beside`: small POST /v1/fuse at seven tenths of what saturates this machine, in an open loop: first
- * alone, then while a server adds fragments to exploration's index, answers walks and submissions, and is
- * backed up.
+ * `bench beside`: small POST /v1/fuse at seven tenths of what saturates a server, in an open loop: first
+ * alone, then while the server adds fragments to exploration's index, answers walks and submissions, and is
+ * backed up. What saturates it is measured in each of the two cases, since that work takes its share of the
+ * cores.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -44,8 +45,9 @@ const PAUSES = { walk: 500, submission: 50 } as const;
 
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined };
 
-/** Latencies (ms) of a round. */
-interface Latencies {
+/** A round's measurement of one case: seven tenths of saturation (1/s), and latencies (ms). */
+interface Measured {
+  readonly rate: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   /** Share of the requests that were sent in time. */
@@ -62,9 +64,8 @@ interface Work {
 }
 
 interface Round {
-  readonly rate: number;
-  readonly alone: Latencies;
-  readonly beside: Latencies;
+  readonly alone: Measured;
+  readonly beside: Measured;
   readonly work: Work;
 }
 
@@ -97,9 +98,11 @@ async function saturation(send: Generator, server: Server, seconds: number): Pro
   return (await send(server, BEYOND_REACH, seconds)).answers / seconds;
 }
 
-async function latencies(send: Generator, server: Server, rate: number, seconds: number): Promise<Latencies> {
+/** Finds what saturates a server, and sends at its share. */
+async function measure(send: Generator, server: Server, seconds: number): Promise<Measured> {
+  const rate = Math.floor(SHARE * (await saturation(send, server, seconds)));
   const { answers, p50, p99 } = await send(server, rate, seconds);
-  return { p50Ms: p50 / 1_000, p99Ms: p99 / 1_000, kept: answers / (rate * seconds) };
+  return { rate, p50Ms: p50 / 1_000, p99Ms: p99 / 1_000, kept: answers / (rate * seconds) };
 }
 
 async function explored(server: Server): Promise<number> {
@@ -180,13 +183,11 @@ async function playRound(
   const own = join(folder, String(round));
   const limits = { LOG_LEVEL: 'error', DOOR_SUBMISSIONS_PER_MINUTE: '0', DOOR_MAX_GB: '0' };
   const empty = await startFusegate(limits);
-  let rate: number;
-  let alone: Latencies;
+  let alone: Measured;
   try {
     // The first ones compile the code.
     await saturation(send, empty, 2);
-    rate = Math.floor(SHARE * (await saturation(send, empty, seconds)));
-    alone = await latencies(send, empty, rate, seconds);
+    alone = await measure(send, empty, seconds);
   } finally {
     await empty.stop();
   }
@@ -198,25 +199,24 @@ async function playRound(
   try {
     await saturation(send, server, 2);
     const { stop } = await startWork(server, own, storeUrl, round);
-    const beside = await latencies(send, server, rate, seconds);
-    return { rate, alone, beside, work: await stop() };
+    const beside = await measure(send, server, seconds);
+    return { alone, beside, work: await stop() };
   } finally {
     await server.stop();
     rmSync(own, { recursive: true, force: true });
   }
 }
 
-const timesOf = ({ p50Ms, p99Ms }: Latencies): number => p99Ms / p50Ms;
+const timesOf = ({ p50Ms, p99Ms }: Measured): number => p99Ms / p50Ms;
 
 function print(rounds: readonly Round[], passed: boolean): void {
   const shown = (of: (round: Round) => number): string => figures(spread(rounds.map(of)));
-  console.log(`${shown(({ rate }) => rate)} requests/s: ${SHARE} of what saturates`);
   for (const name of ['alone', 'beside'] as const) {
     const p50 = shown((round) => round[name].p50Ms);
     const p99 = shown((round) => round[name].p99Ms);
-    console.log(
-      `  ${name.padEnd(7)} p50 ${p50} ms, p99 ${p99} ms: ${shown((round) => timesOf(round[name]))} times`,
-    );
+    const times = shown((round) => timesOf(round[name]));
+    console.log(`${name}: ${shown((round) => round[name].rate)} requests/s, ${SHARE} of what saturates`);
+    console.log(`  p50 ${p50} ms, p99 ${p99} ms: ${times} times`);
   }
   const { indexed, walks, submissions, backups } = rounds.at(-1)?.work ?? {};
   console.log(
