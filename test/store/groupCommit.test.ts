@@ -424,7 +424,6 @@ describe('on an engine that tries again', () => {
 
   test('a unit without an id counts once beside units with one, also if it joins them late', async () => {
     const trying = new TryingEngine(['lost, but written', 'written']);
-    const keys = trying.engine.transact;
     let joined: Promise<Outcome> | undefined;
     const store = createStore(
       {
@@ -433,7 +432,7 @@ describe('on an engine that tries again', () => {
           joined ??= store.commit([append]);
           await settled();
           // The engine asks for the keys again before each try.
-          await keys(
+          await trying.engine.transact(
             () => (named(), named()),
             (read) => (named(), decide(read)),
           );
