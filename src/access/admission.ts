@@ -172,7 +172,7 @@ class ProcessAccess implements Access {
   readonly keyed = (head: CallerHead): Admission | Promise<Admission> => {
     const key = sentKey(head);
     if (key === '') return this.admitAnonymous(this.addressOf(head));
-    if (typeof key !== 'string') return this.refused(differingKeys, this.addressOf(head));
+    if (key === undefined) return this.refused(differingKeys, this.addressOf(head));
     if (key.length !== keyLength) return this.refused(this.refusals.invalid, this.addressOf(head));
     return this.admitKey(key, () => this.addressOf(head));
   };

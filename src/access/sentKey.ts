@@ -4,10 +4,8 @@
  */
 import type { CallerHead } from './address.js';
 
-/** A request's key; `""` for none; or two keys that differ. */
-export type SentKey = string | { readonly differing: true };
-
-const differing = { differing: true } as const;
+/** A request's key; `""` for none; undefined for two keys that differ. */
+export type SentKey = string | undefined;
 
 /** The first characters of every key. */
 const keyPrefix = 'fg_';
@@ -30,5 +28,5 @@ export function sentKey(head: Pick<CallerHead, 'field'>): SentKey {
   if (authorization === '') return key;
   const bearer = bearerKey(authorization);
   if (bearer === '' || bearer === key) return key;
-  return key === '' ? bearer : differing;
+  return key === '' ? bearer : undefined;
 }

@@ -52,30 +52,31 @@ export class UsageFlush {
   private async handOver(): Promise<void> {
     const charges = this.ledger.takeCharged();
     const unsure = [...this.unsure.values()].map(([delta, again]) => this.settle(delta, again));
-    const outcomes = await Promise.all(unsure);
-    outcomes.push(...(await Promise.all(charges.map((delta) => this.charge(delta)))));
-    const waiting = outcomes.filter((outcome) => outcome === 'waits').length;
+    const retried = await Promise.all(unsure);
+    const charged = await Promise.all(charges.map((delta) => this.charge(delta)));
+    const waiting = [...retried, ...charged].filter((waits) => waits).length;
     if (waiting > 0) this.log.warn({ waiting }, 'usage could not be stored and waits');
   }
 
-  private async charge(delta: UsageDelta): Promise<'waits' | 'settled'> {
+  /** Whether the charge still waits. */
+  private async charge(delta: UsageDelta): Promise<boolean> {
     const { subject, ...usage } = delta;
     if (this.unsure.has(nameOf(subject))) return this.owe(delta);
     return this.settle(delta, () => this.source.add(subject, usage, () => this.mayMake(subject)));
   }
 
-  /** Tries a charge. */
-  private async settle(delta: UsageDelta, add: () => Promise<Added>): Promise<'waits' | 'settled'> {
+  /** Tries a charge; whether it still waits. */
+  private async settle(delta: UsageDelta, add: () => Promise<Added>): Promise<boolean> {
     const added = await this.tried(add);
     const name = nameOf(delta.subject);
     if (typeof added === 'object' && (this.unsure.has(name) || this.unsure.size < mostUnsure)) {
       this.unsure.set(name, [delta, added.again]);
-      return 'waits';
+      return true;
     }
     this.unsure.delete(name);
     if (added === 'unavailable' || typeof added === 'object') return this.owe(delta);
     if (added !== 'refused') this.ledger.raise(delta.subject, delta.monthStartMs, added);
-    return 'settled';
+    return false;
   }
 
   /** A source that throws has a bug; its charges stay pending all the same. */
@@ -88,8 +89,8 @@ export class UsageFlush {
     }
   }
 
-  private owe(delta: UsageDelta): 'waits' {
+  private owe(delta: UsageDelta): true {
     this.ledger.owe(delta);
-    return 'waits';
+    return true;
   }
 }

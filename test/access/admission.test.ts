@@ -806,6 +806,20 @@ describe('characters a month', () => {
     assert.deepEqual([month?.characters, counted], [15, [[2, 15]]]);
   });
 
+  test('of addresses are stored only where addresses have a limit a month', async () => {
+    for (const [perMonth, records] of [
+      [0, 0],
+      [100, 1],
+    ] as const) {
+      const usage = new MemoryUsage();
+      const anonymous = { requests_per_minute: 60, characters_per_month: perMonth };
+      const access = testAccess({ usage, tiers: { ...shippedTiers(), anonymous } });
+      await charged(access, '', 7);
+      await access.flush();
+      assert.equal(usage.months.size, records);
+    }
+  });
+
   test('are forgotten where no store takes them, and handed over no more once access is closed', async () => {
     const keys = new MemoryKeys();
     const clock = new HandClock();

@@ -54,6 +54,13 @@ test('a refusal is JSON and costs nothing; a 401 says which credentials are aske
   }
 });
 
+test('each reason for which a key is refused has its own code', () => {
+  const reasons = [keyRequired, invalidKey, expiredKey, revokedKey, suspendedKey].map(codeOf);
+  const codes = ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'];
+  assert.deepEqual(reasons, codes);
+  assert.equal(codeOf(storeUnavailable), 'store_unavailable');
+});
+
 test('one of a thing is not many', () => {
   assert.equal(
     detailOf(overMinute(1, 'this address', 1)),
