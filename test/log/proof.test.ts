@@ -1,5 +1,6 @@
 /** Proofs of the log, made from tiles and verified without them, for every leaf of every small log. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { signCheckpoint } from '../../src/log/note.js';
 import { isConsistent, proofText, verifyProof } from '../../src/log/proof.js';
@@ -73,6 +74,17 @@ describe('inclusion', () => {
         }
       }
     }
+  });
+
+  test('by a path that is longer than the log is high proves nothing, whatever it leads to', () => {
+    const sha256 = (prefix: number, ...parts: readonly Buffer[]): Buffer => {
+      return createHash('sha256')
+        .update(Buffer.concat([Buffer.of(prefix), ...parts]))
+        .digest();
+    };
+    const above = Buffer.alloc(32, 7);
+    const note = noteOf(1, sha256(1, above, sha256(0, sealOf(0))));
+    assert.equal(sentence(proofText(0, above, note), sealOf(0)), astray);
   });
 
   test('in a proof of another form is refused with the reason', async () => {
