@@ -16,8 +16,11 @@ export interface Head {
   isHead(): boolean;
 }
 
+/** The part of a head that says who calls. */
+export type CallerHead = Omit<Head, 'isHead'>;
+
 /** The client's address that limits count: 4 bytes, 8, or none. All unknown addresses count as one. */
-export type ClientAddress = (head: Head) => Uint8Array;
+export type ClientAddress = (head: CallerHead) => Uint8Array;
 
 const unknown = new Uint8Array(0);
 const subnetBytes = 8;
@@ -83,7 +86,7 @@ function lastUntrusted(entries: readonly string[], trusted: readonly Network[]):
  * The client's address by trusted proxies. If both fields are there and disagree, one came from the client,
  * through a proxy that sets only the other. Nobody can tell which, so the peer itself counts.
  */
-function forwardedAddress(head: Head, peer: Uint8Array, trusted: readonly Network[]): Uint8Array {
+function forwardedAddress(head: CallerHead, peer: Uint8Array, trusted: readonly Network[]): Uint8Array {
   const values = [head.allOf('x-forwarded-for'), head.allOf('forwarded')] as const;
   const named = [
     ...(values[0] === '' ? [] : [lastUntrusted(forwardedFor(values[0]), trusted)]),

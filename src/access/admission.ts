@@ -9,7 +9,8 @@ import type { Access as NativeAccess, AdmitOutcome } from '../native/index.js';
 import { dayMs, type Clock, type Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
-import { clientAddress, untrustedProxy, type ClientAddress, type Head } from './address.js';
+import { clientAddress, untrustedProxy } from './address.js';
+import type { CallerHead, ClientAddress, Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
 import { limitedAs, limitedByRoute, type Limited } from './limited.js';
 import { noRateLimit, rateLimit } from './rateLimit.js';
@@ -55,7 +56,7 @@ export interface Admission {
 /** The access of one process. */
 export interface Access {
   /** Decides about a request to a route for keys; a promise only if the store must be asked. */
-  readonly keyed: (head: Head) => Admission | Promise<Admission>;
+  readonly keyed: (head: CallerHead) => Admission | Promise<Admission>;
   /**
    * Decides about a request to a route with a limit by address. `counts`: a second limit, to which the
    * charged amount counts; a request is refused while that limit has no room for one.
@@ -168,10 +169,10 @@ class ProcessAccess implements Access {
     this.timer = clock.every(usageFlushMs, () => void this.flush());
   }
 
-  readonly keyed = (head: Head): Admission | Promise<Admission> => {
+  readonly keyed = (head: CallerHead): Admission | Promise<Admission> => {
     const key = sentKey(head);
     if (key === '') return this.admitAnonymous(this.addressOf(head));
-    if (typeof key !== 'string') return this.refused(differingKeys, this.addressOf(head));
+    if (key === undefined) return this.refused(differingKeys, this.addressOf(head));
     if (key.length !== keyLength) return this.refused(this.refusals.invalid, this.addressOf(head));
     return this.admitKey(key, () => this.addressOf(head));
   };

@@ -4,7 +4,7 @@ import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { tiers as tierNames, type Tier } from '../contract/pricing.js';
 import type { UsageResponse } from '../contract/usage.js';
 import { dayMs, type Clock } from '../system/clock.js';
-import type { Head } from './address.js';
+import type { CallerHead } from './address.js';
 import { monthMs, type Access } from './admission.js';
 import type { KeySource, KnownKey, MonthUsage, UsageSource } from './keyring.js';
 import { usageNeedsKey } from './refusals.js';
@@ -27,14 +27,14 @@ export interface KeyUsageParts extends HolderParts {
 }
 
 /** The parts of a request that carry the key and the address. */
-type Carrier = Pick<RouteRequest, 'header' | 'caller' | 'head'>;
+type Carrier = Pick<RouteRequest, 'header' | 'caller'>;
 
 /** The request's head for admission; a route with a limit by address has already found the address. */
-function headOf(request: Carrier): Head {
+function headOf(request: Carrier): CallerHead {
   const field = (name: string): string => {
     return name === 'x-api-key' || name === 'authorization' ? request.header(name) : '';
   };
-  return { field, allOf: field, peer: () => request.caller(), isHead: () => request.head };
+  return { field, allOf: field, peer: () => request.caller() };
 }
 
 /** Start of a key's current month (ms since 1970): months have 30 days and count from its issue. */
@@ -57,16 +57,15 @@ export type Holder =
 export async function holder(parts: HolderParts, request: Carrier): Promise<Holder> {
   const { access, keys, hashKey } = parts;
   const head = headOf(request);
-  const key = sentKey(head);
   const refused = (answer: Answer): Holder => ({ ok: false, refusal: answer });
-  if (key === '') return refused(usageNeedsKey);
-  const { refusal, remaining } = await access.keyed(head);
-  if (refusal !== undefined && refusal.status !== 429) return refused(refusal);
-  const hash = typeof key === 'string' ? hashKey(key) : null;
+  if (sentKey(head) === '') return refused(usageNeedsKey);
+  const { key, refusal = usageNeedsKey, remaining } = await access.keyed(head);
+  // An address that has tried too many unknown keys is refused before the store is asked about another.
+  if (key === undefined) return refused(refusal);
+  const hash = hashKey(key);
   const known = hash === null ? undefined : await keys.find(hash);
   if (known === 'unavailable') return refused(storeUnavailable());
-  // An address that has tried too many unknown keys is refused, too.
-  if (hash === null || known === undefined) return refused(refusal ?? usageNeedsKey);
+  if (known === undefined) return refused(refusal);
   const tier = tierNames.find((name) => name === known.tier);
   if (tier === undefined) throw new Error(`Key ${known.id} has a tier that is not sold`);
   return { ok: true, key: known, tier, remaining };

@@ -149,7 +149,7 @@ export function overStored(kbPerMinute: number, retrySeconds: number): Answer {
 }
 
 /** Over the requests that the address's network has in all. */
-export function overNetwork(retrySeconds: number, lift = ''): Answer {
+export function overNetwork(retrySeconds: number, lift: string): Answer {
   return rateLimited(
     'Other addresses of this network have used up the requests a minute that it has together on this path. ' +
       `Try again in ${inSeconds(retrySeconds)}.${lift}`,
@@ -158,7 +158,7 @@ export function overNetwork(retrySeconds: number, lift = ''): Answer {
 }
 
 /** Over the requests shared by all addresses that had no room for a slot of their own. */
-export function overCrowd(retrySeconds: number, lift = ''): Answer {
+export function overCrowd(retrySeconds: number, lift: string): Answer {
   return rateLimited(
     'So many addresses are calling that new ones share one limit, which is used up. ' +
       `Try again in ${inSeconds(retrySeconds)}.${lift}`,
@@ -172,7 +172,7 @@ export function overMonth(
   who: string,
   endMs: number,
   retrySeconds: number,
-  lift = '',
+  lift: string,
 ): Answer {
   const end = new Date(endMs).toISOString();
   return rateLimited(

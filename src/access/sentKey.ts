@@ -2,12 +2,10 @@
  * The API key of a request: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750), with or
  * without the word Bearer.
  */
-import type { Head } from './address.js';
+import type { CallerHead } from './address.js';
 
-/** A request's key; `""` for none; or two keys that differ. */
-export type SentKey = string | { readonly differing: true };
-
-const differing = { differing: true } as const;
+/** A request's key; `""` for none; undefined for two keys that differ. */
+export type SentKey = string | undefined;
 
 /** The first characters of every key. */
 const keyPrefix = 'fg_';
@@ -24,11 +22,11 @@ function bearerKey(authorization: string): string {
 }
 
 /** The key that a request carries. */
-export function sentKey(head: Head): SentKey {
+export function sentKey(head: Pick<CallerHead, 'field'>): SentKey {
   const key = head.field('x-api-key');
   const authorization = head.field('authorization');
   if (authorization === '') return key;
   const bearer = bearerKey(authorization);
   if (bearer === '' || bearer === key) return key;
-  return key === '' ? bearer : differing;
+  return key === '' ? bearer : undefined;
 }

@@ -40,7 +40,7 @@ export class UsageFlush {
     private readonly ledger: UsageLedger,
     private readonly log: Log,
     /** Decides whether a subject without a record may get one. */
-    private readonly mayMake: (subject: Uint8Array) => boolean = () => true,
+    private readonly mayMake: (subject: Uint8Array) => boolean,
   ) {}
 
   /** Resolves when all earlier charges are durable, or pending again. */
@@ -51,46 +51,46 @@ export class UsageFlush {
 
   private async handOver(): Promise<void> {
     const charges = this.ledger.takeCharged();
-    await Promise.all([...this.unsure.values()].map(([delta, again]) => this.settle(delta, again)));
-    await Promise.all(charges.map((delta) => this.charge(delta)));
-    const waiting = this.owed + this.unsure.size;
-    this.owed = 0;
+    const unsure = [...this.unsure.values()].map(([delta, again]) => this.settle(delta, again));
+    const retried = await Promise.all(unsure);
+    const charged = await Promise.all(charges.map((delta) => this.charge(delta)));
+    const waiting = [...retried, ...charged].filter((waits) => waits).length;
     if (waiting > 0) this.log.warn({ waiting }, 'usage could not be stored and waits');
   }
 
-  /** Charges that this flush returned to the ledger. */
-  private owed = 0;
-
-  private charge(delta: UsageDelta): Promise<void> {
+  /** Whether the charge still waits. */
+  private async charge(delta: UsageDelta): Promise<boolean> {
     const { subject, ...usage } = delta;
-    if (this.unsure.has(nameOf(subject))) {
-      this.owe(delta);
-      return Promise.resolve();
-    }
+    if (this.unsure.has(nameOf(subject))) return this.owe(delta);
     return this.settle(delta, () => this.source.add(subject, usage, () => this.mayMake(subject)));
   }
 
-  /** Tries a charge. A source that throws has a bug; its charges stay pending all the same. */
-  private async settle(delta: UsageDelta, add: () => Promise<Added>): Promise<void> {
-    let added: Added;
-    try {
-      added = await add();
-    } catch (error) {
-      this.log.error({ err: error }, 'usage could not be stored');
-      added = 'unavailable';
-    }
+  /** Tries a charge; whether it still waits. */
+  private async settle(delta: UsageDelta, add: () => Promise<Added>): Promise<boolean> {
+    const added = await this.tried(add);
     const name = nameOf(delta.subject);
     if (typeof added === 'object' && (this.unsure.has(name) || this.unsure.size < mostUnsure)) {
       this.unsure.set(name, [delta, added.again]);
-      return;
+      return true;
     }
     this.unsure.delete(name);
-    if (added === 'unavailable' || typeof added === 'object') this.owe(delta);
-    else if (added !== 'refused') this.ledger.raise(delta.subject, delta.monthStartMs, added);
+    if (added === 'unavailable' || typeof added === 'object') return this.owe(delta);
+    if (added !== 'refused') this.ledger.raise(delta.subject, delta.monthStartMs, added);
+    return false;
   }
 
-  private owe(delta: UsageDelta): void {
+  /** A source that throws has a bug; its charges stay pending all the same. */
+  private async tried(add: () => Promise<Added>): Promise<Added> {
+    try {
+      return await add();
+    } catch (error) {
+      this.log.error({ err: error }, 'usage could not be stored');
+      return 'unavailable';
+    }
+  }
+
+  private owe(delta: UsageDelta): true {
     this.ledger.owe(delta);
-    this.owed += 1;
+    return true;
   }
 }

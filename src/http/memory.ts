@@ -38,7 +38,7 @@ export class MemoryBudget {
    */
   shortage(holder: Holder, bytes: number, own = 0): Shortage | undefined {
     if (holder !== undefined) {
-      const ofNetwork = this.networks.get(holder) ?? 0;
+      const ofNetwork = this.ofNetwork(holder);
       if (ofNetwork + bytes > this.perNetwork && ofNetwork > own) return 'network';
       if (this.keyless + bytes > this.limit / 2) return 'keyless';
     }
@@ -55,15 +55,19 @@ export class MemoryBudget {
     this.held += bytes;
     if (holder === undefined) return;
     this.keyless += bytes;
-    this.networks.set(holder, (this.networks.get(holder) ?? 0) + bytes);
+    this.networks.set(holder, this.ofNetwork(holder) + bytes);
   }
 
   give(holder: Holder, bytes: number): void {
     this.held -= bytes;
     if (holder === undefined) return;
     this.keyless -= bytes;
-    const left = (this.networks.get(holder) ?? 0) - bytes;
+    const left = this.ofNetwork(holder) - bytes;
     if (left > 0) this.networks.set(holder, left);
     else this.networks.delete(holder);
+  }
+
+  private ofNetwork(holder: string): number {
+    return this.networks.get(holder) ?? 0;
   }
 }

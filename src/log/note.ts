@@ -57,8 +57,9 @@ export function fromBase64(text: string): Buffer | undefined {
 
 /** Reads a verifier key; undefined if it is not of that kind, or its id does not match. */
 export function parseVerifierKey(text: string, kind: KeyKind = 'log'): VerifierKey | undefined {
-  const [, name = '', id = '', encoded = ''] =
-    /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim()) ?? [];
+  const found = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim());
+  if (found === null) return undefined;
+  const [name, id, encoded] = found.slice(1) as [string, string, string];
   const bytes = fromBase64(encoded);
   if (bytes?.[0] !== keyTypes[kind] || bytes.byteLength !== 1 + publicBytes) return undefined;
   const key = { name, publicKey: bytes.subarray(1) };
@@ -93,8 +94,9 @@ export function noteParts(note: string): { readonly text: string; readonly lines
 
 /** The checkpoint of a note, signatures unchecked; undefined if it is not one. */
 function checkpointOf(text: string): Checkpoint | undefined {
-  const [, origin = '', size = '', encoded = ''] =
-    /^([^\n]+)\n(0|[1-9][0-9]{0,15})\n([A-Za-z0-9+/]{43}=)\n(?:[^\n]+\n)*$/.exec(text) ?? [];
+  const found = /^([^\n]+)\n(0|[1-9][0-9]{0,15})\n([A-Za-z0-9+/]{43}=)\n(?:[^\n]+\n)*$/.exec(text);
+  if (found === null) return undefined;
+  const [origin, size, encoded] = found.slice(1) as [string, string, string];
   const root = fromBase64(encoded);
   if (root === undefined || !Number.isSafeInteger(Number(size))) return undefined;
   return { origin, size: Number(size), root };

@@ -39,10 +39,11 @@ function rootByPath(
   if (node > last) return undefined;
   let root: Buffer = Buffer.from(leaf);
   for (const hash of path) {
+    // Beyond this, the last node is not 0: the loops below end.
     if (last === 0n) return undefined;
     if (node % 2n === 1n || node === last) {
       root = sha256(Buffer.of(1), hash, root);
-      while (node % 2n === 0n && node !== 0n) [node, last] = [node >> 1n, last >> 1n];
+      while (node % 2n === 0n) [node, last] = [node >> 1n, last >> 1n];
     } else root = sha256(Buffer.of(1), root, hash);
     [node, last] = [node >> 1n, last >> 1n];
   }
@@ -71,7 +72,7 @@ export function isConsistent(
     if (last === 0n) return false;
     if (node % 2n === 1n || node === last) {
       [before, after] = [sha256(Buffer.of(1), hash, before), sha256(Buffer.of(1), hash, after)];
-      while (node % 2n === 0n && node !== 0n) [node, last] = [node >> 1n, last >> 1n];
+      while (node % 2n === 0n) [node, last] = [node >> 1n, last >> 1n];
     } else after = sha256(Buffer.of(1), after, hash);
     [node, last] = [node >> 1n, last >> 1n];
   }

@@ -34,16 +34,13 @@ export function widthOf(size: number, level: number, index: number): number {
   return Math.max(0, Math.min(tileWidth, hashes));
 }
 
-/** A level that no log of a safe size reaches. */
-const mostLevels = 7;
-
 /**
  * The last tile of each level of a log of `size` leaves, from the leaves up; empty if it is full. Undefined
  * if a tile is missing or too short.
  */
 export async function edgeOf(size: number, find: FindTile): Promise<Buffer[] | undefined> {
   const edge: Buffer[] = [];
-  for (let level = 0; level < mostLevels && tileWidth ** level <= size; level += 1) {
+  for (let level = 0; tileWidth ** level <= size; level += 1) {
     const index = Math.floor(size / tileWidth ** level / tileWidth);
     const width = widthOf(size, level, index);
     const tile = width === 0 ? Buffer.alloc(0) : await find(level, index);

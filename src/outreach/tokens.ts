@@ -28,9 +28,9 @@ export function optoutToken(secret: string, email: string): string {
  * the link arrives as a space, so an address with spaces is also tried with `+`.
  */
 export function verifyOptout(secrets: MasterSecrets, email: string, token: string): string | undefined {
-  const spellings = email.includes(' ') ? [email, email.replaceAll(' ', '+')] : [email];
+  const spellings = new Set([email, email.replaceAll(' ', '+')]);
   if (email === '') return undefined;
-  return spellings.find((each) => secrets.some((secret) => equal(token, optoutToken(secret, each))));
+  return [...spellings].find((each) => secrets.some((secret) => equal(token, optoutToken(secret, each))));
 }
 
 /** True if a click link may carry this id: 1 to 64 characters of `A-Z a-z 0-9 . _ -`. */
@@ -51,7 +51,8 @@ export function clickToken(secret: string, id: string, destination: string): str
 
 /** The id inside a click token; undefined if there is none. */
 export function clickIdOf(token: string): string | undefined {
-  const encoded = token.slice(0, Math.max(0, token.indexOf('.')));
+  const [, encoded] = /^([\w-]+)\./.exec(token) ?? [];
+  if (encoded === undefined) return undefined;
   const id = Buffer.from(encoded, 'base64url').toString('latin1');
   return isClickId(id) ? id : undefined;
 }

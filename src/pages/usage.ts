@@ -75,7 +75,7 @@ export function usagePages(read: ReadUsage, page: PageMaker): UsagePages {
       const key = new URLSearchParams(Buffer.from(request.body).toString()).get('key')?.trim() ?? '';
       // A form has no header fields for the API: its field replaces the key's header field.
       const header = (name: string): string => (name === 'x-api-key' ? key : '');
-      const outcome = await read({ header, caller: () => request.caller(), head: request.head });
+      const outcome = await read({ header, caller: () => request.caller() });
       if (outcome.ok) return shown(page, usageOf(outcome.usage));
       const { refusal } = outcome;
       const sentence = key === '' ? 'Enter an API key.' : sentenceOf(refusal);

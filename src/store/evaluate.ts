@@ -143,6 +143,6 @@ function encodePositions(positions: readonly number[]): Uint8Array {
 
 function decodePositions(bytes: Uint8Array): number[] {
   const positions: number[] = [];
-  for (let at = 0; at < bytes.byteLength; at += 8) positions.push(decodeCount(bytes.subarray(at, at + 8)));
+  for (let at = 0; at < bytes.byteLength; at += 8) positions.push(decodeCount(bytes.subarray(at)));
   return positions;
 }

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Access, Admission } from '../../src/access/admission.js';
 import type { Problem } from '../../src/contract/problem.js';
+import type { RouteLimit } from '../../src/contract/routes.js';
+import { kinds } from '../../src/access/nativeDecision.js';
+import { limitVariables } from '../../src/access/refusals.js';
 import { native } from '../../src/native/addon.js';
 import { systemClock } from '../../src/system/clock.js';
 import { createLog } from '../../src/system/log.js';
@@ -267,6 +270,21 @@ describe('requests a minute', () => {
       assert.deepEqual(await anonymously(access), free);
       assert.deepEqual(told(access.limited('leads', headFrom(peer))), free);
     }
+  });
+
+  test('of each route has its own count, which no other route, key or order takes from', async () => {
+    const names = Object.keys(kinds).filter((name) => name in limitVariables) as RouteLimit[];
+    assert.equal(names.length, Object.keys(limitVariables).length);
+    const one = Object.fromEntries(names.map((name) => [name, 1]));
+    const access = testAccess({ clock: new SetClock(), routeLimits: one, storedKbPerMinute: 1 });
+    assert.equal((await anonymously(access)).limit, '"minute";r=59;t=1');
+    assert.equal((await withKey(access, new MemoryKeys().issue().key)).limit, '"minute";r=59;t=1');
+    assert.equal(access.store('leads', Uint8Array.from(peer), 1_000), undefined);
+    assert.equal(access.mayLookUp(Buffer.from(peer).toString('latin1'), 60_000), true);
+    for (const name of names) assert.equal(told(access.limited(name, headFrom(peer))).status, 200, name);
+    for (const name of names) assert.equal(told(access.limited(name, headFrom(peer))).status, 429, name);
+    const numbers = [0, ...Object.values(kinds)];
+    assert.equal(new Set(numbers).size, numbers.length, 'keys have the number 0');
   });
 
   test('a caller that nothing limits has its address all the same', () => {
@@ -786,6 +804,20 @@ describe('characters a month', () => {
     const month = usage.months.get(`00${hash.toString('hex')}`);
     const counted = month?.days.map(({ requests, characters }) => [requests, characters]);
     assert.deepEqual([month?.characters, counted], [15, [[2, 15]]]);
+  });
+
+  test('of addresses are stored only where addresses have a limit a month', async () => {
+    for (const [perMonth, records] of [
+      [0, 0],
+      [100, 1],
+    ] as const) {
+      const usage = new MemoryUsage();
+      const anonymous = { requests_per_minute: 60, characters_per_month: perMonth };
+      const access = testAccess({ usage, tiers: { ...shippedTiers(), anonymous } });
+      await charged(access, '', 7);
+      await access.flush();
+      assert.equal(usage.months.size, records);
+    }
   });
 
   test('are forgotten where no store takes them, and handed over no more once access is closed', async () => {

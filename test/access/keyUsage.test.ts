@@ -16,7 +16,7 @@ const month = { monthStartMs: issuedAtMs, characters: 20, days: [] };
 const subjectOf = (hash: Buffer): string => Buffer.concat([Uint8Array.of(0), hash]).toString('hex');
 
 /** A server whose developers have three requests a minute and 100 characters a month, enterprises any. */
-function server() {
+function server(trustedProxies: readonly string[] = []) {
   const shipped = shippedTiers();
   const tiers = {
     ...shipped,
@@ -24,12 +24,12 @@ function server() {
     enterprise: { ...shipped.enterprise, requests_per_minute: 0, characters_per_month: 0 },
   };
   const [keys, usage, clock] = [new MemoryKeys(), new MemoryUsage(), new SetClock()];
-  const access = testAccess({ tiers, keys, usage, clock });
+  const access = testAccess({ tiers, keys, usage, clock, trustedProxies });
   const handler = keyUsage({ access, keys, usage, hashKey: native.hashKey, tiers, clock });
   const caller = (): Uint8Array => Uint8Array.of(192, 0, 2, 7);
   const ask = async (headers: Readonly<Record<string, string>>): Promise<Answer> =>
     handler(request({ input: undefined, header: (name) => headers[name] ?? '', caller }));
-  return { keys, usage, clock, ask };
+  return { access, keys, usage, clock, ask };
 }
 
 function told({ status, body }: Answer): UsageResponse {
@@ -85,7 +85,9 @@ describe('usage', () => {
     const { keys, usage, clock, ask } = server();
     const { key, hash } = keys.issue();
     usage.months.set(subjectOf(hash), month);
-    clock.pass(30 * day);
+    clock.pass(30 * day - 1);
+    assert.equal(told(await ask({ 'x-api-key': key })).characters.used, 20);
+    clock.pass(1);
     const { characters } = told(await ask({ 'x-api-key': key }));
     assert.deepEqual([characters.used, characters.resets_at], [0, '2027-03-16T08:00:00.000Z']);
   });
@@ -114,8 +116,41 @@ describe('usage', () => {
     ] as const) {
       assert.equal(codeOf(await ask({ 'x-api-key': keys.issue(given).key })), code);
     }
-    for (let at = 0; at < 60; at += 1) await ask({ 'x-api-key': new MemoryKeys().issue().key });
-    assert.equal(codeOf(await ask({ 'x-api-key': unknown })), '429 rate_limited');
+  });
+
+  test('is not looked for once the address has tried too many unknown keys', async () => {
+    const { keys, ask } = server();
+    const unknown = (): Promise<Answer> => ask({ 'x-api-key': new MemoryKeys().issue().key });
+    for (let at = 0; at < 60; at += 1) assert.equal(codeOf(await unknown()), '401 invalid_api_key');
+    assert.equal(keys.finds, 60);
+    assert.equal(codeOf(await unknown()), '429 rate_limited');
+    assert.equal(keys.finds, 60, 'the store is not asked');
+  });
+
+  test('counts nothing where no key is sent', async () => {
+    const { ask } = server();
+    for (let at = 0; at < 100; at += 1) assert.equal(codeOf(await ask({})), '401 key_required');
+  });
+
+  test('is of the address that the route has found, whatever the header says of another', async () => {
+    const { access, ask } = server();
+    await ask({ 'x-forwarded-for': '198.51.100.1', 'x-api-key': new MemoryKeys().issue().key });
+    assert.deepEqual(access.warnings(), []);
+    const behind = server(['192.0.2.0/24']);
+    const unknown = (at: number): Promise<Answer> =>
+      behind.ask({ 'x-forwarded-for': `198.51.100.${at}`, 'x-api-key': new MemoryKeys().issue().key });
+    for (let at = 0; at < 60; at += 1) assert.equal(codeOf(await unknown(at)), '401 invalid_api_key');
+    assert.equal(codeOf(await unknown(60)), '429 rate_limited');
+  });
+
+  test('of a key whose record is gone is told to nobody; a tier that is not sold is an error', async () => {
+    const { keys, ask } = server();
+    const { key, hash } = keys.issue();
+    told(await ask({ 'x-api-key': key }));
+    keys.change(hash, { tier: 'lost' });
+    await assert.rejects(ask({ 'x-api-key': key }), /key_1 has a tier that is not sold/);
+    keys.records.clear();
+    assert.equal(codeOf(await ask({ 'x-api-key': key })), '401 key_required');
   });
 
   test('a store that does not answer is a 503', async () => {

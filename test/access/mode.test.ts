@@ -45,6 +45,7 @@ describe('the mode', () => {
     const set = { ANONYMOUS_REQUESTS_PER_MINUTE: '5' };
     assert.deepEqual(of(set).limits, [5, 0]);
     assert.deepEqual(of({ ...set, ...stripe }).limits, [5, 1e6]);
+    assert.deepEqual(of({ ANONYMOUS_CHARACTERS_PER_MONTH: '7' }).limits, [0, 7]);
     assert.deepEqual(of({ ...stripe, ANONYMOUS_CHARACTERS_PER_MONTH: '7' }).limits, [60, 7]);
   });
 

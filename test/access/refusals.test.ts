@@ -9,9 +9,11 @@ import {
   liftAnonymous,
   liftRoute,
   limitVariables,
+  overCrowd,
   overLookUps,
   overMinute,
   overMonth,
+  overNetwork,
   revokedKey,
   storeUnavailable,
   suspendedKey,
@@ -27,16 +29,36 @@ function detailOf({ body }: Answer): string {
   return detail;
 }
 
+function codeOf({ body }: Answer): string {
+  assert.ok('bytes' in body && typeof body.bytes === 'string');
+  const { code } = JSON.parse(body.bytes) as { readonly code: string };
+  return code;
+}
+
 test('a refusal is JSON and costs nothing; a 401 says which credentials are asked for (RFC 9110)', () => {
   const { invalid, expired } = keyRefusals('keys');
   const unauthorized = [keyRequired, invalidKey, expiredKey, revokedKey, suspendedKey, invalid, expired];
   for (const { status, headers } of unauthorized) {
     assert.deepEqual([status, headers], [401, { 'www-authenticate': 'ApiKey' }]);
   }
-  const others = [storeUnavailable, overMinute(1, 'you', 1), overMonth(1, 'you', 0, 1), overLookUps(1)];
-  for (const { body, charge } of [...unauthorized, ...others]) {
+  const limits = [
+    overMinute(1, 'you', 1),
+    overMonth(1, 'you', 0, 1, ''),
+    overNetwork(1, ''),
+    overCrowd(1, ''),
+  ];
+  for (const answer of [...unauthorized, ...limits, storeUnavailable, overLookUps(1)]) {
+    const { body, charge, problem } = answer;
     assert.deepEqual(['type' in body ? body.type : '', charge], ['application/json', 0]);
+    assert.equal(codeOf(answer), problem, 'the answer is counted under its code');
   }
+});
+
+test('each reason for which a key is refused has its own code', () => {
+  const reasons = [keyRequired, invalidKey, expiredKey, revokedKey, suspendedKey].map(codeOf);
+  const codes = ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'];
+  assert.deepEqual(reasons, codes);
+  assert.equal(codeOf(storeUnavailable), 'store_unavailable');
 });
 
 test('one of a thing is not many', () => {
@@ -87,6 +109,10 @@ test('each route limit has its own number, of addresses, and names its own varia
 
 test('where a key is needed, no refusal speaks of anonymous access', () => {
   const { invalid, expired } = keyRefusals('keys');
-  assert.match(detailOf(invalidKey), /anonymous/);
+  for (const mode of ['open', 'metered'] as const) {
+    const told = keyRefusals(mode);
+    for (const each of [told.invalid, told.expired]) assert.match(detailOf(each), /anonymous/);
+  }
+  assert.deepEqual([codeOf(invalid), codeOf(expired)], ['invalid_api_key', 'key_expired']);
   for (const each of [keyRequired, invalid, expired]) assert.doesNotMatch(detailOf(each), /anonymous/);
 });

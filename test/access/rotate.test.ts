@@ -48,7 +48,7 @@ async function asked(access: Access, { rawKey }: IssuedKey, characters = 0): Pro
   access.allChanged();
   const field = (name: string): string => (name === 'x-api-key' ? rawKey : '');
   const peer = (): Uint8Array => Uint8Array.of(192, 0, 2, 7);
-  const admission = await access.keyed({ field, allOf: field, peer, isHead: () => false });
+  const admission = await access.keyed({ field, allOf: field, peer });
   if (admission.refusal === undefined) {
     admission.charge(characters);
     return 'passes';

@@ -51,7 +51,12 @@ test('every error is listed', () => {
       'F: terms is not known; known are anonymous, developer, growth, enterprise, surcharge_bps, term_days.',
     ],
   });
-  assert.deepEqual(parseTiers('[]', 'F'), { errors: ['F: It must be a JSON object.'] });
+  for (const none of ['[]', 'null', '5', '"growth"']) {
+    assert.deepEqual(parseTiers(none, 'F'), { errors: ['F: It must be a JSON object.'] });
+    assert.deepEqual(parseTiers(JSON.stringify({ ...tiers, growth: JSON.parse(none) as unknown }), 'F'), {
+      errors: ["F: growth must be an object with the tier's limits."],
+    });
+  }
 });
 
 test('the largest values are taken, and none beyond them; prices begin at 1', () => {

@@ -27,7 +27,7 @@ function flushing(add: UsageSource['add']) {
     error: () => void said.push('error'),
   };
   const load = (): Promise<undefined> => Promise.resolve(undefined);
-  return { flush: new UsageFlush({ add, load }, ledger, log), charges, said };
+  return { flush: new UsageFlush({ add, load }, ledger, log, () => true), charges, said };
 }
 
 test('what the store keeps is told as its total, and nothing waits or is logged', async () => {
@@ -84,6 +84,30 @@ test('what may be kept is tried again by itself, and what follows it waits', asy
   assert.deepEqual(said.splice(0), ['raise a 10 7', 'raise a 10 102']);
   await flush.flush();
   assert.deepEqual(calls, [], 'once');
+});
+
+test('ten thousand charges of unknown outcome are retried, one more is charged again', async () => {
+  const again = (): Promise<Added> => Promise.resolve({ again });
+  const { flush, charges, said } = flushing(again);
+  const names = Array.from({ length: 10_001 }, (_, at) => `s${at}`);
+  charges.push(...names.map((name) => charge(name, 1)));
+  await flush.flush();
+  assert.deepEqual(said.splice(0), ['owe s10000 10 1', 'warn {"waiting":10001}']);
+  await flush.flush();
+  assert.deepEqual(said.splice(0), ['warn {"waiting":10000}'], 'each of them is still retried');
+});
+
+test('a charge that its subject may not have is gone, also where a retry finds so', async () => {
+  const again = (): Promise<Added> => Promise.resolve('refused');
+  const { flush, charges, said } = flushing((subject) =>
+    Promise.resolve(Buffer.from(subject).toString() === 'a' ? 'refused' : { again }),
+  );
+  charges.push(charge('a', 1), charge('b', 2));
+  await flush.flush();
+  assert.deepEqual(said.splice(0), ['warn {"waiting":1}']);
+  await flush.flush();
+  await flush.flush();
+  assert.deepEqual(said, []);
 });
 
 test('a flush begins when the one before has ended, and ends when all it took is kept', async () => {

@@ -30,6 +30,47 @@ test('parts of the memory: a network, all without a key, all', () => {
   assert.equal(budget.shortage('a', 50), undefined);
 });
 
+test('each share takes what fills it, and no byte more; what is given back can be taken again', () => {
+  const mebibyte = 1024 * 1024;
+  const usual = new MemoryBudget(1024 * mebibyte);
+  usual.take('a', 1);
+  assert.equal(usual.shortage('a', 64 * mebibyte - 1), undefined, 'a network may hold 64 MiB');
+  assert.equal(usual.shortage('a', 64 * mebibyte), 'network');
+  const budget = new MemoryBudget(100, 20);
+  assert.equal(budget.shortage('a', 50), undefined, 'its only piece may be larger');
+  budget.take('a', 5);
+  assert.deepEqual([budget.shortage('a', 15), budget.shortage('a', 16)], [undefined, 'network']);
+  assert.deepEqual([budget.shortage('a', 45, 5), budget.shortage('a', 46, 5)], [undefined, 'keyless']);
+  assert.equal(budget.shortage('a', 16, 4), 'network', 'another piece is held beside this one');
+  assert.deepEqual([budget.shortage(undefined, 95), budget.shortage(undefined, 96)], [undefined, 'all']);
+  for (const holder of ['a', undefined]) {
+    budget.take(holder, 10);
+    budget.give(holder, 10);
+    assert.deepEqual(
+      [budget.held, budget.shortage('b', 45), budget.shortage('b', 46)],
+      [5, undefined, 'keyless'],
+    );
+    assert.deepEqual([budget.shortage('a', 15), budget.shortage('a', 16)], [undefined, 'network']);
+  }
+  budget.give('a', 5);
+  assert.deepEqual(
+    [budget.held, budget.shortage('a', 50), budget.shortage('a', 51)],
+    [0, undefined, 'keyless'],
+  );
+});
+
+test('a share must be looked at once so much is held as the smallest of them has', () => {
+  for (const [limit, perNetwork, smallest] of [
+    [100, 20, 20],
+    [100, 80, 50],
+  ] as const) {
+    const budget = new MemoryBudget(limit, perNetwork);
+    assert.deepEqual([budget.isTight(smallest), budget.isTight(smallest + 1)], [false, true]);
+    budget.take(undefined, 7);
+    assert.deepEqual([budget.isTight(smallest - 7), budget.isTight(smallest - 6)], [false, true]);
+  }
+});
+
 test('a network is a /24 or a /48', () => {
   assert.equal(networkOf(Uint8Array.of(192, 0, 2, 7)), 'c00002');
   assert.equal(networkOf(Uint8Array.of(0x20, 1, 0xd, 0xb8, 0, 1, 2, 3)), '20010db80001');

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { openCheckpoint } from '../../src/log/note.js';
-import { signRound } from '../../src/log/signer.js';
-import { findLeaf, findSigned, includedAtMs, writeSigned } from '../../src/store/tables/receiptLog.js';
+import type { SeenFile } from '../../src/log/seen.js';
+import { signRound, type SignerParts } from '../../src/log/signer.js';
+import { findLeaf, findSigned, includedAtMs, placeLeaf } from '../../src/store/tables/receiptLog.js';
+import { writeSigned, writeTile } from '../../src/store/tables/receiptLog.js';
+import type { Operation, Store } from '../../src/store/store.js';
 import { naiveRoot } from '../reference/tree.js';
 import { fence, idOf, keyOf, MemoryFile, World } from './world.js';
 
@@ -103,6 +106,132 @@ test('of two that believe to hold the lease one signs', async () => {
   // The other signed what it had noted before it lost its lease; this one goes on from there.
   assert.deepEqual(await world.round(), { kind: 'signed', size: 5, more: false });
   assert.deepEqual(Buffer.from((await world.signed())?.root ?? []), naiveRoot(world.leaves));
+});
+
+test('a round adds at most 4096 leaves, and the next ones add the rest', async () => {
+  const world = new World();
+  await world.addAll(4_097);
+  assert.deepEqual(await world.round(), { kind: 'signed', size: 4_096, more: true });
+  assert.deepEqual(await world.round(), { kind: 'signed', size: 4_097, more: false });
+  assert.deepEqual(Buffer.from((await world.signed())?.root ?? []), naiveRoot(world.leaves));
+});
+
+test('what was noted before a crash is signed exactly, whatever has come since', async () => {
+  const world = new World();
+  for (const [before, since] of [
+    [1, 2],
+    [3, 4],
+  ] as const) {
+    await world.add(before, '', true);
+    const size = world.leaves.length;
+    world.store.fault = 'not written';
+    await assert.rejects(world.round(), /crash/);
+    await world.add(since, '', true);
+    assert.deepEqual(await world.round(), { kind: 'signed', size, more: true });
+    assert.deepEqual(Buffer.from((await world.signed())?.root ?? []), naiveRoot(world.leaves.slice(0, size)));
+    assert.equal(await findLeaf(world.store.seen, idOf(size - 1)), size - 1);
+    assert.equal(await findLeaf(world.store.seen, idOf(size)), undefined, 'it is in no checkpoint yet');
+    assert.deepEqual(await world.round(), { kind: 'signed', size: size + since, more: false });
+  }
+});
+
+test('a round reads the new leaves alone, and writes the places of those that have none', async () => {
+  const world = new World();
+  await world.add(300);
+  await world.round();
+  await world.add(2);
+  await world.add(1, '', true);
+  const reads: number[] = [];
+  const written: Operation[] = [];
+  const { seen } = world.store;
+  const store: Store = {
+    ...seen,
+    read: (log, range) => (reads.push(range.after), seen.read(log, range)),
+    commit: (operations) => (written.push(...operations), seen.commit(operations)),
+  };
+  const round = await signRound({ ...world.partsOf(world.file), store }, fence);
+  assert.deepEqual(round, { kind: 'signed', size: 303, more: false });
+  assert.deepEqual(reads, [300]);
+  const places = written.filter((each) => each.kind === 'put' && each.space === 'leafPlaces');
+  assert.deepEqual(places, [placeLeaf(idOf(302), 302)]);
+});
+
+test('another name, and another key that may go on, are signed without new leaves', async () => {
+  const world = new World();
+  await world.add(1);
+  await world.round();
+  assert.equal(await includedAtMs(world.store.seen, 0), 1_000);
+  const parts = { ...world.partsOf(world.file), clock: { wallMs: () => 2_000.9 } };
+  const renamed = { ...parts, origin: 'other.example' };
+  assert.deepEqual(await signRound(renamed, fence), { kind: 'signed', size: 1, more: false });
+  assert.equal((await world.signed())?.origin, 'other.example');
+  assert.equal((await world.signed())?.atMs, 2_000);
+  const found = await findSigned(world.store.seen);
+  assert.ok(found !== undefined);
+  await world.store.commit([writeSigned(found.record, { ...found.signed, publicKey: Buffer.alloc(0) })]);
+  const another = { ...renamed, key: keyOf(2) };
+  assert.deepEqual(await signRound(another, fence), { kind: 'signed', size: 1, more: false });
+  assert.deepEqual(await signRound(another, fence), { kind: 'nothing new' });
+  assert.deepEqual((await world.signed())?.publicKey, keyOf(2).publicKey);
+  assert.equal(await includedAtMs(world.store.seen, 0), 1_000, 'the leaf was included before');
+});
+
+/** Signs in a world whose store lacks something; why it is refused. */
+async function refusal(world: World, given: Partial<SignerParts>): Promise<string> {
+  const before = await world.signed();
+  const round = await signRound({ ...world.partsOf(world.file), ...given }, fence);
+  assert.ok(round.kind === 'refused', round.kind);
+  assert.deepEqual(await world.signed(), before, 'nothing is signed');
+  return round.reason;
+}
+
+test('a log whose tiles or leaves are missing is refused, as is a file that is damaged', async () => {
+  const world = new World();
+  await world.add(300);
+  await world.round();
+  const kept = world.file.state;
+  await world.add(300);
+  await world.round();
+  await world.add(1);
+  const { seen } = world.store;
+  const without = (level: number, index: number): Store => {
+    const { key } = writeTile({ level, index, hashes: Buffer.alloc(0) }) as { readonly key: Uint8Array };
+    const isIt = (space: string, other: Uint8Array): boolean =>
+      space === 'logTiles' && Buffer.compare(key, other) === 0;
+    return {
+      ...seen,
+      get: (space, of) => (isIt(space, of) ? Promise.resolve(undefined) : seen.get(space, of)),
+    };
+  };
+  assert.match(await refusal(world, { store: without(0, 2) }), /^Tiles of the log are missing\. Restore/);
+  assert.match(await refusal(world, { store: without(1, 0) }), /^Tiles of the log are missing\. Restore/);
+  const unread: Store = { ...seen, read: () => Promise.resolve([]) };
+  assert.match(await refusal(world, { store: unread }), /^Tiles of the log are missing\. Restore/);
+  // Another machine saw an earlier checkpoint, whose tile is gone.
+  const late = new MemoryFile();
+  late.state = kept;
+  const gone = /not the one whose checkpoint of 300 leaves was signed/;
+  assert.match(await refusal(world, { store: without(0, 1), seen: late }), gone);
+  const damaged: SeenFile = {
+    read: () => ({ wrong: 'log-seen is damaged' }),
+    write: () => assert.fail('it stays as it is'),
+    writeNow: () => assert.fail('it stays as it is'),
+    remove: () => assert.fail('it stays as it is'),
+  };
+  assert.match(await refusal(world, { seen: damaged }), /^log-seen is damaged\. Restore a store that has it/);
+  assert.equal((await world.round()).kind, 'signed');
+});
+
+test('a store that contradicts its own checkpoint is refused, also by a machine that saw none', async () => {
+  const world = new World();
+  await world.add(3);
+  await world.round();
+  const found = await findSigned(world.store.seen);
+  assert.ok(found !== undefined);
+  await world.store.commit([writeSigned(found.record, { ...found.signed, root: Buffer.alloc(32, 9) })]);
+  await world.add(1);
+  const reason = await refusal(world, { seen: new MemoryFile() });
+  assert.match(reason, /not the one whose checkpoint of 3 leaves was signed/);
 });
 
 type Step =

@@ -131,6 +131,14 @@ export class World {
     }
   }
 
+  /** Stores receipts in one unit. */
+  async addAll(count: number): Promise<void> {
+    const from = this.leaves.length;
+    const seals = Array.from({ length: count }, (_, at) => sealOf(from + at));
+    await this.store.commit(seals.flatMap((seal, at) => receiptUnit(from + at, seal)));
+    this.leaves.push(...seals);
+  }
+
   round(file = this.file, token = fence.token): Promise<Round> {
     return signRound(this.partsOf(file), { ...fence, token });
   }

@@ -7,11 +7,12 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { copyStore } from '../../src/store/copy.js';
+import { copyStore, fillStore } from '../../src/store/copy.js';
 import { recordKey } from '../../src/store/bytes.js';
 import type { Engine } from '../../src/store/engine.js';
 import { openStore } from '../../src/store/open.js';
-import { whenUnavailable } from '../../src/store/store.js';
+import { walkOver } from '../../src/store/records.js';
+import { StoreUnavailable, whenUnavailable } from '../../src/store/store.js';
 import { run, temporaryFolder } from '../support/run.js';
 import { faultyEngine } from './faultyEngine.js';
 import { engineAt, storeAt, testParts } from '../support/openStore.js';
@@ -51,6 +52,83 @@ function refusal(url: string): Promise<string> {
   const opened = openStore(url, testParts).then(() => assert.fail('a server would use it'));
   return whenUnavailable(opened, ({ message }) => message);
 }
+
+test('a copy has every record, reports each pass, and takes one step at a time', async () => {
+  const [from, to] = [await seed(lmdb()), lmdb()];
+  const [source, target] = [await engineAt(from), await engineAt(to)];
+  const steps: string[] = [];
+  let under = 0;
+  const slowly: Engine = {
+    ...faultyEngine(target, () => 'none'),
+    async transact(keys, decide) {
+      assert.equal((under += 1), 1, 'nothing else is under way');
+      await new Promise(setImmediate);
+      const writes = decide(() => undefined);
+      if (steps.at(-1) !== 'records') steps.push(writes.length === 1 ? 'marker' : 'records');
+      else if (writes.some(({ value }) => value === undefined)) steps.push('no marker');
+      await target.transact(keys, () => writes);
+      under -= 1;
+    },
+  };
+  const passes = new Set<string>();
+  const outcome = await copyStore(source, slowly, (pass, count, total) => {
+    assert.ok(count > 0 && count <= total);
+    passes.add(`${pass} ${total}`);
+  });
+  assert.equal(under, 0);
+  assert.deepEqual(steps, ['marker', 'records', 'no marker']);
+  assert.ok(outcome.kind === 'copied' && outcome.records === 801, JSON.stringify(outcome));
+  assert.match(outcome.digest, /^[0-9a-f]{64}$/);
+  assert.deepEqual([...passes], ['copy 801', 'verify source 801', 'verify target 801']);
+  for (const engine of [source, target]) await engine.close();
+  assert.deepEqual(await dump(to), await dump(from));
+  await (await storeAt(to)).close();
+});
+
+test('a store with one record is not empty, and to see it takes no more than that record', async () => {
+  const target = await engineAt(lmdb());
+  const source = await engineAt(await seed(lmdb()));
+  await target.transact(
+    () => [],
+    () => [{ key: recordKey('keys', bytes('k')), value: bytes('v') }],
+  );
+  const limits: number[] = [];
+  const seen: Engine = {
+    ...faultyEngine(target, () => assert.fail('nothing is written')),
+    scan: (range) => (limits.push(range.limit), target.scan(range)),
+  };
+  const outcome = await copyStore(source, seen, quiet);
+  assert.match(outcome.kind === 'refused' ? outcome.reason : '', /holds records already/);
+  assert.deepEqual(limits, [1]);
+  for (const engine of [source, target]) await engine.close();
+});
+
+test('a copy is refused while either store does not answer, and fails where the last step does', async () => {
+  const [source, target] = [await engineAt(await seed(lmdb())), await engineAt(lmdb())];
+  const away = new StoreUnavailable('It is away.');
+  const refused = { kind: 'refused', reason: 'It is away.' };
+  const uncounted: Engine = { ...faultyEngine(source, () => 'none'), count: () => Promise.reject(away) };
+  assert.deepEqual(await copyStore(uncounted, target, quiet), refused);
+  const unseen: Engine = { ...faultyEngine(target, () => 'none'), scan: () => Promise.reject(away) };
+  assert.deepEqual(await copyStore(source, unseen, quiet), refused);
+  const walk = walkOver((range) => source.scan(range));
+  const good = (): Promise<undefined> => Promise.resolve(undefined);
+  const last = async (): Promise<string> => Promise.resolve('It could not be finished.');
+  const filled = await fillStore({ name: 'fill', walk, about: 1 }, target, quiet, good, last);
+  assert.deepEqual(filled, { kind: 'failed', reason: 'It could not be finished.' });
+  const again = await copyStore(source, target, quiet);
+  assert.match(again.kind === 'refused' ? again.reason : '', /unfinished copy/);
+  const whole = await engineAt(lmdb());
+  const finished = await fillStore({ name: 'fill', walk, about: 1 }, whole, quiet, good);
+  assert.equal(finished.kind, 'copied');
+  const unwritten = await engineAt(lmdb());
+  const never = faultyEngine(unwritten, () => 'failed, not written');
+  assert.deepEqual(await copyStore(source, never, quiet), {
+    kind: 'failed',
+    reason: 'A fault was injected.',
+  });
+  for (const engine of [source, target, whole, unwritten]) await engine.close();
+});
 
 test('a copy that stops half-way is marked, refused by servers and by another copy', async () => {
   const [from, to] = [await seed(lmdb()), lmdb()];

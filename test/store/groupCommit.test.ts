@@ -1,7 +1,7 @@
 /** Groups of units: how much shares one transaction, and that steps of one engine never overlap. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Engine, KeyRange } from '../../src/store/engine.js';
+import type { Engine, KeyRange, Write } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { logs, spaces } from '../../src/store/spaces.js';
 import { keysOf, type Unit } from '../../src/store/evaluate.js';
@@ -273,6 +273,12 @@ test('an engine that breaks is told to every unit of the group, and to no other'
   await assert.rejects(async () => store.commit([], Buffer.alloc(15)), /unit id of 15/);
 });
 
+test('an engine that decides nothing leaves no unit waiting', async () => {
+  const { stepped } = working();
+  const idle = createStore({ ...stepped.engine, transact: () => Promise.resolve() }, newUnitId);
+  await assert.rejects(commit(idle, small(1)), /A unit without an outcome/);
+});
+
 test('what stands in for an unavailable store hides no other error', async () => {
   const told = (failure: StoreUnavailable): string => failure.message;
   assert.equal(await whenUnavailable(Promise.resolve(7), told), 7);
@@ -317,11 +323,22 @@ class TryingEngine {
           return this.records.get(textOf(key));
         });
         this.wrote.push(writes.length);
-        if (end !== 'lost') for (const { key, value } of writes) if (value) this.set(key, value);
+        if (end !== 'lost') this.apply(writes);
+        else this.lost.push(writes);
       }
       return Promise.resolve();
     },
   };
+
+  /** Writes of the tries that were lost, so far. */
+  readonly lost: (readonly Write[])[] = [];
+
+  apply(writes: readonly Write[]): void {
+    for (const { key, value } of writes) {
+      if (value === undefined) this.records.delete(textOf(key));
+      else this.set(key, value);
+    }
+  }
 
   set(key: Uint8Array, value: Uint8Array): void {
     this.records.set(textOf(key), value);
@@ -391,6 +408,58 @@ describe('on an engine that tries again', () => {
       assert.equal(trying.wrote[1], 1, 'the record of the outcome, again');
       assert.equal(trying.kept, 1);
     }
+  });
+
+  test('a try that takes effect only after the next one is the one that counts', async () => {
+    const trying = new TryingEngine(['lost', 'lost', 'written']);
+    trying.before = (attempt) => {
+      // The second try finds another's record; the third finds that the first one took effect before it.
+      if (attempt === 1) trying.set(other, bytes('theirs'));
+      if (attempt === 2) trying.apply(trying.lost[0] ?? []);
+    };
+    const outcome = await createStore(trying.engine, newUnitId).commit([insert('a'), append]);
+    assert.deepEqual(outcome, { kind: 'done', positions: [1] });
+    assert.deepEqual(trying.records.get(textOf(other)), bytes('a'));
+  });
+
+  test('a unit without an id counts once beside units with one, also if it joins them late', async () => {
+    const trying = new TryingEngine(['lost, but written', 'written']);
+    let joined: Promise<Outcome> | undefined;
+    const store = createStore(
+      {
+        ...trying.engine,
+        transact: async (named, decide) => {
+          joined ??= store.commit([append]);
+          await settled();
+          // The engine asks for the keys again before each try.
+          await trying.engine.transact(
+            () => (named(), named()),
+            (read) => (named(), decide(read)),
+          );
+        },
+      },
+      newUnitId,
+    );
+    const first = await store.commit([append], newUnitId());
+    assert.deepEqual(
+      [first, await joined].map((each) => each?.kind),
+      ['done', 'done'],
+    );
+    assert.equal(decodeCount(trying.records.get(textOf(headKey('leads'))) ?? bytes('')), 2);
+    const beside = new TryingEngine(['lost, but written', 'written']);
+    const mixed = createStore(beside.engine, newUnitId);
+    const outcomes = await Promise.all([mixed.commit([append], newUnitId()), mixed.commit([append])]);
+    assert.deepEqual(
+      outcomes,
+      [1, 2].map((position) => ({ kind: 'done', positions: [position] })),
+    );
+  });
+
+  test('a group is refused where its record names a try that it never made', async () => {
+    const trying = new TryingEngine(['written']);
+    const id = newUnitId();
+    trying.set(recordKey('units', id), encodeCount(5));
+    await assert.rejects(createStore(trying.engine, () => id).commit([append]), /a try that was not made/);
   });
 
   test('units with an id keep their own outcomes', async () => {

@@ -50,9 +50,6 @@ export function openEnvironment(folder: string): Environment {
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,
-    separateFlushed: false,
-    cache: false,
-    compression: false,
     mapSize: mapBytes,
     maxReaders: 1024,
   });
