@@ -178,6 +178,8 @@ describe('tiles', () => {
     const short: FindTile = async (level, index) => (await exact(level, index)).subarray(32);
     for (const lacking of [none, short]) assert.equal(await edgeOf(300, lacking), undefined);
     const shortAbove: FindTile = (level, index) => (level === 0 ? exact(0, index) : short(level, index));
+    const shortBelow: FindTile = (level, index) => (level === 0 ? short(0, index) : exact(level, index));
+    assert.equal(await edgeOf(300, shortBelow), undefined);
     assert.equal(await edgeOf(300, shortAbove), undefined);
   });
 
