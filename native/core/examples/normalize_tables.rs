@@ -607,5 +607,5 @@ fn main() -> std::io::Result<()> {
     );
     name_tables(&mut out, &names);
     mojibake_tables(&mut out, &encodings, &suspects);
-    std::fs::write("native/core/src/normalize_tables.rs", out)
+    std::fs::write("native/core/src/text/normalize_tables.rs", out)
 }

@@ -4,34 +4,40 @@
 
 mod analyze;
 mod answer;
+pub mod bm25;
 mod collapse;
+pub mod corpora;
 mod count;
 mod cut;
 mod diversify;
+mod elementary;
 mod explain;
 mod highlight;
 mod legs;
 mod notes;
 mod pending;
 mod profile;
+pub mod profiles;
+pub mod request;
 mod rerank;
 mod score;
+mod versions;
 mod window;
 
 use std::sync::Arc;
 
-use crate::analyzer::Analyzer;
-use crate::corpora::{Learning, Visible};
-use crate::dense::{Gathered, Models};
-use crate::entity_map::{EntityMap, Refused};
+use crate::embed::dense::{Gathered, Models};
+use crate::embed::entity_map::{EntityMap, Refused};
+use crate::embed::sight::Poor;
+use crate::embed::static_model::Scratch;
+use crate::fuse::corpora::{Learning, Visible};
+use crate::fuse::request::more::{More, NotFound};
+use crate::fuse::request::rerank::{Api, Asked, Refused as Unranked, Wrong};
+use crate::fuse::request::{Lists, Options, Said};
 use crate::json::{Span, unescape};
-use crate::request::more::{More, NotFound};
-use crate::request::{self, Lists, Options, Said};
-use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
-use crate::sight::Poor;
-use crate::static_model::Scratch;
-use crate::terms::{Bigrams, Distinct, Hits, Terms};
-use crate::tokenize::{Keyed, Tokenizer};
+use crate::tokens::analyzer::Analyzer;
+use crate::tokens::terms::{Bigrams, Distinct, Hits, Terms};
+use crate::tokens::tokenize::{Keyed, Tokenizer};
 pub(crate) use analyze::read_as;
 use diversify::Choice;
 use explain::Pieces;
@@ -300,7 +306,12 @@ impl Workspace {
         }: Embedding<'_>,
     ) -> Result<Box<Asked>, Unranked> {
         self.lists.more = None;
-        let mut asked = Box::new(crate::rerank::read(body, api, id, &mut self.lists)?);
+        let mut asked = Box::new(crate::fuse::request::rerank::read(
+            body,
+            api,
+            id,
+            &mut self.lists,
+        )?);
         let refused = |wrong| Unranked {
             shape: asked.shape,
             wrong,

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use super::count::count_text;
 use super::{Workspace, with_str, with_text};
-use crate::analyzer::Analyzer;
+use crate::cpu::scan::code_points;
 use crate::json::Span;
-use crate::normalize::repair;
-use crate::scan::code_points;
-use crate::terms::{Hits, Terms};
-use crate::tokenize;
+use crate::text::normalize::repair;
+use crate::tokens::analyzer::Analyzer;
+use crate::tokens::terms::{Hits, Terms};
+use crate::tokens::tokenize;
 
 /// A text as the analyzer reads it.
 pub(crate) fn read_as<'a>(text: &'a str, analyzer: &Analyzer) -> Cow<'a, str> {

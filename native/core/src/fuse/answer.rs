@@ -1,11 +1,11 @@
 //! Writes the answer: ids and texts are copied as they are in the body.
 
+use super::request::{Doc, Lists, Method, Options};
 use super::{Source, Workspace, with_text};
-use crate::dense::MODEL_ID_BYTES;
+use crate::embed::dense::MODEL_ID_BYTES;
 use crate::json::Span;
-use crate::request::{Doc, Lists, Method, Options};
-use crate::tokenize::Tokenizer;
-use crate::unicode;
+use crate::tokens::tokenize::Tokenizer;
+use crate::unicode::words;
 
 const LEXICAL_EMPTY: &[u8] = b"{\"code\":\"lexical_leg_empty\",\"message\":\"\
 No document contains a term of the query: every bm25_score is 0.\"}";
@@ -161,7 +161,7 @@ impl Workspace {
 /// True if a string contains Chinese, Japanese or Korean characters.
 pub(super) fn has_cjk(body: &[u8], span: Span) -> bool {
     with_text(body, span, &mut Vec::new(), |text, range, ascii| {
-        !ascii && String::from_utf8_lossy(&text[range]).chars().any(unicode::is_cjk)
+        !ascii && String::from_utf8_lossy(&text[range]).chars().any(words::is_cjk)
     })
 }
 

@@ -4,15 +4,15 @@
 //! nothing.
 
 use super::analyze::read_as;
+use super::request::Options;
+use super::request::results::{Diversify, LikenessBy};
 use super::{Workspace, with_str, with_text};
-use crate::analyzer::Analyzer;
-use crate::bits::{self, BLOCK};
-use crate::dense::{Alike, Gathered};
-use crate::request::Options;
-use crate::request::results::{Diversify, LikenessBy};
-use crate::simd::Path;
-use crate::terms::{Distinct, Use};
-use crate::tokenize::{self, Tokenizer};
+use crate::cpu::bits::{self, BLOCK};
+use crate::cpu::simd::Path;
+use crate::embed::dense::{Alike, Gathered};
+use crate::tokens::analyzer::Analyzer;
+use crate::tokens::terms::{Distinct, Use};
+use crate::tokens::tokenize::{self, Tokenizer};
 
 /// How a result was chosen.
 #[derive(Debug, Clone, Copy)]

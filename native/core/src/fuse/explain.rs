@@ -2,12 +2,12 @@
 
 use super::analyze::read_as;
 use super::answer::Writer;
+use super::bm25;
+use super::request::Options;
+use super::request::more::More;
 use super::{Workspace, with_str};
-use crate::analyzer::Analyzer;
-use crate::bm25;
-use crate::request::Options;
-use crate::request::more::More;
-use crate::tokenize::{self, Tokenizer};
+use crate::tokens::analyzer::Analyzer;
+use crate::tokens::tokenize::{self, Tokenizer};
 
 /// Most distinct tokens of a text that are named for a term.
 const MOST_MATCHED: usize = 10;

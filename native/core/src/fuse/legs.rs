@@ -2,14 +2,14 @@
 //! then raised or lowered by numbers of the docs.
 
 use super::Workspace;
+use super::bm25::{exponential, logarithm};
+use super::elementary::{exponentials, logarithms};
+use super::request::legs::{Boost, Decay, Leg, Missing, Normalize, Source};
+use super::request::more::More;
+use super::request::named::Number;
+use super::request::{Method, Options};
 use super::score::{Fused, ranks};
-use crate::bm25::{exponential, logarithm};
-use crate::elementary::{exponentials, logarithms};
 use crate::json::write_text;
-use crate::request::legs::{Boost, Decay, Leg, Missing, Normalize, Source};
-use crate::request::more::More;
-use crate::request::named::Number;
-use crate::request::{Method, Options};
 
 /// One list over all docs.
 #[derive(Debug, Default)]

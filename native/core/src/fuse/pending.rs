@@ -1,8 +1,8 @@
 //! Requests that were parsed and wait: for vectors that are computed elsewhere, or for room.
 
+use super::request::{Lists, Options};
 use super::{Form, Outcome, Workspace};
-use crate::dense::Gathered;
-use crate::request::{Lists, Options};
+use crate::embed::dense::Gathered;
 
 /// A parsed request, with the vectors that its dense scores need.
 pub struct Pending {

@@ -1,8 +1,8 @@
 //! Requests that name a profile: answered as if its settings were written out in them.
 
+use super::request::more::More;
+use super::request::{Said, settings};
 use super::{Embedding, Outcome, Workspace};
-use crate::request::more::More;
-use crate::request::{Said, settings};
 
 impl Workspace {
     /// Answers a request as if the settings of its profile were written out in it.

@@ -2,11 +2,11 @@
 //! score.
 
 use super::answer::Writer;
+use super::request::rerank::{Asked, IGNORED, NAME_BYTES, NAMED_UNKNOWN, Shape};
+use super::request::{Doc, Lists, Options};
 use super::{Source, Workspace};
-use crate::dense::MODEL_ID_BYTES;
+use crate::embed::dense::MODEL_ID_BYTES;
 use crate::json::Span;
-use crate::request::{Doc, Lists, Options};
-use crate::rerank::{Asked, IGNORED, NAME_BYTES, NAMED_UNKNOWN, Shape};
 
 /// Lower than every fused score: docs without text rank last.
 const LAST: f64 = -2.0;

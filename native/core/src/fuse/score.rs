@@ -4,12 +4,12 @@
 //! norm).
 
 use super::Workspace;
-use crate::bm25;
-use crate::corpora;
+use super::bm25;
+use super::corpora;
+use super::request::more::{Corpus, More};
+use super::request::{Method, Options};
 use crate::json::{Scanner, unescape};
-use crate::request::more::{Corpus, More};
-use crate::request::{Method, Options};
-use crate::tokenize::Tokenizer;
+use crate::tokens::tokenize::Tokenizer;
 
 /// Statistics of a collection, for the BM25 scores of a request's docs.
 #[derive(Debug, Clone, Copy, Default)]
