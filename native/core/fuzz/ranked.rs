@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use fusegate_core::fuse::corpora::{Corpora, Counter, Version, Visible};
-use fusegate_core::fuse::{Embedding, Outcome};
+use fusegate_core::fuse::corpora::{Corpora, Counter, Version};
+use fusegate_core::fuse::{Embedding, Outcome, Visible};
 use fusegate_core::tokens::analyzer::stem;
 use fusegate_core::tokens::tokenize::{self, Tokenizer};
 use serde_json::{Value, json};

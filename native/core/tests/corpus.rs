@@ -11,8 +11,8 @@ use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 use fusegate_core::json;
 use fusegate_core::receipts::canonical::Fragment;
 use fusegate_core::receipts::{self, shards};
+use fusegate_core::text::audit::format::Format;
 use fusegate_core::text::audit::naive::assert_audited;
-use fusegate_core::text::audit::records::Format;
 use fusegate_core::text::normalize::{self, Mode};
 use fusegate_core::tokens;
 

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fusegate_core::text::audit::analyzers::Analyzer;
+use fusegate_core::text::audit::format::{Fault, Format};
 use fusegate_core::text::audit::given::{Given, given};
-use fusegate_core::text::audit::records::{Batch, Fault, Format, Records};
+use fusegate_core::text::audit::records::{Batch, Records};
 use fusegate_core::text::audit::{self, Audit, Findings, Issue, TextAudit};
 use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Result, Task};

@@ -3,7 +3,7 @@
 #![no_main]
 
 use fusegate_core::text::audit::naive::assert_audited;
-use fusegate_core::text::audit::records::Format;
+use fusegate_core::text::audit::format::Format;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u8, &[u8])| {

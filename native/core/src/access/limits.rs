@@ -39,21 +39,14 @@ use std::path::Path;
 use siphasher::sip::SipHasher24;
 
 pub use address::Address;
-use file::Mapped;
+use file::{AREA_SLOTS, Mapped};
+pub use slot::IDLE_NANOS;
 use slot::{Reading, Slot, Taking};
 
-/// Slots of one area.
-const AREA_SLOTS: usize = 1 << 16;
-/// All slots that subjects may claim.
-const SLOTS: usize = 3 * AREA_SLOTS;
 /// Slots in a group; a subject may take any of them.
 const GROUP: usize = 16;
 /// Groups of one area.
 const AREA_GROUPS: usize = AREA_SLOTS / GROUP;
-/// Kinds of limit, each with a crowd.
-const KINDS: usize = 1 << 8;
-/// Time after its last use until a slot may go to another subject (ns); longer than storing its usage takes.
-pub const IDLE_NANOS: u64 = 60_000_000_000;
 /// A month: 30 days (ms).
 pub const MONTH_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 /// The largest number of requests a minute that a bucket counts with an error below 0.002 %.

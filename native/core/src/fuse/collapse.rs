@@ -6,7 +6,8 @@ use std::hash::BuildHasher;
 
 use super::request::more::More;
 use super::request::results::{Collapse, CollapseBy};
-use super::{Workspace, with_str, with_text};
+use super::spans::{with_str, with_text};
+use super::workspace::Workspace;
 use crate::unicode::fold::fold;
 use crate::unicode::nfkc::nfkc;
 

@@ -1,12 +1,13 @@
 //! Fragments of results' texts around the query's terms, in code points of the text as it came.
 
-use super::answer::Writer;
 use super::cut::{Any, Ascii, Text};
-use super::explain::Pieces;
+use super::pieces::Pieces;
 use super::request::Options;
 use super::request::results::Highlight;
+use super::spans::with_text;
 use super::window::{Value, Window};
-use super::{Workspace, with_text};
+use super::workspace::Workspace;
+use super::writer::Writer;
 use crate::cpu::simd::Path;
 use crate::tokens::ascii::count_ws_ascii;
 use crate::tokens::terms::{Located, Use};

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::Workspace;
 use super::request::unknown::Unknown;
+use super::workspace::Workspace;
 use crate::json::write_text;
 
 impl Workspace {

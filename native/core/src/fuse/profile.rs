@@ -2,7 +2,7 @@
 
 use super::request::more::More;
 use super::request::{Said, settings};
-use super::{Embedding, Outcome, Workspace};
+use super::workspace::{Embedding, Outcome, Workspace};
 
 impl Workspace {
     /// Answers a request as if the settings of its profile were written out in it.

@@ -1,102 +1,26 @@
 //! Parses a FuseRequest from its bytes in one pass, without building values: it yields spans of strings, and
 //! numbers. Every valid request is parsed, in whatever form it is written. Other code explains invalid ones.
 
+pub mod analyzer;
+pub mod corpus;
 pub mod legs;
 pub mod more;
 pub mod named;
+pub mod options;
 pub mod rerank;
 pub mod results;
 pub mod settings;
 pub mod unknown;
+mod values;
 
 use crate::json::{Label, Scanner, Span, Unfit};
-use crate::tokens::tokenize::{TOKENIZERS, Tokenizer};
+use crate::tokens::tokenize::TOKENIZERS;
 use more::More;
+pub use options::{Doc, Method, Options};
 use unknown::{Notes, Place, known_members, labelled_members};
-
-/// Methods of fusion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Each list divided by its largest absolute value, then summed.
-    MaxNorm,
-    /// Reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
-    Rrf,
-}
+use values::{NOWHERE, number, word};
 
 const METHODS: [(&[u8], Method); 2] = [(b"maxnorm", Method::MaxNorm), (b"rrf", Method::Rrf)];
-
-/// One candidate document.
-#[derive(Debug, Clone, Copy)]
-pub struct Doc {
-    /// Span of the id.
-    pub id: Span,
-    /// Span of the text.
-    pub text: Span,
-    /// The caller's similarity, never -0; NaN until it is known.
-    pub dense: f64,
-}
-
-/// The members of the body except its docs, with defaults filled in.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Span of the query.
-    pub query: Span,
-    /// `method`
-    pub method: Method,
-    /// `tokenizer`
-    pub tokenizer: Tokenizer,
-    /// `top_k`, or all.
-    pub top_k: usize,
-    /// Weight of the lexical list after normalisation; both sum to 1.
-    pub bm25_weight: f64,
-    /// Weight of the dense list.
-    pub dense_weight: f64,
-    /// BM25's k1.
-    pub k1: f64,
-    /// BM25's b.
-    pub b: f64,
-    /// The constant of `rrf`.
-    pub rrf_k: f64,
-    /// True if texts are returned.
-    pub return_text: bool,
-    /// True if each result has an explanation.
-    pub explain: bool,
-    /// True if every doc has a dense score without a model.
-    pub all_dense: bool,
-    /// True if a doc was sent with a dense score.
-    pub some_dense: bool,
-    /// Span of the name of the model that computes dense scores; none: the default model.
-    pub embed_model: Option<Span>,
-}
-
-/// The span of a member that is absent.
-pub(crate) const NOWHERE: Span = Span {
-    start: usize::MAX,
-    end: usize::MAX,
-    escaped: false,
-    ascii: true,
-};
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            query: NOWHERE,
-            method: Method::MaxNorm,
-            tokenizer: Tokenizer::Ws,
-            top_k: usize::MAX,
-            bm25_weight: 0.5,
-            dense_weight: 0.5,
-            k1: 1.5,
-            b: 0.75,
-            rrf_k: 60.0,
-            return_text: true,
-            explain: false,
-            all_dense: true,
-            some_dense: false,
-            embed_model: None,
-        }
-    }
-}
 
 /// The lists of a body.
 #[derive(Debug, Default)]
@@ -284,22 +208,6 @@ fn document(
         dense: dense.unwrap_or(f64::NAN),
     };
     Ok((doc, dense.is_some()))
-}
-
-/// Reads a string that is one of a closed list.
-fn word<T: Copy, const COUNT: usize>(scanner: &mut Scanner, known: &[(&[u8], T); COUNT]) -> Result<T, Unfit> {
-    let text = scanner.string()?;
-    let place = scanner.place(text, &known.each_ref().map(|(word, _)| *word));
-    place.map(|place| known[place].1).ok_or(Unfit)
-}
-
-fn number(scanner: &mut Scanner, least: f64, most: f64) -> Result<f64, Unfit> {
-    let value = scanner.number()?;
-    if (least..=most).contains(&value) {
-        Ok(value + 0.0)
-    } else {
-        Err(Unfit)
-    }
 }
 
 fn top_k(scanner: &mut Scanner) -> Result<usize, Unfit> {

@@ -5,6 +5,7 @@
 //! The contract's interpreter (`src/contract/schema/explain.ts`) is the oracle: both find the same faults in
 //! the same order.
 
+pub mod fault;
 mod maps;
 mod names;
 
@@ -14,11 +15,9 @@ use super::refusal::Refusal;
 use super::scanner::{self, Scanner, Span};
 use super::shape::{Member, Shape, What};
 use super::text::{character_length, characters, write_text};
+use fault::MAX_FAULTS;
 pub(crate) use names::write_name;
 use names::{Extras, Stranger, index_of, meant, plain};
-
-/// Most faults that are listed.
-pub const MAX_FAULTS: usize = 100;
 
 /// Longest JSON (bytes, as written in the body) that a fault repeats. At most 256 bytes are repeated to the
 /// client, each of which may be written as an escape of 6.
@@ -35,42 +34,6 @@ const BRIEF_ITEMS: usize = 130;
 
 /// Characters of a string that a brief reading keeps: more than a fault can repeat.
 const BRIEF_CHARACTERS: usize = 300;
-
-/// The names of faults on the wire.
-pub mod fault {
-    /// A member is missing.
-    pub const MISSING: &str = "missing";
-    /// A member that the shape does not declare.
-    pub const EXTRA: &str = "extra_forbidden";
-    /// Not a string.
-    pub const TEXT: &str = "string_type";
-    /// A string of too many characters.
-    pub const LONG_TEXT: &str = "string_too_long";
-    /// A string of too few.
-    pub const SHORT_TEXT: &str = "string_too_short";
-    /// Not one of the allowed words.
-    pub const WORD: &str = "literal_error";
-    /// Not a whole number.
-    pub const WHOLE: &str = "int_type";
-    /// Not a number.
-    pub const NUMBER: &str = "float_type";
-    /// Below the least value.
-    pub const LOW: &str = "greater_than_equal";
-    /// Above the greatest.
-    pub const HIGH: &str = "less_than_equal";
-    /// Not a boolean.
-    pub const BOOLEAN: &str = "bool_type";
-    /// Not a list.
-    pub const LIST: &str = "list_type";
-    /// A list of too many items.
-    pub const LONG_LIST: &str = "too_long";
-    /// A list of too few.
-    pub const SHORT_LIST: &str = "too_short";
-    /// Not a dictionary.
-    pub const MAP: &str = "dict_type";
-    /// Not an object.
-    pub const OBJECT: &str = "model_attributes_type";
-}
 
 /// A step of a location: a name, or an index.
 #[derive(Debug, Clone, PartialEq)]

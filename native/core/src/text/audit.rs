@@ -8,8 +8,10 @@ pub mod csv;
 mod detect;
 pub mod examine;
 pub mod excerpt;
+pub mod format;
 pub mod given;
 pub mod html;
+mod issue;
 pub mod mask;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
@@ -25,7 +27,9 @@ use analyzers::Analyzer;
 use copies::{Copies, Seen};
 use examine::{Examiner, Verdict};
 use excerpt::{Example, example};
-use records::{Batch, Fault, Records};
+use format::Fault;
+pub use issue::Issue;
+use records::{Batch, Records};
 
 use super::normalize::{Mode, edits};
 use crate::json;
@@ -38,83 +42,6 @@ const ROUND_BYTES: usize = 4 << 20;
 
 /// Most examples of an issue.
 pub const EXAMPLES: usize = 5;
-
-/// Issues of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Issue {
-    /// Text decoded with the wrong encoding.
-    Mojibake,
-    /// Zero-width and bidirectional controls.
-    Invisible,
-    /// Letters of another script inside Latin words.
-    Confusable,
-    /// Fullwidth letters, ligatures, superscripts and other compatibility forms.
-    Compatibility,
-    /// Emoji and symbols with names.
-    Emoji,
-    /// Accents separate from their letters, or in a non-canonical order.
-    Decomposed,
-    /// Control characters.
-    Control,
-    /// Tags and character references of HTML.
-    Html,
-    /// Equal to an earlier record.
-    ExactCopy,
-    /// Equal to an earlier record only after repair.
-    RepairedCopy,
-    /// No letter, number or mark, even after normalization.
-    Empty,
-    /// Han and kana that a whitespace tokenizer does not separate.
-    Unsegmented,
-    /// Longer than the embedding model reads.
-    Long,
-}
-
-impl Issue {
-    /// Every issue, in the order of reports.
-    pub const ALL: [Issue; 13] = [
-        Issue::Mojibake,
-        Issue::Invisible,
-        Issue::Confusable,
-        Issue::Compatibility,
-        Issue::Emoji,
-        Issue::Decomposed,
-        Issue::Control,
-        Issue::Html,
-        Issue::ExactCopy,
-        Issue::RepairedCopy,
-        Issue::Empty,
-        Issue::Unsegmented,
-        Issue::Long,
-    ];
-
-    /// Its bit in a set of issues.
-    #[must_use]
-    pub fn bit(self) -> u16 {
-        1 << self as u16
-    }
-
-    /// Its name in answers.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Issue::Mojibake => "mojibake",
-            Issue::Invisible => "invisible_characters",
-            Issue::Confusable => "mixed_script_confusables",
-            Issue::Compatibility => "compatibility_forms",
-            Issue::Emoji => "emoji_and_symbols",
-            Issue::Decomposed => "decomposed_accents",
-            Issue::Control => "control_characters",
-            Issue::Html => "html_residue",
-            Issue::ExactCopy => "exact_duplicates",
-            Issue::RepairedCopy => "normalized_duplicates",
-            Issue::Empty => "empty",
-            Issue::Unsegmented => "unsegmented_cjk",
-            Issue::Long => "over_long",
-        }
-    }
-}
 
 /// Findings in a set of records.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

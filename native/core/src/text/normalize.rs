@@ -2,6 +2,7 @@
 
 pub mod edits;
 pub mod gloss;
+mod mode;
 pub mod mojibake;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
@@ -19,6 +20,7 @@ use crate::json::unescape;
 use crate::unicode::words;
 use edits::{Edit, Edits};
 use gloss::{Bounds, Glosses, Place, Refused};
+pub use mode::Mode;
 use properties::Kind;
 use request::Options;
 
@@ -27,38 +29,6 @@ pub const CLDR_VERSION: &str = normalize_tables::CLDR_VERSION;
 
 /// Most code points of a text (contract, Limits).
 pub const MAX_CHARACTERS: u64 = 100_000;
-
-/// Treatment of items with a gloss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// The gloss follows in parentheses.
-    Augment,
-    /// The gloss replaces the item.
-    Replace,
-    /// Nothing is glossed.
-    Repair,
-}
-
-impl Mode {
-    /// Every mode.
-    pub const ALL: [Mode; 3] = [Mode::Augment, Mode::Replace, Mode::Repair];
-
-    /// The mode with this name, if there is one.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Mode::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-
-    /// Its name in requests.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Augment => "augment",
-            Mode::Replace => "replace",
-            Mode::Repair => "repair",
-        }
-    }
-}
 
 /// The edits that normalize a text.
 #[must_use]

@@ -4,8 +4,14 @@ use std::io;
 use std::path::Path;
 
 use super::slot::Slot;
-use super::{KINDS, SLOTS};
 use crate::system::mapped::{self, Locked, MappedFile};
+
+/// Slots of one area.
+pub(super) const AREA_SLOTS: usize = 1 << 16;
+/// All slots that subjects may claim.
+pub(super) const SLOTS: usize = 3 * AREA_SLOTS;
+/// Kinds of limit, each with a crowd.
+const KINDS: usize = 1 << 8;
 
 const MAGIC: [u8; 8] = *b"fglimit2";
 /// Bytes before the slots: the magic, the seed, zeros.

@@ -6,7 +6,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::IDLE_NANOS;
+/// Time after its last use until a slot may go to another subject (ns); longer than storing its usage takes.
+pub const IDLE_NANOS: u64 = 60_000_000_000;
 
 const CHARACTER_BITS: u32 = 40;
 const MONTH_BITS: u32 = 12;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
+use super::file::SLOTS;
 use super::naive::Naive;
 use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use super::{Key, hash};
+use super::statistics::{Key, hash};
 use crate::tokens::analyzer::{Analyzer, Forms};
 use crate::tokens::tokenize::{self, Tokenizer};
 
@@ -52,7 +52,7 @@ impl Hasher {
             });
             return;
         }
-        let read = crate::fuse::read_as(text, analyzer);
+        let read = crate::fuse::reading::read_as(text, analyzer);
         tokenize::ws(read.as_bytes(), token, |token| {
             let found = known.get(token).copied();
             each(found.unwrap_or_else(|| {

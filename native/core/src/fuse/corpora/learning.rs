@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::hashed::{Digester, Terming};
 use super::sample::{Doc, Docs, SAMPLE_DOCS, Sample, SampleId, take};
-use super::{Key, Refused, Statistics};
+use super::statistics::{Key, Refused, Statistics};
 use crate::fuse::versions::OWNED;
 
 /// Most names that a process learns: public ones, and those of one owner.
@@ -312,7 +312,12 @@ impl Learnings {
     ///
     /// # Errors
     /// There are too many names, or its docs are counted with other settings.
-    pub(super) fn of(&self, name: &[u8], owner: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
+    pub(in crate::fuse) fn of(
+        &self,
+        name: &[u8],
+        owner: &[u8],
+        terming: Terming,
+    ) -> Result<Arc<Learning>, Unlearnt> {
         if let Some(known) = self.find(name) {
             known.check(terming)?;
             return Ok(known);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::hashed::Hasher;
-use super::{Key, MOST_TERMS, Statistics, mark};
+use super::statistics::{Key, MOST_TERMS, Statistics, mark};
 
 /// Most docs of a sample.
 pub const SAMPLE_DOCS: usize = 512;

@@ -2,7 +2,9 @@
 
 use super::hashed::Digester;
 use super::sample::{Doc, SAMPLE_DOCS, Sample, take};
+use super::statistics::{FORMAT, mark};
 use super::*;
+use crate::fuse::Visible;
 use crate::tokens::tokenize::{self, Keyed};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::embed::dense::Models;
-use crate::fuse::corpora::{Corpora, Visible};
-use crate::fuse::{Embedding, Outcome, Workspace};
+use crate::fuse::corpora::Corpora;
+use crate::fuse::{Embedding, Outcome, Visible, Workspace};
 
 /// Members of requests and profiles, each in two forms.
 const MEMBERS: [[&str; 2]; 14] = [

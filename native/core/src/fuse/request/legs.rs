@@ -2,7 +2,7 @@
 
 use super::named::{MOST_NUMBER, Named};
 use super::unknown::{Notes, Place, known_members};
-use super::{NOWHERE, number, word};
+use super::values::{NOWHERE, number, word};
 use crate::fuse::bm25::logarithm;
 use crate::json::{self, Scanner, Unfit, unescape};
 
@@ -144,7 +144,7 @@ pub(super) fn read_legs(scanner: &mut Scanner, notes: &Notes) -> Result<Vec<Leg>
         notes.borrow_mut().go_to_leg(number + 1);
         let met = known_members(scanner, (notes, Place::Legs), &NAMES, 3, |scanner, place| {
             match place {
-                0 => weight = super::number(scanner, 0.0, f64::MAX)?,
+                0 => weight = super::values::number(scanner, 0.0, f64::MAX)?,
                 1 => normalize = word(scanner, &NORMALIZE)?,
                 _ => missing = word(scanner, &MISSING)?,
             }
@@ -258,7 +258,7 @@ fn read_boost(scanner: &mut Scanner, notes: &Notes) -> Result<Boost, Unfit> {
 
 /// A fault of names that only all docs show, with its place.
 #[derive(Debug, Default)]
-pub(super) struct Faults {
+pub(in crate::fuse) struct Faults {
     json: Vec<u8>,
     count: usize,
 }
@@ -268,7 +268,7 @@ const MOST_FAULTS: usize = 100;
 
 impl Faults {
     /// Adds one. `place`: its steps as JSON, of which a name of the body's is the last.
-    pub(super) fn add(&mut self, place: &str, name: Option<&[u8]>, message: &str) {
+    pub(in crate::fuse) fn add(&mut self, place: &str, name: Option<&[u8]>, message: &str) {
         if self.count == MOST_FAULTS {
             return;
         }

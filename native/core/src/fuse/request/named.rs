@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::number;
+use super::values::number;
 use crate::json::{Label, Scanner, Span, Unfit, unescape};
 
 /// Greatest absolute value of such a number, so that no sum overflows; the contract has the same bound.

@@ -2,7 +2,9 @@
 //! text-embeddings-inference) in one pass, as [`crate::fuse::request`] reads a FuseRequest. Lenient where their
 //! clients differ; what is not acted on is kept for the answer's warnings.
 
-use crate::fuse::request::{Doc, Lists, NOWHERE, Options};
+use super::Lists;
+use super::options::{Doc, Options};
+use super::values::NOWHERE;
 use crate::json::{self, Refusal, Scanner, Span, Unfit};
 
 /// The path that a request came by.

@@ -1,7 +1,7 @@
 //! `collapse`, `diversify` and `highlight`: settings of the list of results.
 
 use super::unknown::{Notes, Place, known_members};
-use super::{number, word};
+use super::values::{number, word};
 use crate::json::{Scanner, Unfit};
 
 /// Bounds of numbers; the contract has the same.

@@ -1,8 +1,9 @@
 //! Settings of a profile: members of a request, stored under a name. A request with that name is parsed as if
 //! it had those members itself, unless it has its own.
 
+use super::options::Options;
 use super::unknown::{Notes, Place, Unknown, known_members};
-use super::{Lists, NAMES, Options, Said, WEIGHTED_TWICE, setting};
+use super::{Lists, NAMES, Said, WEIGHTED_TWICE, setting};
 use crate::json::{Scanner, Unfit};
 use crate::tokens::tokenize::Tokenizer;
 

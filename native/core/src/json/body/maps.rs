@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use super::{BRIEF_ITEMS, MAX_FAULTS, Step, Walk, first_characters, index_of, plain};
+use super::fault::MAX_FAULTS;
+use super::{BRIEF_ITEMS, Step, Walk, first_characters, index_of, plain};
 use crate::json::shape::{Shape, What};
 use crate::json::{self, Refusal, Span};
 

@@ -4,7 +4,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use super::MAX_FAULTS;
+use super::fault::MAX_FAULTS;
 use crate::json;
 use crate::json::shape::{Member, Shape, What};
 

@@ -3,7 +3,7 @@
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::records::Fault;
+use super::format::Fault;
 
 /// Separators of a row's fields.
 pub type Separator = u8;

@@ -1,7 +1,7 @@
 //! Detects the format of a text by its beginning. Lines are the default.
 
 use super::csv::{Rows, Separator};
-use super::records::{Format, LONGEST_TOKEN};
+use super::format::{Format, LONGEST_TOKEN};
 use crate::json;
 
 const SEPARATORS: [Separator; 4] = [b',', b';', b'\t', b'|'];

@@ -4,7 +4,8 @@ use siphasher::sip::SipHasher13;
 
 use super::analyzers::Analyzer;
 use super::asked::Asked;
-use super::{Issue, html};
+use super::html;
+use super::issue::Issue;
 use crate::text::normalize::edits::Edits;
 use crate::text::normalize::properties::{Kind, properties};
 use crate::text::normalize::{Mode, edits, repair, spelling};

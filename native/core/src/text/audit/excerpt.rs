@@ -1,8 +1,9 @@
 //! Examples: the part of a record that shows an issue, before and after, with personal data masked.
 
 use super::examine::{MODEL_PIECES, issue_of, unsegmented_at};
+use super::html;
+use super::issue::Issue;
 use super::mask::{self, Masked};
-use super::{Issue, html};
 use crate::text::normalize::edits::Edits;
 use crate::text::normalize::properties::{Kind, properties};
 use crate::text::normalize::{Mode, edits};

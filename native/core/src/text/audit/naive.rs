@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use super::examine::{MODEL_PIECES, Verdict, is_unsegmented};
-use super::records::{Batch, Fault, Format, Records};
+use super::format::{Fault, Format};
+use super::records::{Batch, Records};
 use super::{Audit, EXAMPLES, Findings, Issue};
 use crate::text::normalize::edits::Edit;
 use crate::text::normalize::properties::{Kind, properties};

@@ -3,8 +3,9 @@
 
 use crate::text::audit::analyzers::Analyzer;
 use crate::text::audit::examine::Examiner;
+use crate::text::audit::format::{Fault, Format};
 use crate::text::audit::naive::{agrees, assert_audited};
-use crate::text::audit::records::{Fault, Format, Records};
+use crate::text::audit::records::Records;
 use crate::text::audit::{Audit, Issue, listed};
 use proptest::prelude::*;
 

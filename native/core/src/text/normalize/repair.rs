@@ -18,9 +18,6 @@ const SLASH: char = '\u{2044}';
 /// U+2032 PRIME, used as an apostrophe between letters.
 const PRIME: char = '\u{2032}';
 
-/// Most removable characters between a joiner and its neighbour.
-const NEIGHBOUR_DISTANCE: usize = 4;
-
 /// The edits that repair a whole text. `contextual`: confusable letters map only inside words whose other
 /// letters are Latin.
 #[must_use]
@@ -586,7 +583,7 @@ impl<'a> Round<'a> {
 
 mod words;
 
-use words::{Others, others_in_word, stands_for_itself};
+use words::{NEIGHBOUR_DISTANCE, Others, others_in_word, stands_for_itself};
 
 #[cfg(test)]
 mod tests;

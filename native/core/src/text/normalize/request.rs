@@ -1,7 +1,7 @@
 //! Reading a NormalizeRequest out of its bytes: every valid one, however it is written. What is wrong with an
 //! invalid one is for others to say.
 
-use super::Mode;
+use super::mode::Mode;
 use crate::json::{Scanner, Span, Unfit, unescape};
 
 /// Changes that are listed where the request names no other number.

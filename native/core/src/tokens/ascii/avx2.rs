@@ -1,6 +1,7 @@
 //! Examines 64 bytes of text with AVX2, in two halves.
 
-use super::{Block, Places, count_blocks, low_bits};
+use super::blocks::{Block, count_blocks, low_bits};
+use crate::tokens::terms::batch::Places;
 use crate::tokens::terms::{Filter, Hits, Terms};
 use std::arch::x86_64::*;
 

@@ -2,7 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::{Block, Places, count_blocks, low_bits};
+use super::blocks::{Block, count_blocks, low_bits};
+use crate::tokens::terms::batch::Places;
 use crate::tokens::terms::{Filter, Hits, Terms};
 
 /// The filter's tables in registers.

@@ -2,7 +2,7 @@
 //! beginnings, and are excluded before their stems are looked up. Which ones cannot be predicted, so the
 //! check has no branches.
 
-use super::{FEW, LOWER, MIX, word};
+use super::key::{FEW, LOWER, MIX, word};
 
 /// Bits of a slot's index.
 const BITS: u32 = 7;
@@ -106,5 +106,37 @@ impl Beginnings {
             count += usize::from(self.begins(key));
         }
         count
+    }
+}
+
+/// How many of a request's tokens begin as a form's words do. Where most do, they are looked for among the
+/// terms as they are first; where few do, the others are left out first, which is one look less.
+#[derive(Debug, Default)]
+pub(super) struct Mix {
+    batches: u32,
+    is_rich: bool,
+}
+
+impl Mix {
+    /// Batches of which one is measured.
+    const EVERY: u32 = 16;
+
+    /// Begins a request.
+    pub(super) fn clear(&mut self) {
+        *self = Mix::default();
+    }
+
+    /// True if most tokens do, as far as is known; false where the next batch is measured.
+    #[inline]
+    pub(super) fn is_rich(&mut self) -> bool {
+        let is_measured = self.batches.is_multiple_of(Mix::EVERY);
+        self.batches = self.batches.wrapping_add(1);
+        self.is_rich && !is_measured
+    }
+
+    /// Of `tokens` tokens `found` do.
+    #[inline]
+    pub(super) fn learn(&mut self, found: usize, tokens: usize) {
+        self.is_rich = 2 * found > tokens;
     }
 }

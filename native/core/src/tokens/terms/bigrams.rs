@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::{EMPTY, Hits, MIX, fold_multiply};
+use super::hits::Hits;
+use super::key::{EMPTY, MIX, fold_multiply};
 
 /// Character bigrams of the query in the order of their first occurrence, each as one number of two code
 /// points.

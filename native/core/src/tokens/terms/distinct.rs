@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::{MIX, fold_multiply};
+use super::key::{MIX, fold_multiply};
 
 /// A term's hash and number, and the text that had it last: one of before the request where there is none.
 #[derive(Debug, Clone, Copy, Default)]

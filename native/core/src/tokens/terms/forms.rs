@@ -1,10 +1,20 @@
 //! Terms by token, where the forms of tokens are compared.
 
+use super::batch::{Batch, Found, ROOM};
+use super::hits::Hits;
+use super::key::{EMPTY, FEW, Key, LOWER};
 use super::memo::{Memo, Remembered};
 use super::short_terms::Token;
-use super::{EMPTY, FEW, Form, Hits, Key, LOWER, Terms};
+use super::table::Terms;
 use crate::tokens::analyzer::LONGEST_STEMMED;
-use crate::tokens::ascii::{Batch, Found, ROOM};
+
+/// A token's form, before it is looked up among the terms.
+pub(super) enum Form {
+    /// A form that the memo can store.
+    Short(Key),
+    /// The term of another form, if there is one.
+    Other(Option<u32>),
+}
 
 /// Counts of few terms in a batch, with a place for what is none. As long as a power of two, so that no place
 /// needs a check, and small, as they begin with zeros.
@@ -43,38 +53,6 @@ fn leave_terms(found: &mut Found, count: usize) {
         let (start, end, term) = (found.starts[at], found.ends[at], found.terms[at]);
         (found.starts[kept], found.ends[kept], found.terms[kept]) = (start, end, term);
         kept += usize::from(term != FEW as u32);
-    }
-}
-
-/// How many of a request's tokens begin as a form's words do. Where most do, they are looked for among the
-/// terms as they are first; where few do, the others are left out first, which is one look less.
-#[derive(Debug, Default)]
-pub(super) struct Mix {
-    batches: u32,
-    is_rich: bool,
-}
-
-impl Mix {
-    /// Batches of which one is measured.
-    const EVERY: u32 = 16;
-
-    /// Begins a request.
-    pub(super) fn clear(&mut self) {
-        *self = Mix::default();
-    }
-
-    /// True if most tokens do, as far as is known; false where the next batch is measured.
-    #[inline]
-    fn is_rich(&mut self) -> bool {
-        let is_measured = self.batches.is_multiple_of(Mix::EVERY);
-        self.batches = self.batches.wrapping_add(1);
-        self.is_rich && !is_measured
-    }
-
-    /// Of `tokens` tokens `found` do.
-    #[inline]
-    fn learn(&mut self, found: usize, tokens: usize) {
-        self.is_rich = 2 * found > tokens;
     }
 }
 

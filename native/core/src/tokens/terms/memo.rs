@@ -1,6 +1,6 @@
 //! Forms of tokens, cached from one request to the next.
 
-use super::{Key, MIX};
+use super::key::{Key, MIX};
 
 /// Forms of the last tokens, of this request and of earlier ones: most words occur again, and stemming costs
 /// many times a lookup. A token whose slot was taken by another one is stemmed again.

@@ -1,7 +1,8 @@
 //! Short terms of a query, found without a branch.
 
-use super::{FEW, Hits, Key, LOWER, MIX, word};
-use crate::tokens::ascii::{Batch, ROOM};
+use super::batch::{Batch, ROOM};
+use super::hits::Hits;
+use super::key::{FEW, Key, LOWER, MIX, word};
 
 /// The terms of up to eight ASCII bytes, each in a slot of its own, so that one lookup decides. Which tokens
 /// are terms cannot be predicted, and a mispredicted branch costs more than all other work, so there are no

@@ -1,7 +1,9 @@
 //! Words with letters of several scripts.
 
-use super::NEIGHBOUR_DISTANCE;
 use crate::text::normalize::properties::{Action, greek_symbol, properties};
+
+/// Most removable characters between a joiner and its neighbour.
+pub(super) const NEIGHBOUR_DISTANCE: usize = 4;
 
 /// True if a letter is a lower-case Greek one with its own meaning. Inside a Latin word, with lower-case
 /// Latin letters on both sides, it is a disguise.
