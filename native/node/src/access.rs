@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fusegate_core::access::admission::{self, Decision, Delta, Outcome};
 use fusegate_core::access::keys::{self, Hash, Record, Status};
-use fusegate_core::access::limits::{Limit, Limits, Now, Weight};
+use fusegate_core::access::limits::{Limit, Limits, Now, Verdict, Weight};
 use napi::bindgen_prelude::{Buffer, Error, Float64ArraySlice, Result};
 use napi_derive::napi;
 
@@ -99,19 +99,19 @@ pub enum AdmitOutcome {
 impl From<Outcome> for AdmitOutcome {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Admitted => Self::Admitted,
-            Outcome::Uncounted => Self::Uncounted,
-            Outcome::OverMinute => Self::OverMinute,
-            Outcome::OverMonth => Self::OverMonth,
-            Outcome::Unloaded => Self::Unloaded,
+            Outcome::Limited(Verdict::Admitted) => Self::Admitted,
+            Outcome::Limited(Verdict::Uncounted) => Self::Uncounted,
+            Outcome::Limited(Verdict::OverMinute) => Self::OverMinute,
+            Outcome::Limited(Verdict::OverMonth) => Self::OverMonth,
+            Outcome::Limited(Verdict::Unloaded) => Self::Unloaded,
             Outcome::Unknown => Self::Unknown,
             Outcome::Malformed => Self::Malformed,
             Outcome::Expired => Self::Expired,
             Outcome::Revoked => Self::Revoked,
             Outcome::Suspended => Self::Suspended,
-            Outcome::Crowded => Self::Crowded,
-            Outcome::OverNetwork => Self::OverNetwork,
-            Outcome::OverCrowd => Self::OverCrowd,
+            Outcome::Limited(Verdict::Crowded) => Self::Crowded,
+            Outcome::Limited(Verdict::OverNetwork) => Self::OverNetwork,
+            Outcome::Limited(Verdict::OverCrowd) => Self::OverCrowd,
         }
     }
 }

@@ -15,16 +15,8 @@ const DAY_MS: u64 = 86_400_000;
 /// Decision about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Admitted.
-    Admitted,
-    /// Admitted, but not counted, as no slot is free.
-    Uncounted,
-    /// Over the minute's requests.
-    OverMinute,
-    /// Over the month's characters.
-    OverMonth,
-    /// Load the subject's usage, then ask again.
-    Unloaded,
+    /// Decided by the limits. [`Verdict::Unloaded`]: load the subject's usage, then ask again.
+    Limited(Verdict),
     /// A well-formed key that this process does not know: look it up, then ask again.
     Unknown,
     /// No key, or a mistyped one.
@@ -35,27 +27,6 @@ pub enum Outcome {
     Revoked,
     /// The key is suspended.
     Suspended,
-    /// Admitted; counted in the bucket shared by all addresses without a slot.
-    Crowded,
-    /// Over the minute's requests of the address's network.
-    OverNetwork,
-    /// Over the minute's requests shared by all addresses without a slot.
-    OverCrowd,
-}
-
-impl From<Verdict> for Outcome {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Admitted => Self::Admitted,
-            Verdict::Uncounted => Self::Uncounted,
-            Verdict::OverMinute => Self::OverMinute,
-            Verdict::OverMonth => Self::OverMonth,
-            Verdict::Unloaded => Self::Unloaded,
-            Verdict::Crowded => Self::Crowded,
-            Verdict::OverNetwork => Self::OverNetwork,
-            Verdict::OverCrowd => Self::OverCrowd,
-        }
-    }
 }
 
 /// A decision, and the facts for its answer.
@@ -83,7 +54,7 @@ impl Decision {
 
     fn of(standing: Standing, tier: usize, month_start_ms: u64) -> Self {
         Self {
-            outcome: standing.verdict.into(),
+            outcome: Outcome::Limited(standing.verdict),
             standing: Some(standing),
             tier,
             month_start_ms,
@@ -210,8 +181,8 @@ impl Access {
     /// Counts a decided request in the day's usage.
     fn count_request(&mut self, record: &Record, decision: &Decision, wall_ms: u64) {
         let (requests, refused) = match decision.outcome {
-            Outcome::Admitted | Outcome::Uncounted => (1, 0),
-            Outcome::OverMinute | Outcome::OverMonth => (0, 1),
+            Outcome::Limited(Verdict::Admitted | Verdict::Uncounted) => (1, 0),
+            Outcome::Limited(Verdict::OverMinute | Verdict::OverMonth) => (0, 1),
             _ => return,
         };
         let subject = usage_subject(KEYS, &record.counted_as);
@@ -238,7 +209,7 @@ impl Access {
         Decision::of(standing, 0, standing.month_start_ms)
     }
 
-    /// Decides again about a request after [`Outcome::Unloaded`].
+    /// Decides again about a request after [`Verdict::Unloaded`].
     pub fn admit_loaded(&self, kind: u8, address: &[u8], limit: Limit, weight: Weight, now: Now) -> Decision {
         let address = self.limits.address(kind, address);
         let standing = self.limits.admit_loaded(&address, limit, weight, now);

@@ -118,8 +118,11 @@ fn only_a_key_that_is_known_and_in_force_is_admitted() {
         access.take_charged().is_empty(),
         "nothing is counted for a key that is not in force"
     );
-    assert_eq!(outcome(access, until(now.wall_ms + 1)), Outcome::Admitted);
-    assert_eq!(outcome(access, active), Outcome::Admitted);
+    assert_eq!(
+        outcome(access, until(now.wall_ms + 1)),
+        Outcome::Limited(Verdict::Admitted)
+    );
+    assert_eq!(outcome(access, active), Outcome::Limited(Verdict::Admitted));
 }
 
 #[test]
@@ -174,11 +177,11 @@ fn a_key_has_the_limits_of_its_tier_and_shares_them_with_the_one_that_it_replace
     access.know(second_hash, record(0, first_hash));
     access.know(other_hash, record(0, other_hash));
     let outcome = |access: &mut Access, raw: &str| access.admit_key(raw.as_bytes(), now).outcome;
-    assert_eq!(outcome(access, &first), Outcome::Admitted);
-    assert_eq!(outcome(access, &second), Outcome::Admitted);
-    assert_eq!(outcome(access, &first), Outcome::OverMinute);
-    assert_eq!(outcome(access, &second), Outcome::OverMinute);
-    assert_eq!(outcome(access, &other), Outcome::Admitted);
+    assert_eq!(outcome(access, &first), Outcome::Limited(Verdict::Admitted));
+    assert_eq!(outcome(access, &second), Outcome::Limited(Verdict::Admitted));
+    assert_eq!(outcome(access, &first), Outcome::Limited(Verdict::OverMinute));
+    assert_eq!(outcome(access, &second), Outcome::Limited(Verdict::OverMinute));
+    assert_eq!(outcome(access, &other), Outcome::Limited(Verdict::Admitted));
     assert_eq!(
         access.usage_subject(second.as_bytes()),
         Some(subject_of(first_hash))
@@ -239,21 +242,30 @@ fn a_key_is_charged_for_its_month_and_its_day() {
     access.know(hash, record(1, hash));
     let subject = subject_of(hash);
     let [evening, morning] = [after_midnight(DAY_MS - 1), after_midnight(DAY_MS)];
-    assert_eq!(access.admit_key(raw, evening).outcome, Outcome::Unloaded);
+    assert_eq!(
+        access.admit_key(raw, evening).outcome,
+        Outcome::Limited(Verdict::Unloaded)
+    );
     assert!(
         access.take_charged().is_empty(),
         "a request that is asked again is counted once"
     );
     access.load(&subject, MIDNIGHT_MS, 40, evening.nanos);
-    assert_eq!(access.admit_key(raw, evening).outcome, Outcome::Admitted);
+    assert_eq!(
+        access.admit_key(raw, evening).outcome,
+        Outcome::Limited(Verdict::Admitted)
+    );
     assert!(access.charge_key(raw, MIDNIGHT_MS, 59, evening));
     assert_eq!(
         access.admit_key(raw, morning).outcome,
-        Outcome::Admitted,
+        Outcome::Limited(Verdict::Admitted),
         "99 of 100"
     );
     assert!(access.charge_key(raw, MIDNIGHT_MS, 1, morning));
-    assert_eq!(access.admit_key(raw, morning).outcome, Outcome::OverMonth);
+    assert_eq!(
+        access.admit_key(raw, morning).outcome,
+        Outcome::Limited(Verdict::OverMonth)
+    );
     let day = |day, requests, characters, refused| DayUse {
         day,
         requests,
@@ -303,20 +315,20 @@ fn an_address_is_counted_under_its_kind_of_limit_and_charged_without_days() {
     let unloaded = access.admit_address(3, &address, limit, Weight::Whole, now);
     assert_eq!(
         (unloaded.outcome, unloaded.tier, unloaded.month_start_ms),
-        (Outcome::Unloaded, 0, 0)
+        (Outcome::Limited(Verdict::Unloaded), 0, 0)
     );
     access.load(&subject, MIDNIGHT_MS, 0, now.nanos);
     let loaded = access.admit_loaded(3, &address, limit, Weight::Whole, now);
     assert_eq!(
         (loaded.outcome, loaded.month_start_ms),
-        (Outcome::Admitted, MIDNIGHT_MS)
+        (Outcome::Limited(Verdict::Admitted), MIDNIGHT_MS)
     );
     let again = access.admit_address(3, &address, limit, Weight::Whole, now);
-    assert_eq!(again.outcome, Outcome::OverMinute);
+    assert_eq!(again.outcome, Outcome::Limited(Verdict::OverMinute));
     assert_eq!(again.standing.map(|each| each.verdict), Some(Verdict::OverMinute));
     access.give_back(3, &address, 1);
     let back = access.admit_address(3, &address, limit, Weight::Whole, now);
-    assert_eq!(back.outcome, Outcome::Admitted);
+    assert_eq!(back.outcome, Outcome::Limited(Verdict::Admitted));
     assert!(
         access.take_charged().is_empty(),
         "requests of addresses are not kept"
@@ -325,7 +337,7 @@ fn an_address_is_counted_under_its_kind_of_limit_and_charged_without_days() {
     access.charge_address(3, &address, MIDNIGHT_MS, 40, now.nanos);
     let minute = after_midnight(60_000);
     let over = access.admit_address(3, &address, limit, Weight::Whole, minute);
-    assert_eq!(over.outcome, Outcome::OverMonth);
+    assert_eq!(over.outcome, Outcome::Limited(Verdict::OverMonth));
     assert_eq!(
         access.take_charged(),
         [Delta {
@@ -343,10 +355,10 @@ fn what_an_address_spends_later_is_waited_for() {
     let access = &scratch.access;
     let address = [192, 0, 2, 1];
     let admit = |ms| access.admit_address(3, &address, limit(60, 0), Weight::Whole, after_midnight(ms));
-    assert_eq!(admit(0).outcome, Outcome::Admitted);
+    assert_eq!(admit(0).outcome, Outcome::Limited(Verdict::Admitted));
     access.spend(3, &address, 60, 119, after_midnight(0));
-    assert_eq!(admit(60_999).outcome, Outcome::OverMinute);
-    assert_eq!(admit(61_000).outcome, Outcome::Admitted);
+    assert_eq!(admit(60_999).outcome, Outcome::Limited(Verdict::OverMinute));
+    assert_eq!(admit(61_000).outcome, Outcome::Limited(Verdict::Admitted));
 }
 
 #[test]
@@ -359,9 +371,15 @@ fn other_machines_usage_raises_a_month() {
     access.load(&subject_of(hash), MIDNIGHT_MS, 0, now.nanos);
     access.load(&[], MIDNIGHT_MS, 0, now.nanos);
     access.raise(&subject_of(hash), MIDNIGHT_MS, 99, now.nanos);
-    assert_eq!(access.admit_key(raw.as_bytes(), now).outcome, Outcome::Admitted);
+    assert_eq!(
+        access.admit_key(raw.as_bytes(), now).outcome,
+        Outcome::Limited(Verdict::Admitted)
+    );
     access.raise(&subject_of(hash), MIDNIGHT_MS, 100, now.nanos);
-    assert_eq!(access.admit_key(raw.as_bytes(), now).outcome, Outcome::OverMonth);
+    assert_eq!(
+        access.admit_key(raw.as_bytes(), now).outcome,
+        Outcome::Limited(Verdict::OverMonth)
+    );
     assert!(access.charge_key(raw.as_bytes(), MIDNIGHT_MS, 0, now));
 }
 
@@ -373,20 +391,4 @@ fn a_subject_is_the_first_once_in_its_time() {
     assert!(!first(9, 1_001 * SECOND - 1));
     assert!(first(8, 1_001 * SECOND - 1), "of another kind");
     assert!(first(9, 1_001 * SECOND));
-}
-
-#[test]
-fn every_verdict_has_its_outcome() {
-    for (verdict, outcome) in [
-        (Verdict::Admitted, Outcome::Admitted),
-        (Verdict::Uncounted, Outcome::Uncounted),
-        (Verdict::OverMinute, Outcome::OverMinute),
-        (Verdict::OverMonth, Outcome::OverMonth),
-        (Verdict::Unloaded, Outcome::Unloaded),
-        (Verdict::Crowded, Outcome::Crowded),
-        (Verdict::OverNetwork, Outcome::OverNetwork),
-        (Verdict::OverCrowd, Outcome::OverCrowd),
-    ] {
-        assert_eq!(Outcome::from(verdict), outcome);
-    }
 }
