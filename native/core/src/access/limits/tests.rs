@@ -438,6 +438,34 @@ fn rates(networks: &[(u64, u32)], per_minute: u32) -> Vec<(u64, u32)> {
     networks.iter().map(rate).collect()
 }
 
+/// Asks both about an address, and again once it is loaded where it must be; the last verdict.
+fn admitted_alike(
+    (limits, naive): (&Limits, &mut Naive),
+    bytes: &[u8],
+    limit: Limit,
+    weight: Weight,
+    now: Now,
+) -> Result<Verdict, TestCaseError> {
+    let networks = networks_of(bytes);
+    let told = limits.admit_address(&limits.address(1, bytes), limit, weight, now);
+    prop_assert_eq!(
+        told,
+        naive.admit_within(&networks, number(bytes), limit, weight, now)
+    );
+    if told.verdict != Verdict::Unloaded {
+        return Ok(told.verdict);
+    }
+    limits.load(limits.subject(1, bytes), START.wall_ms, 0, now.nanos);
+    naive.load(number(bytes), START.wall_ms, 0, now.nanos);
+    let again = limits.admit_loaded(&limits.address(1, bytes), limit, weight, now);
+    naive.give_back(&rates(&networks, limit.per_minute), weight, now.nanos);
+    prop_assert_eq!(
+        again,
+        naive.admit_within(&networks, number(bytes), limit, weight, now)
+    );
+    Ok(again.verdict)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -461,20 +489,9 @@ proptest! {
                 AddressStep::Admit(a, b, c, head) => {
                     let bytes = few(a, b, c);
                     let weight = if head { Weight::Tenth } else { Weight::Whole };
-                    let told = limits.admit_address(&limits.address(1, &bytes), limit, weight, now);
-                    let networks = networks_of(&bytes);
-                    prop_assert_eq!(told, naive.admit_within(&networks, number(&bytes), limit, weight, now));
-                    let mut last = told;
-                    if told.verdict == Verdict::Unloaded {
-                        limits.load(limits.subject(1, &bytes), START.wall_ms, 0, now.nanos);
-                        naive.load(number(&bytes), START.wall_ms, 0, now.nanos);
-                        let again = limits.admit_loaded(&limits.address(1, &bytes), limit, weight, now);
-                        naive.give_back(&rates(&networks, per_minute), weight, now.nanos);
-                        let naively = naive.admit_within(&networks, number(&bytes), limit, weight, now);
-                        prop_assert_eq!(again, naively);
-                        last = again;
-                    }
-                    if last.verdict == Verdict::Admitted {
+                    let both = (limits, &mut naive);
+                    let last = admitted_alike(both, &bytes, limit, weight, now)?;
+                    if last == Verdict::Admitted {
                         admitted.insert(bytes);
                     }
                 }

@@ -179,6 +179,22 @@ fn settings_with_another_member_or_a_wrong_value_are_none() {
     assert!(Profile::read(1, b" {\"k1\":2, \"k1\":1} ").is_some());
 }
 
+/// Whether a request by a member has results, and the profile that the answer names; else its faults.
+fn told(profiles: &Profiles, member: &str, owner: &str) -> String {
+    let (outcome, answer, faults) = answer(&request(&[member]), profiles, owner);
+    let Outcome::Written { .. } = outcome else {
+        return String::from_utf8(faults.expect("a fault")).expect("text");
+    };
+    let text = String::from_utf8(answer).expect("text");
+    let place = text.find(r#","profile""#).expect("the profile");
+    let empty = text.contains(r#""results":[]"#);
+    format!(
+        "{}{}",
+        if empty { "none" } else { "some" },
+        &text[place..text.len() - 1]
+    )
+}
+
 #[test]
 fn a_profile_is_found_by_its_owner_and_version() {
     let profiles = Profiles::default();
@@ -190,22 +206,7 @@ fn a_profile_is_found_by_its_owner_and_version() {
     put("shop", 3, r#"{"min_score":-2}"#);
     put("ada/shop", 1, r#"{"min_score":5}"#);
     put("bob/own", 1, "{}");
-    let told = |member: &str, owner: &str| {
-        let (outcome, answer, faults) = answer(&request(&[member]), &profiles, owner);
-        match outcome {
-            Outcome::Written { .. } => {
-                let text = String::from_utf8(answer).expect("text");
-                let place = text.find(r#","profile""#).expect("the profile");
-                let empty = text.contains(r#""results":[]"#);
-                format!(
-                    "{}{}",
-                    if empty { "none" } else { "some" },
-                    &text[place..text.len() - 1]
-                )
-            }
-            _ => String::from_utf8(faults.expect("a fault")).expect("text"),
-        }
-    };
+    let told = |member: &str, owner: &str| told(&profiles, member, owner);
     let newest = r#"some,"profile":{"name":"shop","version":3}"#;
     assert_eq!(told(r#""profile":"shop""#, ""), newest);
     assert_eq!(told(r#""profile":"shop""#, "bob"), newest);

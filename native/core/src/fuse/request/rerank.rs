@@ -5,7 +5,7 @@
 use super::Lists;
 use super::options::{Doc, Options};
 use super::values::NOWHERE;
-use crate::json::{self, Refusal, Scanner, Span, Unfit};
+use crate::json::{self, Members, Refusal, Scanner, Span, Unfit};
 
 /// The path that a request came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,8 +192,29 @@ struct Draft {
     cuts: [Option<f64>; 2],
     /// Index of the list's first unfit item.
     unfit_items: [Option<usize>; 2],
+    /// True for each list that has a value; null counts as no value.
+    lists_given: [bool; 2],
     unknown: Vec<Span>,
     more_unknown: bool,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Draft {
+            query: NOWHERE,
+            model: None,
+            counts: [usize::MAX; 2],
+            return_documents: false,
+            return_text: false,
+            raw_scores: false,
+            ignored: 0,
+            cuts: [None; 2],
+            unfit_items: [None; 2],
+            lists_given: [false; 2],
+            unknown: Vec::new(),
+            more_unknown: false,
+        }
+    }
 }
 
 /// Reads `body`; its documents go to `lists`. A document's id is the place of the object that it came as.
@@ -203,67 +224,25 @@ struct Draft {
 pub fn read(body: &[u8], api: Api, id: &str, lists: &mut Lists) -> Result<Asked, Refused> {
     lists.docs.clear();
     lists.entities.clear();
-    let shape = if api == Api::V2 { Shape::V2 } else { Shape::V1 };
-    let shape = if api == Api::Voyage { Shape::Voyage } else { shape };
-    let no_object = Refused {
-        shape,
-        wrong: Wrong::NoObject,
+    let shape = match api {
+        Api::V2 => Shape::V2,
+        Api::Voyage => Shape::Voyage,
+        Api::V1 | Api::Bare => Shape::V1,
     };
-    let json = |refusal| Refused {
-        shape,
-        wrong: Wrong::Json(refusal),
-    };
-    let mut draft = Draft {
-        query: NOWHERE,
-        model: None,
-        counts: [usize::MAX; 2],
-        return_documents: false,
-        return_text: false,
-        raw_scores: false,
-        ignored: 0,
-        cuts: [None; 2],
-        unfit_items: [None; 2],
-        unknown: Vec::new(),
-        more_unknown: false,
-    };
+    let refused = |wrong| Refused { shape, wrong };
+    let json = |refusal| refused(Wrong::Json(refusal));
+    let mut draft = Draft::default();
     let mut scanner = Scanner::new(body).map_err(json)?;
     scanner.skip_space();
-    let mut has_texts = false;
-    // True for each list that has a value; null counts as no value.
-    let mut lists_given = [false; 2];
-    let mut unknown = Vec::new();
-    let mut more_unknown = false;
-    let members = scanner.members_told(
-        (&NAMES, &[]),
-        1,
-        |scanner, place| {
-            if let DOCUMENTS | TEXTS = place {
-                lists_given[place - DOCUMENTS] = scanner.peek() != Some(b'n');
-            }
-            let skipped = match place {
-                TEXTS if api == Api::Bare => {
-                    has_texts = true;
-                    false
-                }
-                DOCUMENTS => has_texts,
-                TEXTS => true,
-                _ => false,
-            };
-            if skipped {
-                return Ok(scanner.skip_value(1)?);
-            }
-            draft.member(scanner, place, &mut lists.docs)
-        },
-        |scanner, name| note(scanner, name, &mut unknown, &mut more_unknown),
-    );
+    let members = draft.members(&mut scanner, api, &mut lists.docs);
     let ended = members.and_then(|members| {
         scanner.end()?;
         Ok(members)
     });
     let Ok(members) = ended else {
-        return Err(json::check(body).err().map_or(no_object, json));
+        let fault = json::check(body).err();
+        return Err(fault.map_or(refused(Wrong::NoObject), json));
     };
-    (draft.unknown, draft.more_unknown) = (unknown, more_unknown);
     let met = |place: usize| members.met >> place & 1 == 1;
     let shape = match api {
         Api::Bare if met(TEXTS) => Shape::Tei,
@@ -275,7 +254,7 @@ pub fn read(body: &[u8], api: Api, id: &str, lists: &mut Lists) -> Result<Asked,
     } else {
         (DOCUMENTS, TEXTS)
     };
-    if lists_given[other - DOCUMENTS] {
+    if draft.lists_given[other - DOCUMENTS] {
         draft.ignored |= 1 << (OTHER_LISTS + other - DOCUMENTS);
     }
     match draft.wrong(members, list, lists.docs.is_empty()) {
@@ -298,6 +277,40 @@ fn note(scanner: &Scanner, name: Span, unknown: &mut Vec<Span>, more: &mut bool)
 }
 
 impl Draft {
+    /// Reads all members. Of the two lists `texts` is read only where the path is bare, and then it counts.
+    ///
+    /// # Errors
+    /// It is no JSON object.
+    fn members(&mut self, scanner: &mut Scanner, api: Api, docs: &mut Vec<Doc>) -> Result<Members, Unfit> {
+        let (mut unknown, mut more_unknown) = (Vec::new(), false);
+        let mut has_texts = false;
+        let members = scanner.members_told(
+            (&NAMES, &[]),
+            1,
+            |scanner, place| {
+                if let DOCUMENTS | TEXTS = place {
+                    self.lists_given[place - DOCUMENTS] = scanner.peek() != Some(b'n');
+                }
+                let skipped = match place {
+                    TEXTS if api == Api::Bare => {
+                        has_texts = true;
+                        false
+                    }
+                    DOCUMENTS => has_texts,
+                    TEXTS => true,
+                    _ => false,
+                };
+                if skipped {
+                    return Ok(scanner.skip_value(1)?);
+                }
+                self.member(scanner, place, docs)
+            },
+            |scanner, name| note(scanner, name, &mut unknown, &mut more_unknown),
+        )?;
+        (self.unknown, self.more_unknown) = (unknown, more_unknown);
+        Ok(members)
+    }
+
     /// Reads the value of a known member.
     fn member(&mut self, scanner: &mut Scanner, place: usize, docs: &mut Vec<Doc>) -> Result<(), Unfit> {
         match place {
@@ -351,7 +364,7 @@ impl Draft {
     }
 
     /// The first thing that is wrong.
-    fn wrong(&self, members: json::Members, list: usize, empty: bool) -> Option<Wrong> {
+    fn wrong(&self, members: Members, list: usize, empty: bool) -> Option<Wrong> {
         const LISTS: [&str; 2] = ["documents", "texts"];
         const EXPECTED: [(&str, &str); 9] = [
             ("query", "a string"),
