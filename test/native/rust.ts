@@ -14,7 +14,7 @@ export interface Module {
 }
 
 const quoted =
-  /\/\/[^\n]*|\/\*[^]*?\*\/|\bb?r(#*)"[^]*?"\1|b?"(?:\\[^]|[^"\\])*"|b?'(?:\\(?:x\w\w|u\{\w+\}|.)|[^\\'\n])'/g;
+  /\/\/[^\n]*|\/\*[^]*?\*\/|\bb?r(#*)"[^]*?"\1|b?"(?:\\[^]|[^"\\])*"|b?'(?:\\(?:x..|u\{\w+\}|.)|[^\\'\n])'/g;
 
 /** A file's code: comments, strings and characters are blank, lines stay where they are. */
 export function codeOf(text: string): string {

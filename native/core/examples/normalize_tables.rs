@@ -71,7 +71,8 @@ mod kind {
     pub const ENCLOSED: u8 = 12;
 }
 
-/// The acute accent with a width of its own (U+00B4, canonically also U+1FFD) is what is typed for an apostrophe.
+/// The acute accent with a width of its own (U+00B4, canonically also U+1FFD) is what is typed for an
+/// apostrophe.
 const SINGLE_QUOTES: &str = "\u{2018}\u{2019}\u{201A}\u{201B}\u{2039}\u{203A}\u{2BC}\u{B4}\u{1FFD}";
 const DOUBLE_QUOTES: &str = "\u{201C}\u{201D}\u{201E}\u{201F}\u{AB}\u{BB}";
 const DASHES: &str = "\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2015}\u{2212}\u{2E3A}\u{2E3B}";

@@ -1,4 +1,5 @@
-//! Strict JSON (RFC 8259) over bytes: a scanner, and checks of bodies against a shape without building values.
+//! Strict JSON (RFC 8259) over bytes: a scanner, and checks of bodies against a shape without building
+//! values.
 
 pub mod body;
 mod members;

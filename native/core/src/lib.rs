@@ -1,5 +1,5 @@
-//! The hot path of Fusegate in plain Rust. Each module is a room, and imports only the rooms of earlier steps:
-//! those between two empty lines here are a step, and do not import each other.
+//! The hot path of Fusegate in plain Rust. Each module is a room, and imports only rooms of earlier
+//! steps. Those between two empty lines are a step, and do not import each other.
 
 // The paths that read blocks of ASCII are those of x86-64: elsewhere what they share is not used.
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]

@@ -1,4 +1,5 @@
-//! What a receipt proves: a fragment's accepted strings, their digests and seal, and the tree of the public log.
+//! What a receipt proves: a fragment's accepted strings, their digests and seal, and the tree of the public
+//! log.
 
 pub mod canonical;
 pub mod digest;

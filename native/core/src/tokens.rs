@@ -1,4 +1,4 @@
-//! The tokens of texts: how a text is cut, what its words are reduced to, and how a query's terms are counted.
+//! The tokens of texts: how a text is cut, what its words are reduced to, how a query's terms are counted.
 
 pub mod analyzer;
 pub(crate) mod ascii;

@@ -100,7 +100,7 @@ pub struct BodyReader {
 
 #[napi]
 impl BodyReader {
-    /// A reader for a shape in words (see `fusegate_core::json::shape`). `closed`: an unknown member is a fault.
+    /// A reader for a shape in words (see `json::shape` of the core). `closed`: an unknown member is a fault.
     #[napi(constructor)]
     pub fn new(shape: Vec<String>, closed: bool) -> Result<Self> {
         let shape = Shape::read(&mut shape.iter().map(String::as_str));

@@ -1,5 +1,5 @@
 //! Reading the rerank requests of other interfaces (Cohere v1 and v2, Jina, vLLM, Voyage,
-//! text-embeddings-inference) in one pass, as [`crate::fuse::request`] reads a FuseRequest. Lenient where their
+//! text-embeddings-inference) in one pass, as [`super::read`] reads a FuseRequest. Lenient where their
 //! clients differ; what is not acted on is kept for the answer's warnings.
 
 use super::Lists;

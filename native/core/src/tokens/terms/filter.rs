@@ -15,7 +15,7 @@ impl Filter {
         high: [[u8::MAX; 16]; 3],
     };
 
-    /// Admits the tokens that may have a form, by the rule of [`crate::tokens::analyzer::Forms::keeps_beginnings`].
+    /// Admits the tokens that may have a form, by the rule of `Forms::keeps_beginnings`.
     pub(super) fn add_beginning(&mut self, form: &[u8], term: usize) {
         let bit = 1 << (term % 8);
         for place in 0..3 {
