@@ -1,7 +1,7 @@
 /** Raw API keys. Once a key's seed is erased, nobody can derive the key again (contract, Authentication). */
 import { createHmac } from 'node:crypto';
 
-/** The native module's format of keys; see `native/core/src/keys.rs`. */
+/** The native module's format of keys; see `native/core/src/access/keys.rs`. */
 export interface KeyFormat {
   /** The raw key that encodes 32 bytes. */
   readonly writeKey: (bytes: Uint8Array) => string;

@@ -16,7 +16,7 @@ export function storedKeys(store: Store): KeySource {
 
 /** The subject of a key's usage; `hash`: of the key whose limits and usage it shares. */
 export function keySubject(hash: Uint8Array): Uint8Array {
-  // The native module's kind of keys (`KEYS` in native/core/src/limits.rs).
+  // The native module's kind of keys (`KEYS` in native/core/src/access/limits.rs).
   return Buffer.concat([Uint8Array.of(0), hash]);
 }
 

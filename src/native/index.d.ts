@@ -57,7 +57,7 @@ export declare class Access {
 
 /** Validates bodies of one shape without building their values. */
 export declare class BodyReader {
-  /** A reader for a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault. */
+  /** A reader for a shape in words (see `json::shape` of the core). `closed`: an unknown member is a fault. */
   constructor(shape: Array<string>, closed: boolean)
   /** Reads a body. `brief`: truncates strings, lists and maps to the length that a fault repeats. */
   read(body: Uint8Array, brief: boolean): BodyReading

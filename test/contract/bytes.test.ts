@@ -31,7 +31,7 @@ const types: readonly BodyType[] = [
 /** White space that makes a body too long to become a value at once. */
 const padding = ' '.repeat(wholeBytes);
 
-/** Longest JSON, as it stands in a body, that a fault repeats (bytes; native/core/src/body.rs). */
+/** Longest JSON, as it stands in a body, that a fault repeats (bytes; native/core/src/json/body.rs). */
 const repeatedBytes = 2_048;
 
 /** The interpreter's outcome for a body. */

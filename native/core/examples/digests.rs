@@ -5,8 +5,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fusegate_core::canonical::Fragment;
-use fusegate_core::digest::{digests, seal};
+use fusegate_core::receipts::canonical::Fragment;
+use fusegate_core::receipts::digest::{digests, seal};
 
 const ROUNDS: usize = 30;
 const CALLS: u32 = 200;

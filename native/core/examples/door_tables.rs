@@ -10,7 +10,7 @@ use icu_properties::CodePointMapData;
 use icu_properties::props::GeneralCategory;
 
 /// ICU4X 2.1 carries the data of this version; the `unicode_data` tests fail where another one slips in.
-const VERSION: &str = fusegate_core::unicode::VERSION;
+const VERSION: &str = fusegate_core::unicode::words::VERSION;
 const HANGUL: std::ops::RangeInclusive<char> = '\u{AC00}'..='\u{D7A3}';
 
 /// A number in base 36.

@@ -7,10 +7,10 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use fusegate_core::clusters::Effort;
-use fusegate_core::explored::Explored;
-use fusegate_core::static_model::{StaticModel, quantized};
-use fusegate_core::vectors::{Facts, Vectors};
+use fusegate_core::embed::static_model::{StaticModel, quantized};
+use fusegate_core::explore::clusters::Effort;
+use fusegate_core::explore::explored::Explored;
+use fusegate_core::explore::vectors::{Facts, Vectors};
 
 /// Neighbours of a search, as a walk's step asks for them.
 const MOST: usize = 15;

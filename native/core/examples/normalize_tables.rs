@@ -5,6 +5,9 @@
 //! cldr-annotations-derived-full). Everything else comes from ICU4X 2.1, unicode-normalization 0.1.25 and
 //! encoding_rs.
 
+#[path = "normalize_tables/mojibake.rs"]
+mod mojibake;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,6 +20,8 @@ use icu_properties::script::ScriptWithExtensions;
 use icu_properties::{CodePointMapData, CodePointSetData};
 use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+use mojibake::Suspects;
 
 /// Version that every source must have.
 const UNICODE: &str = "17.0.0";
@@ -66,7 +71,8 @@ mod kind {
     pub const ENCLOSED: u8 = 12;
 }
 
-/// The acute accent with a width of its own (U+00B4, canonically also U+1FFD) is what is typed for an apostrophe.
+/// The acute accent with a width of its own (U+00B4, canonically also U+1FFD) is what is typed for an
+/// apostrophe.
 const SINGLE_QUOTES: &str = "\u{2018}\u{2019}\u{201A}\u{201B}\u{2039}\u{203A}\u{2BC}\u{B4}\u{1FFD}";
 const DOUBLE_QUOTES: &str = "\u{201C}\u{201D}\u{201E}\u{201F}\u{AB}\u{BB}";
 const DASHES: &str = "\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2015}\u{2212}\u{2E3A}\u{2E3B}";
@@ -346,106 +352,6 @@ fn names(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// The single-byte encodings that UTF-8 is most often misread in, in the order in which they are tried. Bytes
-/// without a character stand for the control character of their number, as the WHATWG has it.
-fn encodings() -> Vec<(&'static str, Vec<char>)> {
-    /// Code page 437, 0x80 to 0xFF (CP437.TXT of unicode.org).
-    const CP437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔\
-╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}";
-    let upper = |encoding: &'static encoding_rs::Encoding| -> Vec<char> {
-        (0x80u8..=0xFF)
-            .map(|byte| {
-                let (text, _) = encoding.decode_without_bom_handling(std::slice::from_ref(&byte));
-                let c = text.chars().next().expect("a character");
-                if c == '\u{FFFD}' { char::from(byte) } else { c }
-            })
-            .collect()
-    };
-    vec![
-        ("Latin-1", (0x80u8..=0xFF).map(char::from).collect()),
-        ("Windows-1252", upper(encoding_rs::WINDOWS_1252)),
-        ("Windows-1251", upper(encoding_rs::WINDOWS_1251)),
-        ("Windows-1250", upper(encoding_rs::WINDOWS_1250)),
-        ("Windows-1253", upper(encoding_rs::WINDOWS_1253)),
-        ("Windows-1254", upper(encoding_rs::WINDOWS_1254)),
-        ("Windows-1257", upper(encoding_rs::WINDOWS_1257)),
-        ("ISO 8859-2", upper(encoding_rs::ISO_8859_2)),
-        ("MacRoman", upper(encoding_rs::MACINTOSH)),
-        ("code page 437", CP437.chars().collect()),
-    ]
-}
-
-/// The classes by which `normalize/mojibake.rs` tells what nobody writes; their order is the bits'.
-/// They are those of ftfy 6.3 (Robyn Speer, Apache-2.0), `ftfy/badness.py`.
-const CLASSES: [&str; 14] = [
-    // Common: appear in many contexts.
-    "\u{A0}\u{AD}·´–—―…’",
-    // C1 controls are added below.
-    "",
-    // Bad: hardly ever written.
-    "¦¤¨¬¯¸ƒˆˇ˘˛˜†‡‰⌐◊\u{FFFD}ªº",
-    // Law
-    "¶§",
-    // Currency
-    "¢£¥₧€",
-    // Punctuation that starts
-    "¡«¿©΄΅‘‚“„•‹\u{F8FF}",
-    // Punctuation that ends
-    "®»˝”›™",
-    // Numeric
-    "²³¹±¼½¾×µ÷⁄∂∆∏∑√∞∩∫≈≠≡≤≥№",
-    // Letters of faces
-    "ÒÓÔÕÖÙÚÛÜòóôõöøùúûüŐŌŪŲ°",
-    // Accented capitals
-    "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑØÜÝĂĀĄĆČĎĐĘĚĒĖĞĢİĪĶĹĽŁĻŃŇŅŒŘŚŞŠŢŤŮŰŸŹŻŽҐ",
-    // Accented small letters
-    "ßàáâãäåæçèéêëìíîïðñăąāćčďđęěēėğģįīķĺľłļœŕśşšťüźżžґﬁﬂ",
-    // Other capitals
-    "ÞΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩΆΈΉΊΌΎΏΪΫЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ",
-    // Other small letters
-    "αβγδεζηθικλμνξοπρςστυφχψωάέήίΰабвгдежзийклмнопрстуфхцчшщъыьэюяѐёђѓєѕіїјљњћќѝўџ",
-    // Boxes
-    "│┌┐┘├┤┬┼═║╒╓╔╕╖╗╘╙╚╛╜╝╞╟╠╡╢╣╤╥╦╧╨╩╪╫╬▀▄█▌▐░▒▓",
-];
-
-/// Facts about the characters that matter to mojibake.
-type Suspects = BTreeMap<char, (u16, u8, [u8; 10])>;
-
-/// Every character that matters to mojibake: its classes, its places in UTF-8 sequences as the encodings from
-/// Latin-1 to Windows-1257 show them, and its byte in each encoding (0: none).
-fn mojibake(encodings: &[(&str, Vec<char>)]) -> Suspects {
-    const SOFT: &str = "–—―‘’‚“”„•…";
-    let mut table = Suspects::new();
-    for (bit, class) in CLASSES.iter().enumerate() {
-        for c in class.chars() {
-            table.entry(c).or_default().0 |= 1 << bit;
-        }
-    }
-    for c in '\u{80}'..='\u{9F}' {
-        table.entry(c).or_default().0 |= 2;
-    }
-    for (place, (_, characters)) in encodings.iter().enumerate() {
-        for (byte, &c) in (0x80u8..=0xFF).zip(characters) {
-            let entry = table.entry(c).or_default();
-            entry.2[place] = byte;
-            if place > 6 {
-                continue;
-            }
-            entry.1 |= match byte {
-                0x80..=0xBF if SOFT.contains(c) => 1,
-                0x80..=0xBF => 3,
-                0xC2..=0xDF => 4,
-                0xE0..=0xEF => 8,
-                0xF0 | 0xF3 => 16,
-                _ => 0,
-            };
-        }
-    }
-    // Byte 1A stands for what Windows' encodings have lost.
-    table.entry('\u{FFFD}').or_default().2[1..7].fill(0x1A);
-    table
-}
-
 fn two_stage<T: Clone + PartialEq>(values: &[T], size: usize) -> (Vec<usize>, Vec<Vec<T>>) {
     let mut blocks: Vec<Vec<T>> = Vec::new();
     let index = values
@@ -586,8 +492,8 @@ fn main() -> std::io::Result<()> {
          Generated by native/core/examples/normalize_tables.rs; do not edit.\n\n\
          pub(crate) const CLDR_VERSION: &str = \"{CLDR}\";\n"
     );
-    let encodings = encodings();
-    let suspects = mojibake(&encodings);
+    let encodings = mojibake::encodings();
+    let suspects = mojibake::suspects(&encodings);
     properties_tables(&mut out, &properties, &suspects);
     map_tables(&mut out);
     write_table(
@@ -607,5 +513,5 @@ fn main() -> std::io::Result<()> {
     );
     name_tables(&mut out, &names);
     mojibake_tables(&mut out, &encodings, &suspects);
-    std::fs::write("native/core/src/normalize_tables.rs", out)
+    std::fs::write("native/core/src/text/normalize_tables.rs", out)
 }

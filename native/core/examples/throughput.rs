@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fusegate_core::dense::{Model, Models};
+use fusegate_core::embed::dense::{Model, Models};
 use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 
 fn main() -> std::io::Result<()> {

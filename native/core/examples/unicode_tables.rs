@@ -79,5 +79,5 @@ fn main() -> std::io::Result<()> {
         .filter(|&code| words[code as usize])
         .filter_map(|code| Some((code, fold(&mapper, code)?)))
         .collect();
-    std::fs::write("native/core/src/unicode_tables.rs", rust(&words, &folds))
+    std::fs::write("native/core/src/unicode/unicode_tables.rs", rust(&words, &folds))
 }

@@ -1,9 +1,9 @@
 //! Settings and a request's own members, both of any bytes: a request that names a profile of these settings
 //! is answered as the request with the settings written out. For the fuzzer, and for the inputs that it kept.
 
-use fusegate_core::corpora::{Corpora, Visible};
-use fusegate_core::fuse::{Embedding, Outcome};
-use fusegate_core::profiles::{Profile, Profiles};
+use fusegate_core::fuse::corpora::Corpora;
+use fusegate_core::fuse::profiles::{Profile, Profiles};
+use fusegate_core::fuse::{Embedding, Outcome, Visible};
 use serde_json::{Map, Value, json};
 
 #[path = "rooms.rs"]

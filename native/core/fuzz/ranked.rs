@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use fusegate_core::analyzer::stem;
-use fusegate_core::corpora::{Corpora, Counter, Version, Visible};
-use fusegate_core::fuse::{Embedding, Outcome};
-use fusegate_core::tokenize::{self, Tokenizer};
+use fusegate_core::fuse::corpora::{Corpora, Counter, Version};
+use fusegate_core::fuse::{Embedding, Outcome, Visible};
+use fusegate_core::tokens::analyzer::stem;
+use fusegate_core::tokens::tokenize::{self, Tokenizer};
 use serde_json::{Value, json};
 
 #[path = "shipped.rs"]

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use fusegate_core::dense::{Model, Models};
+use fusegate_core::embed::dense::{Model, Models};
 use fusegate_core::fuse::Workspace;
 
 thread_local! {

@@ -4,169 +4,52 @@
 
 mod analyze;
 mod answer;
+pub mod bm25;
 mod collapse;
+pub mod corpora;
 mod count;
 mod cut;
 mod diversify;
+mod elementary;
 mod explain;
+mod form;
 mod highlight;
 mod legs;
+mod lookup;
 mod notes;
 mod pending;
+mod pieces;
 mod profile;
+pub mod profiles;
+mod reading;
+pub mod request;
 mod rerank;
 mod score;
+mod scored;
+mod spans;
+mod versions;
+mod visible;
 mod window;
+mod workspace;
+mod writer;
 
-use std::sync::Arc;
-
-use crate::analyzer::Analyzer;
-use crate::corpora::{Learning, Visible};
-use crate::dense::{Gathered, Models};
-use crate::entity_map::{EntityMap, Refused};
-use crate::json::{Span, unescape};
-use crate::request::more::{More, NotFound};
-use crate::request::{self, Lists, Options, Said};
-use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
-use crate::sight::Poor;
-use crate::static_model::Scratch;
-use crate::terms::{Bigrams, Distinct, Hits, Terms};
-use crate::tokenize::{Keyed, Tokenizer};
-pub(crate) use analyze::read_as;
-use diversify::Choice;
-use explain::Pieces;
-use legs::List;
+use crate::embed::dense::Gathered;
+use crate::embed::entity_map::EntityMap;
+use crate::embed::sight::Poor;
+use crate::json::Span;
+use crate::tokens::analyzer::Analyzer;
+use crate::tokens::tokenize::{Keyed, Tokenizer};
+use corpora::Learning;
+use form::Form;
+use lookup::NotFound;
 pub use pending::Pending;
-use score::{Fused, Statistics};
-
-/// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
-/// grown. None grows with the number of tokens.
-#[derive(Default)]
-pub struct Workspace {
-    lists: Lists,
-    terms: Terms,
-    bigrams: Bigrams,
-    hits: Hits,
-    token: Vec<u8>,
-    unescaped: Vec<u8>,
-    /// (term, its count in the doc), in the order of the docs.
-    matches: Vec<(u32, u32)>,
-    /// The end of each doc's matches, and its length in tokens.
-    lengths: Vec<(usize, usize)>,
-    document_frequencies: Vec<u32>,
-    term_weights: Vec<f64>,
-    statistics: Statistics,
-    corpus_frequencies: Vec<f64>,
-    /// Span of the name, version and number of docs of the statistics that the answer names.
-    told: Option<(Span, u32, f64)>,
-    /// The member of the answer that names the profile.
-    profile: Vec<u8>,
-    /// Number of results in the answer.
-    shown: usize,
-    bm25: Vec<f64>,
-    fused: Vec<Fused>,
-    order: Vec<(u64, u32)>,
-    bm25_ranks: Vec<u32>,
-    dense_ranks: Vec<u32>,
-    scratch: Scratch,
-    /// Parts of results that few requests have.
-    pieces: Pieces,
-    /// The highlights of results.
-    highlights: Pieces,
-    /// How results were chosen, if they are diversified.
-    choices: Vec<Choice>,
-    distinct: Distinct,
-    /// True if counting collects the terms of all docs in `distinct`.
-    collects: bool,
-    /// Warnings that few requests have, each after a comma.
-    notes: Vec<u8>,
-    /// The leg that is being fused.
-    list: List,
-    /// The first doc of whose text a model read only the beginning, and the number of such docs.
-    cut: Option<(usize, usize)>,
-    /// True if BM25 is not fused.
-    bm25_unused: bool,
-    /// True if dense scores are not fused.
-    dense_unused: bool,
-    /// Why the last request is [`Outcome::Invalid`], if only all docs together show that.
-    faults: Option<Vec<u8>>,
-    /// The last request with its profile's settings written out, if it is [`Outcome::Invalid`] with these.
-    written_out: Option<Vec<u8>>,
-    /// The request of the last [`Outcome::Pending`].
-    pending: Option<Pending>,
-    /// Why the last rerank request is [`Outcome::Invalid`].
-    unranked: Option<Unranked>,
-}
-
-/// Form of the answer: that of /v1/fuse, or that of a rerank interface.
-enum Form {
-    Fuse,
-    Rerank(Box<Asked>),
-}
-
-/// What a request may need: models, where a doc has no dense score, and named data.
-#[derive(Clone, Copy)]
-pub struct Embedding<'a> {
-    /// The installed models.
-    pub models: &'a Arc<Models>,
-    /// Most docs of a request that a model scores.
-    pub most_docs: usize,
-    /// The statistics and profiles that requests may name.
-    pub corpora: Option<Visible<'a>>,
-}
-
-/// The source of the dense scores, for the answer.
-struct Source<'a> {
-    model: Option<String>,
-    truncated: bool,
-    poor: Poor,
-    /// The vectors that the scores were computed from.
-    vectors: Option<&'a Gathered>,
-}
-
-/// Outcome of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The answer was written.
-    Written {
-        /// Bytes written.
-        length: usize,
-        /// Code points of the query and the texts.
-        characters: u64,
-    },
-    /// The answer may need this many bytes of room.
-    NeedsRoom(usize),
-    /// The request was parsed and waits: for vectors that are computed elsewhere, or only for room.
-    /// [`Workspace::take_pending`] returns it.
-    Pending,
-    /// The request is invalid, has more docs than a model scores, or names an unknown model.
-    Invalid,
-    /// The request learns, and its owner must be known first.
-    OwnerUnknown,
-    /// `entity_map` cannot be applied.
-    Entities(Refused),
-}
-
-impl From<Refused> for Outcome {
-    fn from(refused: Refused) -> Self {
-        Outcome::Entities(refused)
-    }
-}
-
-impl Form {
-    /// Most bytes that the answer can take.
-    fn room(&self, options: &Options, lists: &Lists) -> usize {
-        match self {
-            Form::Fuse => answer::room(options, lists),
-            Form::Rerank(asked) => rerank::room(asked, lists),
-        }
-    }
-}
-
-/// Workspaces for more docs than this are freed after the request.
-const KEPT_DOCS: usize = 1 << 14;
-/// Buffers for escapes and tokens of more bytes than this are freed.
-const KEPT_BYTES: usize = 1 << 20;
+use request::more::More;
+use request::rerank::{Api, Asked, Refused as Unranked, Wrong};
+use request::{Lists, Options, Said};
+use spans::{text_of, with_str};
+pub use visible::Visible;
+use workspace::Source;
+pub use workspace::{Embedding, Outcome, Workspace};
 
 impl Workspace {
     /// Answers `body` into `out`.
@@ -203,54 +86,26 @@ impl Workspace {
         outcome
     }
 
-    /// Why the last rerank request was [`Outcome::Invalid`].
-    pub fn take_unranked(&mut self) -> Option<Unranked> {
-        self.unranked.take()
-    }
-
-    /// Faults of names in the last request, as a JSON array of `{loc, message}`, if they made it
-    /// [`Outcome::Invalid`].
-    pub fn take_faults(&mut self) -> Option<Vec<u8>> {
-        self.faults.take()
-    }
-
-    /// Takes the last request with its profile's settings written out, if it was [`Outcome::Invalid`] with
-    /// these.
-    pub fn take_written_out(&mut self) -> Option<Vec<u8>> {
-        self.written_out.take()
-    }
-
-    /// Takes the request of the last [`Outcome::Pending`].
-    pub fn take_pending(&mut self) -> Option<Pending> {
-        self.pending.take()
-    }
-
-    /// Frees memory that few requests need.
-    fn give_back(&mut self) {
-        self.lists.more = None;
-        if self.lists.docs.capacity() + self.lists.entities.capacity() > KEPT_DOCS
-            || self.matches.capacity() > KEPT_DOCS * 16
-            || self.unescaped.capacity()
-                + self.token.capacity()
-                + self.terms.room()
-                + self.bigrams.room()
-                + self.pieces.room()
-                + self.highlights.room()
-                + self.notes.capacity()
-                + self.hits.met.room()
-                + self.distinct.room()
-                > KEPT_BYTES
-        {
-            let (pending, unranked) = (self.pending.take(), self.unranked.take());
-            let (faults, written_out) = (self.faults.take(), self.written_out.take());
-            *self = Workspace {
-                pending,
-                unranked,
-                faults,
-                written_out,
-                ..Workspace::default()
-            };
+    /// Answers a request that waited, once no vector is missing. `body`: the one that it was parsed from.
+    ///
+    /// # Panics
+    /// When the body has another length.
+    pub fn answer_pending(&mut self, pending: &mut Pending, body: &[u8], out: &mut [u8]) -> Outcome {
+        assert_eq!(body.len(), pending.length, "another body");
+        let room = pending.room();
+        if room > out.len() {
+            return Outcome::NeedsRoom(room);
         }
+        std::mem::swap(&mut self.lists, &mut pending.lists);
+        let source = self.complete(&pending.gathered);
+        let body = pending.joined.as_deref().unwrap_or(body);
+        let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
+        std::mem::swap(&mut self.lists, &mut pending.lists);
+        if let Outcome::NeedsRoom(needed) = outcome {
+            pending.needed = needed;
+        }
+        self.give_back();
+        outcome
     }
 
     fn answer(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Result<Outcome, Outcome> {
@@ -300,7 +155,7 @@ impl Workspace {
         }: Embedding<'_>,
     ) -> Result<Box<Asked>, Unranked> {
         self.lists.more = None;
-        let mut asked = Box::new(crate::rerank::read(body, api, id, &mut self.lists)?);
+        let mut asked = Box::new(request::rerank::read(body, api, id, &mut self.lists)?);
         let refused = |wrong| Unranked {
             shape: asked.shape,
             wrong,
@@ -480,7 +335,7 @@ impl Workspace {
             self.explain_more(body, options, more, analyzer.unwrap_or(&plain));
         }
         let needed =
-            answer::room(options, &self.lists) + self.pieces.len() + self.highlights.len() + self.notes.len();
+            form::room(options, &self.lists) + self.pieces.len() + self.highlights.len() + self.notes.len();
         if needed > out.len() {
             return Outcome::NeedsRoom(needed);
         }
@@ -542,34 +397,4 @@ impl Workspace {
         }
         Ok(gathered)
     }
-}
-
-/// Calls `each` with the buffer that has the characters of `span`, their range in it, and whether all are
-/// ASCII.
-#[inline]
-fn with_text<T>(
-    body: &[u8],
-    span: Span,
-    unescaped: &mut Vec<u8>,
-    mut each: impl FnMut(&[u8], std::ops::Range<usize>, bool) -> T,
-) -> T {
-    if !span.escaped {
-        return each(body, span.start..span.end, span.ascii);
-    }
-    unescaped.clear();
-    unescape(&body[span.start..span.end], unescaped);
-    each(unescaped, 0..unescaped.len(), unescaped.is_ascii())
-}
-
-/// As [`with_text`], for a `str`.
-fn with_str<T>(body: &[u8], span: Span, unescaped: &mut Vec<u8>, mut each: impl FnMut(&str) -> T) -> T {
-    with_text(body, span, unescaped, |text, range, _| {
-        // The whole body is UTF-8, spans lie between ASCII quotes, and escapes are whole characters.
-        each(std::str::from_utf8(&text[range]).unwrap_or_default())
-    })
-}
-
-/// A copy of a text.
-fn text_of(body: &[u8], span: Span, unescaped: &mut Vec<u8>) -> String {
-    with_str(body, span, unescaped, str::to_owned)
 }

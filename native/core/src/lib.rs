@@ -1,58 +1,32 @@
-//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion,
-//! checks of keys and limits, repair and glossing of text, and the digests of fragments.
+//! The hot path of Fusegate in plain Rust. Each module is a room, and imports only rooms of earlier
+//! steps. Those between two empty lines are a step, and do not import each other.
 
 // The paths that read blocks of ASCII are those of x86-64: elsewhere what they share is not used.
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 
-pub mod access;
-pub mod analyzer;
-mod ascii;
-pub mod audit;
-mod bits;
-mod blocks;
-pub mod bm25;
-pub mod body;
-pub mod canonical;
-pub mod clusters;
-pub mod corpora;
-pub mod dense;
-pub mod digest;
-mod elementary;
-pub mod embeddings;
-pub mod entity_map;
-pub mod explored;
-pub mod fold;
-pub mod fuse;
+/// The processor's vector instructions, and the loops over bytes that use them.
+mod cpu;
+/// The files, sockets and priorities that processes share.
+pub mod system;
+
+/// Strict JSON (RFC 8259): a scanner, and checks of bodies against a shape.
 pub mod json;
-pub mod keys;
-pub mod limits;
-mod mapped;
-#[cfg(any(test, feature = "naive"))]
-pub mod naive;
-pub mod nearest;
-pub mod nfkc;
-pub mod normalize;
-mod normalize_tables;
-pub mod previews;
-pub mod priority;
-pub mod profiles;
-pub mod regions;
-pub mod request;
-pub mod rerank;
-mod scan;
-pub mod shape;
-pub mod shards;
-pub mod sight;
-mod simd;
-pub mod sockets;
-pub mod static_model;
-mod stop_words;
-pub mod subwords;
-pub mod terms;
-pub mod tokenize;
-pub mod tree;
+/// What Unicode says of characters: words, case folding, normal form.
 pub mod unicode;
-mod unicode_tables;
-pub mod vectors;
-pub mod versions;
-pub mod wordpiece;
+
+/// Embedding models: their tokenizers, vectors of texts, and the file of vectors.
+pub mod embed;
+/// Tokens of texts, their stems, and the counting of a query's terms.
+pub mod tokens;
+
+/// Repair and glosses of texts, and audits.
+pub mod text;
+
+/// Keys, limits, and the decision by both.
+pub mod access;
+/// The vectors of fragments: the exact scan, their index, and walks.
+pub mod explore;
+/// A fuse or rerank request from its bytes to its answer.
+pub mod fuse;
+/// The digests of fragments, previews, and the tree of the public log.
+pub mod receipts;

@@ -6,13 +6,15 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use fusegate_core::audit::naive::assert_audited;
-use fusegate_core::audit::records::Format;
-use fusegate_core::canonical::Fragment;
-use fusegate_core::dense::{Model, Models};
+use fusegate_core::embed::dense::{Model, Models};
 use fusegate_core::fuse::{Embedding, Outcome, Workspace};
-use fusegate_core::normalize::{self, Mode};
-use fusegate_core::{json, naive, shards};
+use fusegate_core::json;
+use fusegate_core::receipts::canonical::Fragment;
+use fusegate_core::receipts::{self, shards};
+use fusegate_core::text::audit::format::Format;
+use fusegate_core::text::audit::naive::assert_audited;
+use fusegate_core::text::normalize::{self, Mode};
+use fusegate_core::tokens;
 
 #[path = "../fuzz/profiled.rs"]
 mod profiled;
@@ -63,7 +65,7 @@ fn counts_agree_with_the_obvious_reading() {
             .char_indices()
             .nth(text.chars().count() / 3)
             .map_or(0, |(at, _)| at);
-        naive::assert_same_counts(&text[..middle], &text[middle..], text.len() % 67);
+        tokens::naive::assert_same_counts(&text[..middle], &text[middle..], text.len() % 67);
         texts += 1;
     }
     assert!(texts > 100);
@@ -158,7 +160,7 @@ fn fragments_agree_with_the_obvious_reading() {
             kind,
             visitor,
         };
-        naive::assert_same_fragment(&fragment);
+        receipts::naive::assert_same_fragment(&fragment);
         fragments += 1;
     }
     assert!(fragments > 100);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusegate_core::dense::Models;
+use fusegate_core::embed::dense::Models;
 use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 use serde_json::Value;
 

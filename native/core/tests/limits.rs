@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use fusegate_core::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Verdict, Weight};
+use fusegate_core::access::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Verdict, Weight};
 
 const FILE: &str = "FUSEGATE_TEST_LIMITS_FILE";
 const TASK: &str = "FUSEGATE_TEST_LIMITS_TASK";

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fusegate_core::normalize::gloss::{Bounds, Refused};
-use fusegate_core::normalize::{Outcome, Workspace};
+use fusegate_core::text::normalize::gloss::{Bounds, Refused};
+use fusegate_core::text::normalize::{Outcome, Workspace};
 use serde_json::{Value, json};
 
 /// The answer to a request.

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fusegate_core::normalize::{mojibake, repair, skeleton};
+use fusegate_core::text::normalize::{mojibake, repair, skeleton};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -140,7 +140,7 @@ fn published_skeletons() {
 
 /// Characters whose repair is not NFKC, or which stand for more than themselves (docs/normalize.md).
 fn has_a_row_of_its_own(c: char) -> bool {
-    use fusegate_core::normalize::properties::{Action, properties};
+    use fusegate_core::text::normalize::properties::{Action, properties};
     let action = properties(c).action();
     let plain = matches!(c, '\'' | '"' | '-');
     !plain
@@ -160,7 +160,7 @@ fn is_spacing_accent(c: char) -> bool {
 
 /// A text's NFKC with its quotes, dashes and spaces made plain, out of the published NFKC.
 fn plain_nfkc(nfkc: &str) -> String {
-    use fusegate_core::normalize::properties::{Kind, mapped};
+    use fusegate_core::text::normalize::properties::{Kind, mapped};
     let made_plain = |c: char| match mapped(c) {
         Some((to, Kind::Quote | Kind::Dash | Kind::Space)) => to.to_owned(),
         _ => c.to_string(),

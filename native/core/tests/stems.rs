@@ -1,6 +1,6 @@
 //! Stems against the published vocabularies of the Snowball project (test/vectors/stems.jsonl).
 
-use fusegate_core::analyzer::stem;
+use fusegate_core::tokens::analyzer::stem;
 
 #[test]
 fn stems_are_those_that_snowball_publishes() {

@@ -5,13 +5,13 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fusegate_core::fold::fold;
-use fusegate_core::nfkc::{is_format, nfkc};
-use fusegate_core::unicode;
+use fusegate_core::unicode::fold::fold;
+use fusegate_core::unicode::nfkc::{is_format, nfkc};
+use fusegate_core::unicode::words;
 
 /// A file of the version in use, or `None` (and a line that says so) where it is absent.
 fn file(name: &str) -> Option<String> {
-    let version = unicode::VERSION.strip_suffix(".0").expect("a version");
+    let version = words::VERSION.strip_suffix(".0").expect("a version");
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/data/unicode")
         .join(version)

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use fusegate_core::access::{self, Decision, Delta, Outcome};
-use fusegate_core::keys::{self, Hash, Record, Status};
-use fusegate_core::limits::{Limit, Limits, Now, Weight};
+use fusegate_core::access::admission::{self, Decision, Delta, Outcome};
+use fusegate_core::access::keys::{self, Hash, Record, Status};
+use fusegate_core::access::limits::{Limit, Limits, Now, Verdict, Weight};
 use napi::bindgen_prelude::{Buffer, Error, Float64ArraySlice, Result};
 use napi_derive::napi;
 
@@ -99,19 +99,19 @@ pub enum AdmitOutcome {
 impl From<Outcome> for AdmitOutcome {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Admitted => Self::Admitted,
-            Outcome::Uncounted => Self::Uncounted,
-            Outcome::OverMinute => Self::OverMinute,
-            Outcome::OverMonth => Self::OverMonth,
-            Outcome::Unloaded => Self::Unloaded,
+            Outcome::Limited(Verdict::Admitted) => Self::Admitted,
+            Outcome::Limited(Verdict::Uncounted) => Self::Uncounted,
+            Outcome::Limited(Verdict::OverMinute) => Self::OverMinute,
+            Outcome::Limited(Verdict::OverMonth) => Self::OverMonth,
+            Outcome::Limited(Verdict::Unloaded) => Self::Unloaded,
             Outcome::Unknown => Self::Unknown,
             Outcome::Malformed => Self::Malformed,
             Outcome::Expired => Self::Expired,
             Outcome::Revoked => Self::Revoked,
             Outcome::Suspended => Self::Suspended,
-            Outcome::Crowded => Self::Crowded,
-            Outcome::OverNetwork => Self::OverNetwork,
-            Outcome::OverCrowd => Self::OverCrowd,
+            Outcome::Limited(Verdict::Crowded) => Self::Crowded,
+            Outcome::Limited(Verdict::OverNetwork) => Self::OverNetwork,
+            Outcome::Limited(Verdict::OverCrowd) => Self::OverCrowd,
         }
     }
 }
@@ -152,7 +152,7 @@ pub enum KeyStatus {
 /// request, or refuses it. `facts` has room for [`ADMIT_FACTS`] numbers, at the indexes of [`AdmitFact`].
 #[napi]
 pub struct Access {
-    inner: access::Access,
+    inner: admission::Access,
 }
 
 #[napi]
@@ -166,7 +166,7 @@ impl Access {
             .iter()
             .map(|tier| limit(tier.requests_per_minute, tier.characters_per_month));
         Ok(Self {
-            inner: access::Access::new(limits, tiers.collect()),
+            inner: admission::Access::new(limits, tiers.collect()),
         })
     }
 
@@ -343,7 +343,7 @@ fn delta(delta: Delta) -> UsageDelta {
     }
 }
 
-fn told_day(of: &access::DayUse) -> DayUse {
+fn told_day(of: &admission::DayUse) -> DayUse {
     DayUse {
         day: of.day,
         requests: of.requests as f64,
@@ -352,8 +352,8 @@ fn told_day(of: &access::DayUse) -> DayUse {
     }
 }
 
-fn day_of(told: &DayUse) -> access::DayUse {
-    access::DayUse {
+fn day_of(told: &DayUse) -> admission::DayUse {
+    admission::DayUse {
         day: told.day,
         requests: told.requests as u64,
         characters: told.characters as u64,

@@ -1,12 +1,13 @@
-//! Binding of `fusegate_core::audit`.
+//! Binding of `fusegate_core::text::audit`.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fusegate_core::audit::analyzers::Analyzer;
-use fusegate_core::audit::given::{Given, given};
-use fusegate_core::audit::records::{Batch, Fault, Format, Records};
-use fusegate_core::audit::{self, Audit, Findings, Issue, TextAudit};
+use fusegate_core::text::audit::analyzers::Analyzer;
+use fusegate_core::text::audit::format::{Fault, Format};
+use fusegate_core::text::audit::given::{Given, given};
+use fusegate_core::text::audit::records::{Batch, Records};
+use fusegate_core::text::audit::{self, Audit, Findings, Issue, TextAudit};
 use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Result, Task};
 use napi_derive::napi;
@@ -113,7 +114,7 @@ fn outcome(
 /// Version of the CLDR names that emoji and symbols are glossed with, such as `48.2.0`.
 #[napi]
 pub fn cldr_version() -> String {
-    fusegate_core::normalize::CLDR_VERSION.to_owned()
+    fusegate_core::text::normalize::CLDR_VERSION.to_owned()
 }
 
 /// Audits a list of records on `threads` threads, by the default analyzer of a stack; an unknown one counts

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-use fusegate_core::priority::lower_this_thread;
+use fusegate_core::system::priority::lower_this_thread;
 use napi::Env;
 use napi::bindgen_prelude::{Error, Object, Result, ToNapiValue};
 

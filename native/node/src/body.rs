@@ -1,10 +1,10 @@
-//! Binding of `fusegate_core::body`.
+//! Binding of `fusegate_core::json::body`.
 
 use std::sync::Arc;
 
-use fusegate_core::body::{self, Reading};
 use fusegate_core::json::Refusal;
-use fusegate_core::shape::Shape;
+use fusegate_core::json::body::{self, Reading};
+use fusegate_core::json::shape::Shape;
 use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Error, Result, Task};
 use napi_derive::napi;
@@ -100,7 +100,7 @@ pub struct BodyReader {
 
 #[napi]
 impl BodyReader {
-    /// A reader for a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault.
+    /// A reader for a shape in words (see `json::shape` of the core). `closed`: an unknown member is a fault.
     #[napi(constructor)]
     pub fn new(shape: Vec<String>, closed: bool) -> Result<Self> {
         let shape = Shape::read(&mut shape.iter().map(String::as_str));

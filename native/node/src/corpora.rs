@@ -1,9 +1,9 @@
-//! Binding of `fusegate_core::corpora`. Counting and reading take long, so they run in the thread pool.
+//! Binding of `fusegate_core::fuse::corpora`. Counting and reading take long, so they run in the thread pool.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fusegate_core::corpora::{Corpora as Table, Counter, Key, Refused, Statistics, Step, Version};
-use fusegate_core::tokenize::Tokenizer;
+use fusegate_core::fuse::corpora::{Corpora as Table, Counter, Key, Refused, Statistics, Step, Version};
+use fusegate_core::tokens::tokenize::Tokenizer;
 use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result};
 use napi::{Env, Task};
 use napi_derive::napi;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusegate_core::dense::{Kind, Model, Models};
-use fusegate_core::embeddings;
-use fusegate_core::static_model::{Scratch, quantized};
+use fusegate_core::embed::dense::{Kind, Model, Models};
+use fusegate_core::embed::embeddings;
+use fusegate_core::embed::static_model::{Scratch, quantized};
 use napi::bindgen_prelude::{Buffer, Error, Result};
 use napi_derive::napi;
 

@@ -1,7 +1,7 @@
 //! Binding of a fragment's digests.
 
-use fusegate_core::canonical::Fragment;
-use fusegate_core::digest::{digests, is_probe, seal};
+use fusegate_core::receipts::canonical::Fragment;
+use fusegate_core::receipts::digest::{digests, is_probe, seal};
 use napi_derive::napi;
 
 /// The digests of a fragment, each as 64 lower-case hex digits.

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fusegate_core::corpora::{Corpora as Table, Visible};
-use fusegate_core::dense::{Gathered, Models};
-use fusegate_core::entity_map::Refused;
-use fusegate_core::fuse::{Embedding, Outcome, Pending, Workspace};
-use fusegate_core::profiles::Profiles as ProfileTable;
-use fusegate_core::rerank::{Api, Refused as Unranked};
+use fusegate_core::embed::dense::{Gathered, Models};
+use fusegate_core::embed::entity_map::Refused;
+use fusegate_core::fuse::corpora::Corpora as Table;
+use fusegate_core::fuse::profiles::Profiles as ProfileTable;
+use fusegate_core::fuse::request::rerank::{Api, Refused as Unranked};
+use fusegate_core::fuse::{Embedding, Outcome, Pending, Visible, Workspace};
 use napi::bindgen_prelude::{
     AsyncTask, Buffer, Error, Float32Array, Float64ArraySlice, Result, Uint8ArraySlice,
 };

@@ -20,7 +20,8 @@ mod subwords;
 mod tree;
 mod vectors;
 
-use fusegate_core::{json, unicode};
+use fusegate_core::json;
+use fusegate_core::unicode::words;
 use napi_derive::napi;
 
 /// Version of the native module.
@@ -32,7 +33,7 @@ pub fn version() -> String {
 /// Version of the Unicode tables.
 #[napi]
 pub fn unicode_version() -> String {
-    unicode::VERSION.to_owned()
+    words::VERSION.to_owned()
 }
 
 /// Why and where a body is refused as JSON.

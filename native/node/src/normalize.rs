@@ -1,12 +1,12 @@
-//! Binding of `fusegate_core::normalize`.
+//! Binding of `fusegate_core::text::normalize`.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fusegate_core::normalize::gloss::{Bounds, Glosses, Refused};
-use fusegate_core::normalize::properties::Kind;
-use fusegate_core::normalize::stream::{Fault, Piece, Settings};
-use fusegate_core::normalize::{Mode, Outcome, Workspace};
+use fusegate_core::text::normalize::gloss::{Bounds, Glosses, Refused};
+use fusegate_core::text::normalize::properties::Kind;
+use fusegate_core::text::normalize::stream::{Fault, Piece, Settings};
+use fusegate_core::text::normalize::{Mode, Outcome, Workspace};
 use napi::bindgen_prelude::{AsyncTask, Buffer, Float64ArraySlice, Uint8ArraySlice};
 use napi::{Env, Result, Task};
 use napi_derive::napi;

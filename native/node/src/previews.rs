@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fusegate_core::previews::{self, Token};
+use fusegate_core::receipts::previews::{self, Token};
 use napi::bindgen_prelude::{Error, Result};
 use napi_derive::napi;
 

@@ -1,8 +1,8 @@
-//! Binding of `fusegate_core::profiles`.
+//! Binding of `fusegate_core::fuse::profiles`.
 
 use std::sync::Arc;
 
-use fusegate_core::profiles::{Profile, Profiles as Table};
+use fusegate_core::fuse::profiles::{Profile, Profiles as Table};
 use napi_derive::napi;
 
 /// The profiles that this process knows.

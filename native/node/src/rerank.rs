@@ -1,6 +1,6 @@
 //! Paths and refusals of rerank requests, which `fuse` answers.
 
-use fusegate_core::rerank::{Api, Refused as Unranked, Shape, Wrong};
+use fusegate_core::fuse::request::rerank::{Api, Refused as Unranked, Shape, Wrong};
 use napi::bindgen_prelude::{Error, Result};
 use napi_derive::napi;
 

@@ -1,6 +1,6 @@
 //! Binding of the shard markers.
 
-use fusegate_core::shards::{self, Fault};
+use fusegate_core::receipts::shards::{self, Fault};
 use napi_derive::napi;
 
 /// One shard marker of a text.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusegate_core::sockets;
+use fusegate_core::system::sockets;
 use napi::bindgen_prelude::{AsyncTask, Error, Result};
 use napi::{Env, Task};
 use napi_derive::napi;

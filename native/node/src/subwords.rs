@@ -1,6 +1,6 @@
 //! Binding of the subword tokenizers of embedding models.
 
-use fusegate_core::subwords;
+use fusegate_core::embed::subwords;
 use napi::bindgen_prelude::{BigInt64Array, Error, Result};
 use napi_derive::napi;
 

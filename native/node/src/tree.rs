@@ -1,7 +1,7 @@
 //! Binding of the log's Merkle tree. Sizes and indexes are JavaScript numbers; hashes are concatenated in
 //! buffers, 32 bytes each.
 
-use fusegate_core::tree::{Growing, Hash, MAX_LEAVES, Proof, TileHashes, hashes_of, leaf_hash};
+use fusegate_core::receipts::tree::{Growing, Hash, MAX_LEAVES, Proof, TileHashes, hashes_of, leaf_hash};
 use napi::bindgen_prelude::{Buffer, Result};
 use napi_derive::napi;
 

@@ -2,8 +2,8 @@
 //! what is found in them is the obvious reading's.
 #![no_main]
 
-use fusegate_core::audit::naive::assert_audited;
-use fusegate_core::audit::records::Format;
+use fusegate_core::text::audit::naive::assert_audited;
+use fusegate_core::text::audit::format::Format;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u8, &[u8])| {

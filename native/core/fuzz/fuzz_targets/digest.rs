@@ -1,9 +1,9 @@
 //! Accepting, canonical JSON and the comparable form against the obvious readings, for any six texts.
 #![no_main]
 
-use fusegate_core::canonical::Fragment;
-use fusegate_core::digest::{digests, seal};
-use fusegate_core::naive;
+use fusegate_core::receipts::canonical::Fragment;
+use fusegate_core::receipts::digest::{digests, seal};
+use fusegate_core::receipts::naive;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|texts: [&str; 6]| {

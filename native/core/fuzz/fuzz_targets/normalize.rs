@@ -2,8 +2,8 @@
 //! second repair finds nothing, and the repair is the slow reading's.
 #![no_main]
 
-use fusegate_core::normalize::gloss::Glosses;
-use fusegate_core::normalize::{Mode, naive};
+use fusegate_core::text::normalize::gloss::Glosses;
+use fusegate_core::text::normalize::{Mode, naive};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&str, &str, &str, bool)| {

@@ -1,7 +1,7 @@
 //! Shard markers of any text: what is found is a JSON object between an opening and a closing.
 #![no_main]
 
-use fusegate_core::shards;
+use fusegate_core::receipts::shards;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

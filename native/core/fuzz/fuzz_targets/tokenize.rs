@@ -1,7 +1,7 @@
 //! Counting terms block by block against the obvious reading: cut the folded text, compare every token.
 #![no_main]
 
-use fusegate_core::naive;
+use fusegate_core::tokens::naive;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&str, &str, u8)| {

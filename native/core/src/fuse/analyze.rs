@@ -1,30 +1,14 @@
 //! Counting with an analyzer: forms instead of tokens, a query without stop words, repaired texts.
 
-use std::borrow::Cow;
-
 use super::count::count_text;
-use super::{Workspace, with_str, with_text};
-use crate::analyzer::Analyzer;
+use super::reading::read_as;
+use super::spans::{with_str, with_text};
+use super::workspace::Workspace;
+use crate::cpu::scan::code_points;
 use crate::json::Span;
-use crate::normalize::repair;
-use crate::scan::code_points;
-use crate::terms::{Hits, Terms};
-use crate::tokenize;
-
-/// A text as the analyzer reads it.
-pub(crate) fn read_as<'a>(text: &'a str, analyzer: &Analyzer) -> Cow<'a, str> {
-    if !analyzer.normalize {
-        return Cow::Borrowed(text);
-    }
-    let edits = repair::text(text, true);
-    if edits.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    let mut repaired = Vec::with_capacity(text.len());
-    edits.apply(text.as_bytes(), &mut repaired);
-    // Edits replace whole characters by whole characters.
-    Cow::Owned(String::from_utf8(repaired).unwrap_or_default())
-}
+use crate::tokens::analyzer::Analyzer;
+use crate::tokens::terms::{Hits, Terms};
+use crate::tokens::tokenize;
 
 /// Takes the terms of a query, without stop words unless there are no other words.
 fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut Terms, hits: &mut Hits) {

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use super::{Workspace, with_str, with_text};
-use crate::fold::fold;
-use crate::nfkc::nfkc;
-use crate::request::more::More;
-use crate::request::results::{Collapse, CollapseBy};
+use super::request::more::More;
+use super::request::results::{Collapse, CollapseBy};
+use super::spans::{with_str, with_text};
+use super::workspace::Workspace;
+use crate::unicode::fold::fold;
+use crate::unicode::nfkc::nfkc;
 
 impl Workspace {
     /// Keeps the best docs of each text or group. Texts and groups are compared by 64-bit hashes: among n of

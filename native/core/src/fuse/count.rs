@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-use super::{Workspace, with_text};
-use crate::ascii::count_ws_ascii;
+use super::request::Options;
+use super::request::more::More;
+use super::request::results::LikenessBy;
+use super::spans::with_text;
+use super::workspace::Workspace;
+use crate::cpu::scan::code_points;
 use crate::json::Span;
-use crate::request::Options;
-use crate::request::more::More;
-use crate::request::results::LikenessBy;
-use crate::scan::code_points;
-use crate::terms::{Hits, Terms, Use};
-use crate::tokenize::{self, Keyed, Tokenizer};
+use crate::tokens::ascii::count_ws_ascii;
+use crate::tokens::terms::{Hits, Terms, Use};
+use crate::tokens::tokenize::{self, Keyed, Tokenizer};
 
 /// Least number of characters that a doc counts for: even an empty doc has an entry in the answer.
 pub const LEAST_DOC_CHARACTERS: u64 = 16;

@@ -1,6 +1,6 @@
 //! Where a text may be cut, so that no token is.
 
-use crate::scan::sixteen;
+use crate::cpu::scan::sixteen;
 
 /// A text by its code points.
 pub(super) trait Text {

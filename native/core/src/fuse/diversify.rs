@@ -3,24 +3,18 @@
 //! or the cosine of their vectors. A text without terms, or without a word that the model knows, is like
 //! nothing.
 
-use super::analyze::read_as;
-use super::{Workspace, with_str, with_text};
-use crate::analyzer::Analyzer;
-use crate::bits::{self, BLOCK};
-use crate::dense::{Alike, Gathered};
-use crate::request::Options;
-use crate::request::results::{Diversify, LikenessBy};
-use crate::simd::Path;
-use crate::terms::{Distinct, Use};
-use crate::tokenize::{self, Tokenizer};
-
-/// How a result was chosen.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Choice {
-    pub(super) relevance: f64,
-    pub(super) likeness: f64,
-    pub(super) score: f64,
-}
+use super::reading::read_as;
+use super::request::Options;
+use super::request::results::{Diversify, LikenessBy};
+use super::scored::Choice;
+use super::spans::{with_str, with_text};
+use super::workspace::Workspace;
+use crate::cpu::bits::{self, BLOCK};
+use crate::cpu::simd::Path;
+use crate::embed::dense::{Alike, Gathered};
+use crate::tokens::analyzer::Analyzer;
+use crate::tokens::terms::{Distinct, Use};
+use crate::tokens::tokenize::{self, Tokenizer};
 
 impl Workspace {
     /// Orders the first results so; `choices` says how each came to its place.

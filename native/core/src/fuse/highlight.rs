@@ -1,16 +1,17 @@
 //! Fragments of results' texts around the query's terms, in code points of the text as it came.
 
-use super::answer::Writer;
 use super::cut::{Any, Ascii, Text};
-use super::explain::Pieces;
+use super::pieces::Pieces;
+use super::request::Options;
+use super::request::results::Highlight;
+use super::spans::with_text;
 use super::window::{Value, Window};
-use super::{Workspace, with_text};
-use crate::ascii::count_ws_ascii;
-use crate::request::Options;
-use crate::request::results::Highlight;
-use crate::simd::Path;
-use crate::terms::{Located, Use};
-use crate::tokenize::{self, Tokenizer};
+use super::workspace::Workspace;
+use super::writer::Writer;
+use crate::cpu::simd::Path;
+use crate::tokens::ascii::count_ws_ascii;
+use crate::tokens::terms::{Located, Use};
+use crate::tokens::tokenize::{self, Tokenizer};
 
 /// A fragment, and the places of its matches among all.
 #[derive(Debug, Clone, Copy)]
@@ -232,7 +233,7 @@ fn around(text: &impl Text, window: (u32, u32), bounds: (u32, u32), most: u32) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::Met;
+    use crate::tokens::terms::Met;
     use proptest::prelude::*;
 
     /// A match by its start, its end and its term.

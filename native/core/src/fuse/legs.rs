@@ -1,25 +1,16 @@
 //! Any number of lists fused, and boosts: each list's scores made comparable and summed by their weights,
 //! then raised or lowered by numbers of the docs.
 
-use super::Workspace;
-use super::score::{Fused, ranks};
-use crate::bm25::{exponential, logarithm};
-use crate::elementary::{exponentials, logarithms};
+use super::bm25::{exponential, logarithm};
+use super::elementary::{exponentials, logarithms};
+use super::request::legs::{Boost, Decay, Leg, Missing, Normalize, Source};
+use super::request::more::More;
+use super::request::named::Number;
+use super::request::{Method, Options};
+use super::score::ranks;
+use super::scored::{Fused, List};
+use super::workspace::Workspace;
 use crate::json::write_text;
-use crate::request::legs::{Boost, Decay, Leg, Missing, Normalize, Source};
-use crate::request::more::More;
-use crate::request::named::Number;
-use crate::request::{Method, Options};
-
-/// One list over all docs.
-#[derive(Debug, Default)]
-pub(super) struct List {
-    scores: Vec<f64>,
-    norms: Vec<f64>,
-    ranks: Vec<u32>,
-    /// Factors of a boost.
-    factors: Vec<f64>,
-}
 
 /// One list's share in the explanation of a doc.
 struct Part {

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use super::Workspace;
+use super::request::unknown::Unknown;
+use super::workspace::Workspace;
 use crate::json::write_text;
-use crate::request::unknown::Unknown;
 
 impl Workspace {
     /// Writes the warning about docs of whose text a model read only the beginning.

@@ -1,8 +1,8 @@
 //! Requests that were parsed and wait: for vectors that are computed elsewhere, or for room.
 
-use super::{Form, Outcome, Workspace};
-use crate::dense::Gathered;
-use crate::request::{Lists, Options};
+use super::form::Form;
+use super::request::{Lists, Options};
+use crate::embed::dense::Gathered;
 
 /// A parsed request, with the vectors that its dense scores need.
 pub struct Pending {
@@ -32,29 +32,5 @@ impl Pending {
     /// Most bytes that its answer can need.
     pub fn room(&self) -> usize {
         self.needed.max(self.form.room(&self.options, &self.lists))
-    }
-}
-
-impl Workspace {
-    /// Answers a request that waited, once no vector is missing. `body`: the one that it was parsed from.
-    ///
-    /// # Panics
-    /// When the body has another length.
-    pub fn answer_pending(&mut self, pending: &mut Pending, body: &[u8], out: &mut [u8]) -> Outcome {
-        assert_eq!(body.len(), pending.length, "another body");
-        let room = pending.room();
-        if room > out.len() {
-            return Outcome::NeedsRoom(room);
-        }
-        std::mem::swap(&mut self.lists, &mut pending.lists);
-        let source = self.complete(&pending.gathered);
-        let body = pending.joined.as_deref().unwrap_or(body);
-        let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
-        std::mem::swap(&mut self.lists, &mut pending.lists);
-        if let Outcome::NeedsRoom(needed) = outcome {
-            pending.needed = needed;
-        }
-        self.give_back();
-        outcome
     }
 }

@@ -1,8 +1,8 @@
 //! Requests that name a profile: answered as if its settings were written out in them.
 
-use super::{Embedding, Outcome, Workspace};
-use crate::request::more::More;
-use crate::request::{Said, settings};
+use super::request::more::More;
+use super::request::{Said, settings};
+use super::workspace::{Embedding, Outcome, Workspace};
 
 impl Workspace {
     /// Answers a request as if the settings of its profile were written out in it.

@@ -1,33 +1,17 @@
 //! Writes the answers to rerank requests of other interfaces: indexes and scores in [0, 1], by descending
 //! score.
 
-use super::answer::Writer;
-use super::{Source, Workspace};
-use crate::dense::MODEL_ID_BYTES;
+use super::request::rerank::{Asked, IGNORED, NAME_BYTES, Shape};
+use super::request::{Doc, Options};
+use super::workspace::{Source, Workspace};
+use super::writer::Writer;
 use crate::json::Span;
-use crate::request::{Doc, Lists, Options};
-use crate::rerank::{Asked, IGNORED, NAME_BYTES, NAMED_UNKNOWN, Shape};
 
 /// Lower than every fused score: docs without text rank last.
 const LAST: f64 = -2.0;
 
 /// Docs that count as one search unit, as with Cohere.
 const UNIT_DOCS: usize = 100;
-
-/// Most bytes that the answer can take.
-pub(super) fn room(asked: &Asked, lists: &Lists) -> usize {
-    const NUMBER: usize = 25;
-    const RESULT: usize = 80 + 2 * NUMBER;
-    const WARNINGS: usize = 2048 + (NAMED_UNKNOWN + 1) * (NAME_BYTES + 8);
-    const REST: usize = 512 + 4 * NUMBER + MODEL_ID_BYTES;
-    let document = |doc: &Doc| (doc.id.end - doc.id.start).max(doc.text.end - doc.text.start);
-    let documents = if asked.return_documents {
-        lists.docs.iter().map(document).sum()
-    } else {
-        0
-    };
-    REST + WARNINGS + asked.id.len() + 2 * MODEL_ID_BYTES + lists.docs.len() * RESULT + documents
-}
 
 fn is_empty(span: Span) -> bool {
     span.start == span.end

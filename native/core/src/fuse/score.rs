@@ -3,32 +3,15 @@
 //! A BM25 score is the sum over the query's terms, in order of first occurrence, of weight * tf / (tf +
 //! norm).
 
-use super::Workspace;
-use crate::bm25;
-use crate::corpora;
+use super::bm25;
+use super::corpora;
+use super::request::corpus::Corpus;
+use super::request::more::More;
+use super::request::{Method, Options};
+use super::scored::{Fused, Statistics};
+use super::workspace::Workspace;
 use crate::json::{Scanner, unescape};
-use crate::request::more::{Corpus, More};
-use crate::request::{Method, Options};
-use crate::tokenize::Tokenizer;
-
-/// Statistics of a collection, for the BM25 scores of a request's docs.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Statistics {
-    /// Number of its docs.
-    pub(super) docs: f64,
-    /// Their mean length in tokens.
-    pub(super) average: f64,
-}
-
-/// One doc's scores.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fused {
-    pub(super) bm25_norm: f64,
-    pub(super) dense_norm: f64,
-    pub(super) bm25_part: f64,
-    pub(super) dense_part: f64,
-    pub(super) score: f64,
-}
+use crate::tokens::tokenize::Tokenizer;
 
 impl Workspace {
     /// Computes BM25 with the statistics of a collection, or of the request's docs.

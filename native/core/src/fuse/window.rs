@@ -1,8 +1,8 @@
 //! The best window of matches of a length: that of the most different terms, then of the most matches, then
 //! the first.
 
-use crate::simd::{Level, Path};
-use crate::terms::{Located, Places, SLACK};
+use crate::cpu::simd::{Level, Path};
+use crate::tokens::terms::{Located, Places, SLACK};
 
 /// The rank of a window: its different terms, then its matches.
 pub(super) type Value = (usize, usize);

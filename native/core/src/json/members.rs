@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
-use super::{Label, Scanner, Span, Unfit, unescape};
+use super::refusal::Unfit;
+use super::scanner::{Label, Scanner, Span};
+use super::text::unescape;
 
 /// The known members found in an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 /// Bytes that [`short`] looks at: a sign, and 16 others, of which the last ones come after the number.
 pub(super) const BYTES: usize = 17;
 
-use crate::scan::sixteen;
+use crate::cpu::scan::sixteen;
 
 /// The number that eight digits are, the first one lowest, each the value of its byte.
 #[inline(always)]

@@ -26,7 +26,7 @@ pub enum Reason {
     NotANumber,
     /// The literal `Infinity` or `-Infinity`.
     Infinity,
-    /// Nested deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    /// Nested deeper than [`MAX_DEPTH`](super::scanner::MAX_DEPTH).
     Depth,
 }
 

@@ -1,6 +1,6 @@
 //! Strings of JSON: their escapes, their characters, and writing them.
 
-use crate::scan;
+use crate::cpu::scan;
 
 /// Value of each hex digit; 0xFF for every other byte.
 static HEX: [u8; 256] = {

@@ -1,0 +1,8 @@
+//! The vectors of fragments: the file that has them, the exact scan, the index of all states of the log, and
+//! walks from one to the next.
+
+pub mod clusters;
+pub mod explored;
+pub mod nearest;
+pub mod regions;
+pub mod vectors;

@@ -1,0 +1,446 @@
+//! The fragments of exploration in one mapped file that every worker of a machine reads and one of them
+//! writes: a vector and the filterable data of each fragment, in the log's order. It is a cache: it can be
+//! rebuilt.
+//!
+//! **Layout.** A header (magic, count, position, the last receipt seen, whether the file was replaced), then
+//! blocks of [`BLOCK`] fragments: their vectors, their squared lengths, their facts. All bytes of a block are
+//! written when it is added, so that a full disk is an error then, and never a SIGBUS later.
+//!
+//! **One writer, by a lock that its caller holds.** Fragments below the count never change, and the count
+//! grows only after what it counts is written, so readers need no lock. A writer that is killed loses what it
+//! had not counted yet. After a power cut, single pages may be missing: each fragment has a checksum, and
+//! [`Vectors::verify`] truncates the file at the first wrong one.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::hint::black_box;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicU64};
+
+use super::nearest::{BLOCK, Best, Neighbour, square};
+use crate::embed::static_model::{DIMENSION, Vector};
+use crate::system::blocks::{Current, Magic, Mapped, MappedBlocks, PAGE, Replaceable, Sizes};
+use crate::system::mapped;
+
+mod facts;
+
+pub use facts::{Facts, Filter, RECEIPT_BYTES, hash_of};
+
+/// The form of the file.
+const FORM: [u8; 8] = *b"fgvectr2";
+const HEADER_BYTES: usize = 4096;
+/// Offsets of the header's numbers.
+const COUNT_AT: usize = size_of::<Magic>();
+const POSITION_AT: usize = COUNT_AT + 8;
+const GIVEN_UP_AT: usize = POSITION_AT + 8;
+const LAST_AT: usize = GIVEN_UP_AT + 8;
+
+const VECTOR_BYTES: usize = BLOCK * DIMENSION;
+const FACTS_AT: usize = VECTOR_BYTES + BLOCK * size_of::<u32>();
+const BLOCK_BYTES: usize = FACTS_AT + BLOCK * size_of::<Facts>();
+const SIZES: Sizes = Sizes {
+    header: HEADER_BYTES,
+    block: BLOCK_BYTES,
+};
+
+/// First bytes of a file whose vectors were made by `method`.
+fn magic_of(method: &str) -> Magic {
+    let mut magic = [0; 16];
+    magic[..8].copy_from_slice(&FORM);
+    magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
+    magic
+}
+
+/// Neighbours that a fragment is linked to.
+pub const LINKS: usize = 3;
+/// Least similarity of a link.
+pub const LINK_LEAST: f64 = 0.3;
+
+/// A visitor's standing. More fragments rank first; of equal ones, the visitor who came first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Hash of the visitor.
+    pub visitor: u64,
+    /// Number of its fragments with distinct content.
+    pub fragments: u32,
+    /// Index of its first fragment.
+    pub first: u32,
+}
+
+impl Ord for Standing {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let fewer = other.fragments.cmp(&self.fragments);
+        fewer
+            .then(self.first.cmp(&other.first))
+            .then(self.visitor.cmp(&other.visitor))
+    }
+}
+
+impl PartialOrd for Standing {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// State of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Number of fragments in it.
+    pub count: u32,
+    /// The last position of the log that was processed; some positions have no fragment here.
+    pub position: u64,
+    /// The receipt at that position.
+    pub last_receipt: String,
+}
+
+/// Neighbours of a fragment among those before it.
+pub type Links = Vec<Neighbour>;
+
+/// One file as this process has mapped it.
+struct Mapping {
+    file: MappedBlocks,
+}
+
+impl Replaceable for Mapping {
+    fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
+        let foreign = || {
+            let text = format!("{} is not a file of vectors of this version", path.display());
+            io::Error::new(ErrorKind::InvalidData, text)
+        };
+        let file = MappedBlocks::open(path, magic, SIZES, 0)?.ok_or_else(foreign)?;
+        Ok(Self { file })
+    }
+
+    fn given_up(&self) -> &AtomicU64 {
+        self.number(GIVEN_UP_AT)
+    }
+}
+
+impl Mapping {
+    fn number(&self, at: usize) -> &AtomicU64 {
+        self.file.number(at)
+    }
+
+    fn count(&self) -> usize {
+        self.number(COUNT_AT).load(Acquire) as usize
+    }
+
+    /// The bytes of the last receipt, written before the position. A reader detects a torn one, as it
+    /// compares the receipt with the log.
+    fn last_bytes(&self) -> &[AtomicU8] {
+        // SAFETY: the bytes lie in the header's page, and are accessed only as atomics.
+        unsafe {
+            let first = self.file.header.as_ptr().add(LAST_AT).cast::<AtomicU8>();
+            std::slice::from_raw_parts(first, RECEIPT_BYTES)
+        }
+    }
+
+    fn last_receipt(&self) -> String {
+        let bytes = self.last_bytes().iter().map(|byte| byte.load(Relaxed));
+        let text: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn set_last_receipt(&self, receipt: &str) {
+        let padded = receipt.bytes().chain(std::iter::repeat(0));
+        for (byte, value) in self.last_bytes().iter().zip(padded) {
+            byte.store(value, Relaxed);
+        }
+    }
+
+    /// The first `count` fragments, as far as the file has blocks for them.
+    fn view(&self, count: usize) -> io::Result<View> {
+        let blocks = self.file.blocks.at_least(count.div_ceil(BLOCK))?;
+        Ok(View { blocks, count })
+    }
+}
+
+/// The first fragments of a file at the time of the call; valid as long as this lives.
+pub struct View {
+    blocks: Mapped,
+    count: usize,
+}
+
+impl View {
+    /// Number of fragments in it.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    fn vectors(&self, block: usize) -> &[Vector] {
+        // SAFETY: a block begins with its vectors; those below the count never change again.
+        unsafe {
+            let first = self.blocks[block].as_ptr().cast::<Vector>();
+            std::slice::from_raw_parts(first, self.within(block))
+        }
+    }
+
+    fn squares(&self, block: usize) -> &[u32] {
+        // SAFETY: the squares follow, aligned as the block is; those below the count never change again.
+        unsafe {
+            let first = self.blocks[block].as_ptr().add(VECTOR_BYTES).cast::<u32>();
+            std::slice::from_raw_parts(first, self.within(block))
+        }
+    }
+
+    fn block_facts(&self, block: usize) -> &[Facts] {
+        // SAFETY: the facts follow, aligned as the block is; every bit pattern is valid, and those below the
+        // count never change again.
+        unsafe {
+            let first = self.blocks[block].as_ptr().add(FACTS_AT).cast::<Facts>();
+            std::slice::from_raw_parts(first, self.within(block))
+        }
+    }
+
+    /// Number of fragments in a block.
+    fn within(&self, block: usize) -> usize {
+        (self.count - block * BLOCK).min(BLOCK)
+    }
+
+    /// A fragment's vector; the index must be below the count.
+    pub fn vector(&self, index: usize) -> &Vector {
+        &self.vectors(index / BLOCK)[index % BLOCK]
+    }
+
+    /// The view of only the first `count` fragments.
+    pub fn first(&self, count: usize) -> Self {
+        Self {
+            blocks: self.blocks.clone(),
+            count: count.min(self.count),
+        }
+    }
+
+    /// A fragment's squared length.
+    pub(crate) fn square(&self, index: usize) -> u32 {
+        self.squares(index / BLOCK)[index % BLOCK]
+    }
+
+    /// A fragment's facts; the index must be below the count.
+    pub fn facts(&self, index: usize) -> &Facts {
+        &self.block_facts(index / BLOCK)[index % BLOCK]
+    }
+
+    /// Reads from every page, so that the system maps it.
+    pub fn warm(&self) {
+        for block in 0..self.count.div_ceil(BLOCK) {
+            for vector in self.vectors(block).iter().step_by(PAGE / size_of::<Vector>()) {
+                black_box(vector[0]);
+            }
+            black_box(self.squares(block).first());
+            for facts in self.block_facts(block).iter().step_by(PAGE / size_of::<Facts>()) {
+                black_box(facts.position);
+            }
+        }
+    }
+
+    /// Every fragment's facts, in order.
+    pub fn all_facts(&self) -> impl Iterator<Item = &Facts> {
+        (0..self.count.div_ceil(BLOCK)).flat_map(|block| self.block_facts(block))
+    }
+
+    /// The fragments that are nearest to a vector, among those from an index on.
+    pub fn nearest(&self, query: &Vector, most: usize, from: usize) -> Vec<Neighbour> {
+        let mut best = Best::new(most, 0.0);
+        let length = square(query);
+        for block in from / BLOCK..self.count.div_ceil(BLOCK) {
+            let skipped = from.saturating_sub(block * BLOCK).min(self.within(block));
+            let first = (block * BLOCK + skipped) as u32;
+            let (vectors, squares) = (&self.vectors(block)[skipped..], &self.squares(block)[skipped..]);
+            best.scan(query, length, first, vectors, squares);
+        }
+        best.take()
+    }
+
+    /// For each fragment in a range, the nearest ones before it. Each block is read once for all of them.
+    pub fn links(&self, from: usize, to: usize) -> Vec<Links> {
+        let to = to.min(self.count);
+        let mut all: Vec<Best> = (from..to).map(|_| Best::new(LINKS, LINK_LEAST)).collect();
+        for block in 0..to.div_ceil(BLOCK) {
+            let first = block * BLOCK;
+            let (vectors, squares) = (self.vectors(block), self.squares(block));
+            for (index, best) in (from..to).zip(&mut all) {
+                let before = index.saturating_sub(first).min(vectors.len());
+                let (vectors, squares) = (&vectors[..before], &squares[..before]);
+                best.scan(
+                    self.vector(index),
+                    self.square(index),
+                    first as u32,
+                    vectors,
+                    squares,
+                );
+            }
+        }
+        all.into_iter().map(Best::take).collect()
+    }
+
+    /// Indexes of the fragments that match, from an index on, at most `most`.
+    pub fn select(&self, filter: &Filter, from: usize, most: usize) -> Vec<u32> {
+        let fitting = (from..self.count).filter(|&index| filter.fits(self.facts(index)));
+        fitting.map(|index| index as u32).take(most).collect()
+    }
+
+    /// Every visitor's standing, in rank order. Fragments without a visitor do not count.
+    pub fn standings(&self) -> Vec<Standing> {
+        let mut found: HashMap<u64, (u32, HashSet<u64>)> = HashMap::new();
+        for (index, facts) in (0_u32..)
+            .zip(self.all_facts())
+            .filter(|(_, facts)| facts.visitor != 0)
+        {
+            let (_, contents) = found
+                .entry(facts.visitor)
+                .or_insert_with(|| (index, HashSet::new()));
+            contents.insert(facts.content);
+        }
+        let standing = |(visitor, (first, contents)): (u64, (u32, HashSet<u64>))| Standing {
+            visitor,
+            fragments: contents.len() as u32,
+            first,
+        };
+        let mut standings: Vec<Standing> = found.into_iter().map(standing).collect();
+        standings.sort();
+        standings
+    }
+
+    /// Number of fragments that match.
+    pub fn matching(&self, filter: &Filter) -> usize {
+        self.all_facts().filter(|facts| filter.fits(facts)).count()
+    }
+}
+
+/// The file of vectors. When its writer replaces it, the next call uses the new file.
+pub struct Vectors {
+    file: Current<Mapping>,
+}
+
+impl Vectors {
+    /// Keeps the file at `path` if it has this version and vectors made by `method`; otherwise creates an
+    /// empty one. False where another file was replaced.
+    pub fn prepare(path: &Path, method: &str) -> io::Result<bool> {
+        let magic = magic_of(method);
+        match Mapping::open(path, &magic) {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound) => {
+                mapped::create(path, &magic, HEADER_BYTES)?;
+                Ok(error.kind() == ErrorKind::NotFound)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Maps the file that was prepared for `method`.
+    pub fn open(path: &Path, method: &str) -> io::Result<Self> {
+        let file = Current::open(path, magic_of(method))?;
+        Ok(Self { file })
+    }
+
+    /// The state of the file.
+    pub fn state(&self) -> io::Result<State> {
+        let mapping = self.file.get()?;
+        // The position first: the fragments up to it are counted already.
+        let position = mapping.number(POSITION_AT).load(Acquire);
+        let count = mapping.count() as u32;
+        Ok(State {
+            count,
+            position,
+            last_receipt: mapping.last_receipt(),
+        })
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> io::Result<u64> {
+        self.file.get()?.file.blocks.bytes()
+    }
+
+    /// All fragments.
+    pub fn all(&self) -> io::Result<View> {
+        let mapping = self.file.get()?;
+        mapping.view(mapping.count())
+    }
+
+    /// The fragments whose positions in the log are at most `position`.
+    pub fn view(&self, position: u64) -> io::Result<View> {
+        let mapping = self.file.get()?;
+        let all = mapping.view(mapping.count())?;
+        let (mut low, mut high) = (0, all.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            if all.facts(middle).position <= position {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        mapping.view(low)
+    }
+
+    /// Adds a fragment. The caller is the only writer.
+    pub fn append(&self, facts: Facts, vector: &Vector) -> io::Result<()> {
+        let mapping = self.file.get()?;
+        let count = mapping.count();
+        mapping.file.blocks.grow(count / BLOCK + 1)?;
+        let facts = Facts {
+            checksum: facts.sum(vector),
+            ..facts
+        };
+        let view = mapping.view(count + 1)?;
+        let block = view.blocks[count / BLOCK].as_mut_ptr();
+        let at = count % BLOCK;
+        // SAFETY: the slots lie within the block, aligned; they are not below the count, so nobody reads
+        // them, and this is the only writer.
+        unsafe {
+            block.cast::<Vector>().add(at).write(*vector);
+            block
+                .add(VECTOR_BYTES)
+                .cast::<u32>()
+                .add(at)
+                .write(square(vector));
+            block.add(FACTS_AT).cast::<Facts>().add(at).write(facts);
+        }
+        mapping.number(COUNT_AT).store(count as u64 + 1, Release);
+        Ok(())
+    }
+
+    /// Records that the log was processed up to a position, and the receipt there. The caller is the only
+    /// writer.
+    pub fn see(&self, position: u64, receipt: &str) -> io::Result<()> {
+        let mapping = self.file.get()?;
+        mapping.set_last_receipt(receipt);
+        mapping.number(POSITION_AT).store(position, Release);
+        Ok(())
+    }
+
+    /// Checks every fragment and truncates the file at the first wrong one; returns the number of fragments
+    /// cut off. The caller is the only writer, and readers either do not use those fragments yet or detect
+    /// them as wrong.
+    pub fn verify(&self) -> io::Result<u32> {
+        let mapping = self.file.get()?;
+        let count = mapping.count();
+        let room = mapping.file.blocks.in_file()? * BLOCK;
+        let view = mapping.view(count.min(room))?;
+        let right = |index: &usize| {
+            let (facts, vector) = (view.facts(*index), view.vector(*index));
+            facts.checksum == facts.sum(vector) && view.square(*index) == square(vector)
+        };
+        let good = (0..view.count).take_while(right).count();
+        let seen = mapping.number(POSITION_AT).load(Acquire);
+        let last = good.checked_sub(1).map(|index| *view.facts(index));
+        let reached = last.map_or(0, |facts| facts.position);
+        // Counted, but killed before the position was recorded; or truncated.
+        if good < count || seen < reached {
+            self.see(reached, last.as_ref().map_or("", Facts::receipt))?;
+            mapping.number(COUNT_AT).store(good as u64, Release);
+        }
+        Ok((count - good) as u32)
+    }
+
+    /// Replaces the file by an empty one. The caller is the only writer.
+    pub fn reset(&self) -> io::Result<()> {
+        self.file.replace(HEADER_BYTES)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

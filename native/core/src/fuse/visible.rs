@@ -1,0 +1,48 @@
+//! The named statistics and profiles that a request may use.
+
+use std::sync::Arc;
+
+use super::corpora::{Corpora, Learning, Terming, Unlearnt, Version};
+use super::profiles::Profiles;
+use super::versions::stored_name;
+
+/// The collections and profiles that a request may name.
+#[derive(Clone, Copy)]
+pub struct Visible<'a> {
+    /// All collections.
+    pub corpora: &'a Corpora,
+    /// All profiles; nothing: there are none.
+    pub profiles: Option<&'a Profiles>,
+    /// Whose they may be besides everybody's; empty: nobody's.
+    pub owner: &'a [u8],
+    /// False if the caller was not looked up, because no owner has any.
+    pub owner_known: bool,
+}
+
+impl Visible<'_> {
+    /// The names of collections, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.corpora.versions.names_for(self.owner)
+    }
+
+    /// A version of a name; the newest if none is given. The owner's, or the public one if the owner has no
+    /// such name.
+    #[must_use]
+    pub fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<Version>> {
+        self.corpora.versions.find_for(self.owner, name, version)
+    }
+
+    /// The learning state of a name: the owner's, or the public one if there is none.
+    ///
+    /// # Errors
+    /// Nothing is learned under this name, or not with these settings.
+    pub(crate) fn learn(&self, name: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
+        let full = stored_name(self.owner, name);
+        let newest = self.corpora.versions.find(&full, None);
+        if newest.is_some_and(|version| !version.learnt) {
+            return Err(Unlearnt::Put);
+        }
+        self.corpora.learnings.of(&full, self.owner, terming)
+    }
+}

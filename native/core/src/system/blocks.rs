@@ -1,0 +1,193 @@
+//! A file that grows by blocks of one size after a header, each mapped once a process.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use super::mapped;
+
+/// Least bytes of a page of memory.
+pub(crate) const PAGE: usize = 4096;
+
+/// Blocks as they were mapped at some time, in the file's order.
+pub(crate) type Mapped = Arc<Vec<Arc<MmapRaw>>>;
+
+/// Size of the blocks of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Bytes before the first block.
+    pub(crate) header: usize,
+    /// Bytes of a block; both are multiples of a page.
+    pub(crate) block: usize,
+}
+
+impl Sizes {
+    /// Bytes of a file of `blocks` blocks.
+    fn end(self, blocks: usize) -> u64 {
+        (self.header + blocks * self.block) as u64
+    }
+}
+
+/// A file that begins with a magic, as this process has mapped it: numbers in its header, then blocks.
+pub(crate) struct MappedBlocks {
+    pub(crate) header: MmapRaw,
+    pub(crate) blocks: Blocks,
+}
+
+impl MappedBlocks {
+    /// Maps a file that has at least its header and the first `least` blocks; nothing where it is shorter, or
+    /// begins with another magic.
+    pub(crate) fn open(path: &Path, magic: &[u8], sizes: Sizes, least: usize) -> io::Result<Option<Self>> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        if file.metadata()?.len() < sizes.end(least) {
+            return Ok(None);
+        }
+        let header = MmapOptions::new().len(sizes.header).map_raw(&file)?;
+        // SAFETY: the mapping is longer than the magic, and nobody writes there once the file has its name.
+        if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
+            return Ok(None);
+        }
+        let blocks = Blocks::new(file, sizes);
+        Ok(Some(Self { header, blocks }))
+    }
+
+    /// The number at a place of the header, which is aligned and lies in it.
+    pub(crate) fn number(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at.is_multiple_of(8) && at + 8 <= self.header.len());
+        // SAFETY: callers name places in the header, aligned, that are reached by atomics alone.
+        unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
+    }
+}
+
+/// The form of a file and a hash of the method that made its vectors: its first bytes.
+pub(crate) type Magic = [u8; 16];
+
+/// A file as this process has mapped it, which its writer may give up for a new one at the same path.
+pub(crate) trait Replaceable: Sized {
+    /// Maps the file at `path`. Fails with `InvalidData` where another one lies there.
+    fn open(path: &Path, magic: &Magic) -> io::Result<Self>;
+
+    /// The number in its header that is not 0 once it was given up.
+    fn given_up(&self) -> &AtomicU64;
+}
+
+/// The file that lies at a path now, mapped.
+pub(crate) struct Current<File> {
+    path: PathBuf,
+    magic: Magic,
+    mapped: RwLock<Arc<File>>,
+}
+
+impl<File: Replaceable> Current<File> {
+    /// Maps the file at `path`.
+    pub(crate) fn open(path: &Path, magic: Magic) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            magic,
+            mapped: RwLock::new(Arc::new(File::open(path, &magic)?)),
+        })
+    }
+
+    /// The file, mapped again where its writer gave up the one that was mapped.
+    pub(crate) fn get(&self) -> io::Result<Arc<File>> {
+        let mapped = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if mapped.given_up().load(Acquire) == 0 {
+            return Ok(mapped);
+        }
+        let fresh = Arc::new(File::open(&self.path, &self.magic)?);
+        *self.mapped.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+        Ok(fresh)
+    }
+
+    /// Gives the file up for one of `bytes` bytes with nothing in it, and maps that. The caller is the only
+    /// writer.
+    pub(crate) fn replace(&self, bytes: usize) -> io::Result<Arc<File>> {
+        let former = self.get()?;
+        mapped::create(&self.path, &self.magic, bytes)?;
+        former.given_up().store(1, Release);
+        self.get()
+    }
+}
+
+/// The blocks of one file. The file is never made shorter, so that what is mapped stays.
+pub(crate) struct Blocks {
+    file: Mutex<File>,
+    mapped: RwLock<Mapped>,
+    sizes: Sizes,
+}
+
+impl Blocks {
+    /// The blocks of a file that has its header.
+    fn new(file: File, sizes: Sizes) -> Self {
+        Self {
+            file: Mutex::new(file),
+            mapped: RwLock::default(),
+            sizes,
+        }
+    }
+
+    /// At least the first `needed` blocks.
+    pub(crate) fn at_least(&self, needed: usize) -> io::Result<Mapped> {
+        let known = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.len() >= needed {
+            return Ok(known);
+        }
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = file.metadata()?.len();
+        if length < self.sizes.end(needed) {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the file was cut off"));
+        }
+        // Readers of blocks that are mapped do not wait for the mapping of others.
+        let mut blocks = self
+            .mapped
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .to_vec();
+        while blocks.len() < needed {
+            let offset = self.sizes.end(blocks.len());
+            let block = MmapOptions::new()
+                .offset(offset)
+                .len(self.sizes.block)
+                .map_raw(&*file)?;
+            blocks.push(Arc::new(block));
+        }
+        let blocks = Arc::new(blocks);
+        *self.mapped.write().unwrap_or_else(PoisonError::into_inner) = blocks.clone();
+        Ok(blocks)
+    }
+
+    /// Makes the file long enough for so many blocks. All bytes of a new block are written, so that a full
+    /// disk refuses it here and kills nobody later. The caller is the only writer.
+    pub(crate) fn grow(&self, blocks: usize) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = file.metadata()?.len();
+        if length < self.sizes.end(blocks) {
+            file.seek(SeekFrom::Start(self.sizes.end(blocks.saturating_sub(1))))?;
+            file.write_all(&vec![0; self.sizes.block])?;
+        }
+        Ok(())
+    }
+
+    /// Whole blocks that the file has.
+    pub(crate) fn in_file(&self) -> io::Result<usize> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = file.metadata()?.len() as usize;
+        Ok(length.saturating_sub(self.sizes.header) / self.sizes.block)
+    }
+
+    /// Bytes of the header and of the whole blocks that the file has.
+    pub(crate) fn bytes(&self) -> io::Result<u64> {
+        Ok(self.sizes.end(self.in_file()?))
+    }
+
+    /// Waits until the file is on disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.sync_all()
+    }
+}

@@ -1,0 +1,458 @@
+//! Glosses: CLDR's English short names for emoji and symbols, and the caller's own words for their terms.
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::edits::Edits;
+use super::properties::{Kind, properties};
+use super::repair;
+use super::spelling::Spelled;
+use crate::text::normalize_tables::{NAME_FIRSTS, NAMES};
+
+/// Where a gloss goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In parentheses after the item.
+    After,
+    /// Instead of the item.
+    Instead,
+}
+
+/// Limits on the cost of glossing a text. Both costs are products of a text's and a gloss's length, so a
+/// short body can cause much work.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Most bytes of the glossed text.
+    pub text_bytes: usize,
+    /// Most steps of the search: bytes of the text times bytes of the longest surface form. After each match
+    /// the search may have to go back by that length.
+    pub steps: usize,
+}
+
+impl Bounds {
+    /// No limits.
+    pub const NONE: Bounds = Bounds {
+        text_bytes: usize::MAX,
+        steps: usize::MAX,
+    };
+    /// For work on the event loop.
+    pub const BRIEF: Bounds = Bounds {
+        text_bytes: 64 << 10,
+        steps: 1 << 20,
+    };
+    /// For one request: four times the longest body, more than CLDR's names can make of any text.
+    pub const REQUEST: Bounds = Bounds {
+        text_bytes: 8 << 20,
+        steps: 1 << 28,
+    };
+    /// For one piece of a file.
+    pub const PIECE: Bounds = Bounds {
+        text_bytes: 1 << 30,
+        steps: usize::MAX,
+    };
+}
+
+/// The [`Bounds`] that a text and its glosses exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The glossed text is too long.
+    Text,
+    /// The longest surface form is too long for the text.
+    Forms,
+}
+
+/// The caller's glosses, prepared for the search.
+pub struct Glosses {
+    search: AhoCorasick,
+    /// Bytes of the longest surface form.
+    longest: usize,
+    /// The repaired gloss of each surface form.
+    words: Vec<String>,
+}
+
+fn repaired(text: &str, contextual: bool) -> String {
+    let mut out = Vec::new();
+    repair::text(text, contextual).apply(text.as_bytes(), &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+impl Glosses {
+    /// Glosses by surface form; the last of equal forms counts, empty ones are ignored. Forms and glosses are
+    /// repaired, since they are searched for in repaired text and inserted there.
+    #[must_use]
+    pub fn new(pairs: &[(String, String)], contextual: bool) -> Option<Self> {
+        let mut pairs: Vec<(String, String)> = pairs
+            .iter()
+            .rev()
+            .map(|(surface, word)| (repaired(surface, contextual), repaired(word, contextual)))
+            .filter(|(surface, _)| !surface.is_empty())
+            .collect();
+        // The sort is stable, so the last of equal forms, first here, stays.
+        pairs.sort_by(|left, right| left.0.cmp(&right.0));
+        pairs.dedup_by(|next, kept| next.0 == kept.0);
+        let forms = pairs.iter().map(|(surface, _)| surface);
+        let longest = forms.clone().map(String::len).max().unwrap_or(0);
+        // A DFA takes up to a thousand times the bytes of the forms.
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(forms)
+            .ok()?;
+        let words = pairs.into_iter().map(|(_, word)| word).collect();
+        Some(Glosses {
+            search,
+            longest,
+            words,
+        })
+    }
+
+    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Item<'a>> {
+        self.search.find_iter(text).map(|found| Item {
+            start: found.start(),
+            end: found.end(),
+            word: &self.words[found.pattern().as_usize()],
+            kind: Kind::Gloss,
+        })
+    }
+
+    /// Most steps of a search through a text; a form cannot match beyond the text's length.
+    fn steps(&self, text: &str) -> usize {
+        text.len().saturating_mul(self.longest.min(text.len()))
+    }
+}
+
+/// An item to gloss.
+#[derive(Debug, Clone, Copy)]
+struct Item<'a> {
+    start: usize,
+    end: usize,
+    word: &'a str,
+    kind: Kind,
+}
+
+/// The edits that gloss a repaired text, in one pass from left to right: the caller's forms, the longest at
+/// each place; the plain spelling of words with super- and subscripts; and CLDR's names elsewhere.
+///
+/// # Errors
+/// The exceeded bounds; the work stopped there.
+pub fn text(
+    source: &str,
+    place: Place,
+    glosses: Option<&Glosses>,
+    spelled: &[Spelled],
+    bounds: Bounds,
+) -> Result<Edits, Refused> {
+    if glosses.is_some_and(|glosses| glosses.steps(source) > bounds.steps) {
+        return Err(Refused::Forms);
+    }
+    let found = glosses.map(|glosses| glosses.find(source));
+    let mut edits = Edits::default();
+    let mut callers = found.into_iter().flatten().peekable();
+    let mut spelled = spelled.iter().peekable();
+    let mut at = 0;
+    loop {
+        let caller = callers.peek().map_or(source.len(), |item| item.start);
+        // A spelling is skipped if one of the caller's forms is in it or begins before its end.
+        while spelled
+            .next_if(|word| word.start < at || word.start <= caller && caller < word.end)
+            .is_some()
+        {}
+        let spelling = spelled.peek().map_or(source.len(), |word| word.start);
+        let item = match next_named(source, at, caller.min(spelling)) {
+            Some(item) => item,
+            None if spelling < caller => match spelled.next() {
+                Some(word) => Item {
+                    start: word.start,
+                    end: word.end,
+                    word: &word.plain,
+                    kind: Kind::Script,
+                },
+                None => break,
+            },
+            None => match callers.next() {
+                Some(item) => item,
+                None => break,
+            },
+        };
+        let next = callers.peek().map_or(source.len(), |next| next.start);
+        put(source, item, place, next, &mut edits);
+        at = item.end.max(edits.end());
+        if source.len() + edits.text_bytes() > bounds.text_bytes {
+            return Err(Refused::Text);
+        }
+    }
+    Ok(edits)
+}
+
+/// The character before `start` in the edited text, and true if an edit inserted it.
+fn before(source: &str, edits: &Edits, mut start: usize) -> (Option<char>, bool) {
+    for edit in edits.list().iter().rev() {
+        if edit.end != start {
+            break;
+        }
+        let put = std::str::from_utf8(edits.replacement(edit)).unwrap_or_default();
+        if let Some(last) = put.chars().next_back() {
+            return (Some(last), true);
+        }
+        start = edit.start;
+    }
+    (source[..start].chars().next_back(), false)
+}
+
+/// Inserts one gloss, with a space if it would run into a word or another gloss. `next`: the place of the
+/// next of the caller's forms.
+fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edits) {
+    let Item {
+        start,
+        mut end,
+        word,
+        kind,
+    } = item;
+    let clings = |c: Option<char>| c.is_some_and(|c| properties(c).word());
+    // The gloss before it may already end with a space.
+    let (before, of_gloss) = before(source, edits, start);
+    let runs_on = of_gloss && before != Some(' ');
+    let mut before_word = clings(source[end..].chars().next());
+    let mut text = String::new();
+    match place {
+        Place::After if word.is_empty() => return,
+        Place::After => {
+            text.push_str(if runs_on { " " } else { "" });
+            text.push_str(&source[start..end]);
+            text.push_str(" (");
+            text.push_str(word);
+            text.push(')');
+        }
+        Place::Instead if word.is_empty() => {
+            // A form without gloss is removed; one space stays, and only between words.
+            before_word &= runs_on || clings(before);
+            let spaced = before.is_none_or(char::is_whitespace);
+            if spaced && end < next && source[end..].starts_with(' ') {
+                end += 1;
+            }
+        }
+        Place::Instead => {
+            let led = runs_on || !of_gloss && clings(before);
+            text.push_str(if led { " " } else { "" });
+            text.push_str(word);
+        }
+    }
+    text.push_str(if before_word { " " } else { "" });
+    // Each gloss is a separate change, also if two touch.
+    edits.push_apart(start, end, text.as_bytes(), kind);
+}
+
+/// First bytes of U+20E3 and of the characters with which a name's sequence begins.
+static LEADS: [bool; 256] = {
+    let mut leads = [false; 256];
+    leads[0xE2] = true;
+    let mut at = 0;
+    while at < NAME_FIRSTS.len() {
+        let code = NAME_FIRSTS[at].0;
+        let lead = match code {
+            ..0x80 => 0,
+            0x80..0x800 => 0xC0 | code >> 6,
+            0x800..0x1_0000 => 0xE0 | code >> 12,
+            _ => 0xF0 | code >> 18,
+        };
+        leads[lead as usize] = true;
+        at += 1;
+    }
+    leads[0] = false;
+    leads
+};
+
+/// The next emoji or symbol with a name between `at` and `limit`; a run of equal ones counts as one.
+fn next_named(source: &str, mut at: usize, limit: usize) -> Option<Item<'static>> {
+    let first = at;
+    let text = &source[..limit];
+    loop {
+        let bytes = &text.as_bytes()[at..];
+        at += bytes.iter().position(|&byte| LEADS[usize::from(byte)])?;
+        let c = text[at..].chars().next()?;
+        if c == '\u{20E3}'
+            && let Some(item) = keycap(source, first, at)
+        {
+            return Some(item);
+        }
+        if !properties(c).named() {
+            at += c.len_utf8();
+            continue;
+        }
+        let Some((length, word)) = named(&text[at..]) else {
+            at += unnamed_length(&text[at..], c);
+            continue;
+        };
+        let mut end = at + length;
+        while let Some((more, _)) = named(&text[end..]).filter(|(_, next)| *next == word) {
+            end += more;
+        }
+        let kind = if properties(c).emoji() {
+            Kind::Emoji
+        } else {
+            Kind::Symbol
+        };
+        return Some(Item {
+            start: at,
+            end,
+            word,
+            kind,
+        });
+    }
+}
+
+fn is_regional(c: char) -> bool {
+    ('\u{1F1E6}'..='\u{1F1FF}').contains(&c)
+}
+
+/// Length to skip if nothing has a name: two regional indicators are one flag, with or without a name.
+fn unnamed_length(text: &str, c: char) -> usize {
+    let next = text[c.len_utf8()..].chars().next();
+    match next {
+        Some(next) if is_regional(c) && is_regional(next) => c.len_utf8() + next.len_utf8(),
+        _ => c.len_utf8(),
+    }
+}
+
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{FE0E}' | '\u{FE0F}')
+}
+
+/// The keycap whose U+20E3 is at `at`; it must not begin before `first`.
+fn keycap(source: &str, first: usize, at: usize) -> Option<Item<'static>> {
+    let mut before = source[first..at]
+        .char_indices()
+        .rev()
+        .filter(|(_, c)| !is_selector(*c));
+    let (place, base) = before.next()?;
+    let mut key = String::from(base);
+    key.push('\u{20E3}');
+    let name = NAMES
+        .binary_search_by(|(sequence, _)| (*sequence).cmp(&key))
+        .ok()?;
+    Some(Item {
+        start: first + place,
+        end: at + '\u{20E3}'.len_utf8(),
+        word: NAMES[name].1,
+        kind: Kind::Emoji,
+    })
+}
+
+/// The longest named sequence at the start of `text`: its length with trailing selectors, and its name.
+fn named(text: &str) -> Option<(usize, &'static str)> {
+    let c = text.chars().next()?;
+    let first = NAME_FIRSTS
+        .binary_search_by_key(&u32::from(c), |(code, _, _)| *code)
+        .ok()?;
+    let (_, from, to) = NAME_FIRSTS[first];
+    let mut candidates: &'static [(&str, &str)] = &NAMES[usize::from(from)..usize::from(to)];
+    let (mut at, mut matched, mut best) = (c.len_utf8(), c.len_utf8(), None);
+    loop {
+        // Shorter keys come before longer ones with the same prefix.
+        if let Some((key, name)) = candidates.first()
+            && key.len() == matched
+        {
+            best = Some((at, *name));
+            candidates = &candidates[1..];
+        }
+        if candidates.is_empty() {
+            break;
+        }
+        let selectors = selectors_length(&text[at..]);
+        let Some(next) = text[at + selectors..].chars().next() else {
+            break;
+        };
+        let mut buffer = [0; 4];
+        let part: &[u8] = next.encode_utf8(&mut buffer).as_bytes();
+        let rest = |key: &'static str| &key.as_bytes()[matched..];
+        let start = candidates.partition_point(|(key, _)| rest(key) < part);
+        let count = candidates[start..].partition_point(|(key, _)| rest(key).starts_with(part));
+        candidates = &candidates[start..start + count];
+        at += selectors + part.len();
+        matched += part.len();
+    }
+    let (length, name) = best?;
+    Some((length + selectors_length(&text[length..]), name))
+}
+
+/// Length of the variation selectors at the start of `text`.
+fn selectors_length(text: &str) -> usize {
+    text.chars()
+        .take_while(|c| is_selector(*c))
+        .map(char::len_utf8)
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::normalize::{MAX_CHARACTERS, Mode, naive};
+
+    fn glossed(text: &str, place: Place, pairs: &[(&str, &str)]) -> String {
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(form, word)| ((*form).to_owned(), (*word).to_owned()))
+            .collect();
+        let mode = match place {
+            Place::After => Mode::Augment,
+            Place::Instead => Mode::Replace,
+        };
+        naive::assert_sound(text, mode, true, Glosses::new(&pairs, true).as_ref())
+    }
+
+    #[test]
+    fn names_alone_keep_a_text_within_a_requests_bounds() {
+        // In parentheses, with a space on each side.
+        let most = |(sequence, name): &(&str, &str)| {
+            (sequence.len() + name.len() + " ( ) ".len()).div_ceil(sequence.chars().count())
+        };
+        let growth = NAMES.iter().map(most).max().unwrap_or_default();
+        let longest = usize::try_from(MAX_CHARACTERS).expect("a length");
+        assert!(longest * ('\u{10FFFF}'.len_utf8() + growth) <= Bounds::REQUEST.text_bytes);
+    }
+
+    #[test]
+    fn glosses_that_touch_are_one_space_apart() {
+        let animals = [("犬", "dog"), ("猫", "cat")];
+        assert_eq!(glossed("犬猫", Place::After, &animals), "犬 (dog) 猫 (cat)");
+        assert_eq!(glossed("犬猫犬", Place::Instead, &animals), "dog cat dog");
+        assert_eq!(glossed("x犬猫y", Place::Instead, &animals), "x dog cat y");
+        assert_eq!(
+            glossed("5\u{FE0F}\u{20E3}5\u{FE0F}\u{20E3}", Place::After, &[]),
+            "5\u{FE0F}\u{20E3} (keycap: 5) 5\u{FE0F}\u{20E3} (keycap: 5)"
+        );
+        assert_eq!(
+            glossed("犬猫", Place::Instead, &[("犬", "dog "), ("猫", "cat")]),
+            "dog  cat"
+        );
+        assert_eq!(
+            glossed("犬猫", Place::Instead, &[("犬", ""), ("猫", "cat")]),
+            "cat"
+        );
+    }
+
+    #[test]
+    fn a_form_that_is_removed_leaves_one_space_between_words_and_none_elsewhere() {
+        let removed = |text: &str| glossed(text, Place::Instead, &[("北", ""), ("猫", "cat"), (" z", "z")]);
+        for (text, expected) in [
+            ("a北b", "a b"),
+            ("a 北 b", "a b"),
+            ("a 北b", "a b"),
+            ("a北 b", "a b"),
+            ("a北北b", "a b"),
+            ("a 北 北 b", "a b"),
+            ("a北.", "a."),
+            ("(北)", "()"),
+            ("北 b", "b"),
+            ("a\n北 b", "a\nb"),
+            ("a 北", "a "),
+            ("北", ""),
+            ("a北猫b", "a cat b"),
+            ("a 北猫", "a cat"),
+            ("猫北猫", "cat cat"),
+            ("a北\u{2764}b", "a red heart b"),
+            ("a 北 z", "a z"),
+        ] {
+            assert_eq!(removed(text), expected, "{text}");
+        }
+    }
+}

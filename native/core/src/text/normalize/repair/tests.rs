@@ -1,0 +1,206 @@
+//! Rows of the repair, and the slow implementation of them.
+
+use super::*;
+
+use crate::text::normalize::gloss::Glosses;
+use crate::text::normalize::{Mode, naive};
+use proptest::prelude::*;
+
+/// Characters that rows change, with plain ones in between.
+const PARTS: &[&str] = &[
+    "a",
+    "b",
+    "Z",
+    "1",
+    "5",
+    " ",
+    ".",
+    "!",
+    "(",
+    "\n",
+    "\t",
+    "\r",
+    "\u{B}",
+    "\0",
+    "\u{7F}",
+    "\u{85}",
+    "\u{99}",
+    "\u{A0}",
+    "\u{AD}",
+    "\u{200B}",
+    "\u{200C}",
+    "\u{200D}",
+    "\u{200E}",
+    "\u{202E}",
+    "\u{FEFF}",
+    "\u{FE0F}",
+    "\u{FE0E}",
+    "\u{E0067}",
+    "\u{E007F}",
+    "\u{20E3}",
+    "“",
+    "’",
+    "—",
+    "−",
+    "…",
+    "™",
+    "ﬁ",
+    "Ａ",
+    "１",
+    "！",
+    "，",
+    "、",
+    "ア",
+    "ｶ",
+    "ﾞ",
+    "漢",
+    "㊙",
+    "①",
+    "⒈",
+    "½",
+    "⅓",
+    "\u{2044}",
+    "¹\u{2044}₂",
+    "²",
+    "⁻",
+    "₂",
+    "ª",
+    "\u{301}",
+    "\u{323}",
+    "\u{315}",
+    "é",
+    "e",
+    "\u{1100}",
+    "\u{1161}",
+    "\u{11A8}",
+    "각",
+    "क",
+    "\u{93C}",
+    "\u{94D}",
+    "ی",
+    "خ",
+    "а",
+    "р",
+    "Б",
+    "І",
+    "ο",
+    "Ω",
+    "\u{2126}",
+    "ı",
+    "ɑ",
+    "Â",
+    "Ã",
+    "â",
+    "€",
+    "œ",
+    "Ð",
+    "¡",
+    "©",
+    "°",
+    "Ø",
+    "√",
+    "∂",
+    "ß",
+    "├",
+    "\u{FFFD}",
+    "❤",
+    "😂",
+    "👩",
+    "👧",
+    "🏽",
+    "🏴",
+    "🇩",
+    "🇪",
+    "🇽",
+    "→",
+    "¨",
+    "´",
+    "\u{1FFD}",
+    "΅",
+    "\u{2032}",
+    "№",
+    "α",
+    "γ",
+    "\u{FDFA}",
+    "¸",
+    "º",
+];
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::collection::vec(prop::sample::select(PARTS), 0..14).prop_map(|parts| parts.concat()),
+        "\\PC{0,12}",
+        prop::collection::vec(any::<char>(), 0..8).prop_map(|chars| chars.into_iter().collect()),
+        // Text of several scripts, decoded wrongly.
+        "[a-zàéñŠα-ωа-я日本語 ’]{0,10}".prop_map(|text| text.bytes().map(char::from).collect()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn holds_for_any_text(
+        text in any_text(),
+        contextual in any::<bool>(),
+        surface in any_text(),
+        word in any_text(),
+    ) {
+        naive::assert_sound(&text, Mode::Repair, contextual, None);
+        let glosses = Glosses::new(&[(surface, word), ("漢".to_owned(), "Han".to_owned())], contextual);
+        for mode in [Mode::Augment, Mode::Replace] {
+            naive::assert_sound(&text, mode, contextual, glosses.as_ref());
+            naive::assert_sound(&text, mode, contextual, None);
+        }
+    }
+}
+
+#[test]
+fn a_word_is_made_no_worse() {
+    for (text, expected) in [
+        ("don´t, the dogs´ ´x´", "don't, the dogs' 'x'"),
+        ("don′t, 5′ 2″", "don't, 5′ 2′′"),
+        ("na¨ive ‗ ¸ ῀", "na¨ive ‗ ¸ ῀"),
+        ("Acme™ №5 5℠a", "Acme TM No 5 5 SM a"),
+    ] {
+        assert_eq!(naive::assert_sound(text, Mode::Repair, true, None), expected);
+    }
+}
+
+#[test]
+fn greek_letters_that_are_symbols_stay() {
+    for (text, expected) in [
+        ("TNFα TGFβ1 IFNγ PPARγ2 αTocopherol 5αR1 TNFαR NFκB", None),
+        ("αβγ pαα αa", None),
+        ("pαypal bιtcoin pααl Gοοgle", Some("paypal bitcoin paal Google")),
+        ("hellο TNFο Αpple", Some("hello TNFo Apple")),
+        // The neighbour is Latin only after its own repair.
+        ("p\u{430}αypal", Some("paaypal")),
+        ("aαααααααααb", None),
+    ] {
+        let repaired = naive::assert_sound(text, Mode::Repair, true, None);
+        assert_eq!(repaired, expected.unwrap_or(text));
+    }
+    let long = "a".to_owned() + &"α".repeat(100_000) + "a";
+    assert_eq!(text(&long, true).list().len(), 0);
+}
+
+#[test]
+fn plain_text_is_told_from_the_rest() {
+    for length in 0..200 {
+        let text = "plain text,\twith a tab\n".repeat(10);
+        let text = &text.as_bytes()[..length];
+        assert_eq!(plain_length(text), length);
+        for (at, odd) in [
+            (length / 2, 0x7F),
+            (length / 3, 0x0D),
+            (length.saturating_sub(1), 0xC3),
+        ] {
+            let mut text = text.to_vec();
+            if at < length {
+                text[at] = odd;
+                assert_eq!(plain_length(&text), at);
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Keys of terms: their bytes as two numbers, which are compared instead of the bytes.
+
+/// Two words and a length that identify terms of up to 16 bytes, and nearly identify longer ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Key {
+    /// The first eight bytes.
+    pub(super) prefix: u64,
+    /// The same, mixed with the bytes between them and the last eight.
+    pub(super) first: u64,
+    /// The last eight bytes, if there are more than eight.
+    pub(super) last: u64,
+    pub(super) length: usize,
+}
+
+/// No term.
+pub(super) const EMPTY: u32 = u32::MAX;
+/// Folds ASCII letters, or-ed into eight bytes.
+pub(super) const LOWER: u64 = 0x2020_2020_2020_2020;
+/// A multiplier that spreads bits (2^64 by the golden ratio).
+pub(super) const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
+
+#[inline]
+pub(super) fn fold_multiply(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[inline]
+pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        Some(chunk) => u64::from_le_bytes(*chunk),
+        None => {
+            let mut chunk = [0; 8];
+            let rest = bytes.get(at..).unwrap_or_default();
+            chunk[..rest.len()].copy_from_slice(rest);
+            u64::from_le_bytes(chunk)
+        }
+    }
+}
+
+impl Key {
+    /// Key of the `length` bytes at `at`. `bits` is or-ed into each byte: [`LOWER`] folds ASCII letters and
+    /// keeps digits, 0 keeps bytes as they are.
+    #[inline]
+    pub(super) fn of(bytes: &[u8], at: usize, length: usize, bits: u64) -> Key {
+        if length <= 8 {
+            let kept = u64::MAX >> (64 - 8 * length as u32);
+            let first = (word(bytes, at) | bits) & kept;
+            return Key {
+                prefix: first,
+                first,
+                last: 0,
+                length,
+            };
+        }
+        let last = word(bytes, at + length - 8) | bits;
+        let prefix = word(bytes, at) | bits;
+        let mut first = prefix;
+        if length > 16 {
+            for step in (8..length - 8).step_by(8) {
+                first = fold_multiply(first ^ (word(bytes, at + step) | bits), MIX);
+            }
+        }
+        Key {
+            prefix,
+            first,
+            last,
+            length,
+        }
+    }
+
+    /// As [`Key::of`], for 1 to 16 ASCII letters and digits, without a branch on their number.
+    #[inline(always)]
+    pub(super) fn of_short(bytes: &[u8], at: usize, length: usize) -> Key {
+        let first = (word(bytes, at) | LOWER) & (u64::MAX >> (64 - 8 * length.min(8) as u32));
+        let last = word(bytes, at + length.max(8) - 8) | LOWER;
+        Key {
+            prefix: first,
+            first,
+            last: if length > 8 { last } else { 0 },
+            length,
+        }
+    }
+}
+
+/// The short terms of a query with at most this many distinct terms are counted without branches.
+pub(super) const FEW: usize = 64;

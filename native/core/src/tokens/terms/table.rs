@@ -1,0 +1,218 @@
+//! The distinct terms of a query, indexed by their bytes.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::beginnings::Beginnings;
+use super::filter::Filter;
+use super::hits::Hits;
+use super::key::{EMPTY, Key, fold_multiply};
+use super::short_terms::ShortTerms;
+use crate::tokens::analyzer::Forms;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    key: Key,
+    pub(super) term: u32,
+}
+
+/// Distinct terms in the order of their first occurrence, indexed by their bytes.
+#[derive(Debug, Default)]
+pub struct Terms {
+    pub(super) slots: Vec<Slot>,
+    pub(super) seeds: (u64, u64),
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    pub(super) keys: Vec<Key>,
+    frequencies: Vec<u32>,
+    /// Rules that turn tokens into the forms that are compared with terms.
+    pub(super) forms: Forms,
+    /// Their [`Forms::number`].
+    pub(super) forms_number: u16,
+    /// The beginnings of ASCII terms.
+    pub(crate) filter: Filter,
+    /// The short terms, in a table of their own.
+    pub(crate) short: ShortTerms,
+    /// The beginnings of the words that may have the terms as stems.
+    pub(super) beginnings: Beginnings,
+}
+
+/// The bytes of one of several terms that are stored in sequence, by their ends.
+fn stored<'a>(bytes: &'a [u8], ends: &[usize], term: usize) -> &'a [u8] {
+    let start = if term == 0 { 0 } else { ends[term - 1] };
+    &bytes[start..ends[term]]
+}
+
+impl Terms {
+    /// Removes all terms.
+    pub fn clear(&mut self) {
+        if self.seeds == (0, 0) {
+            // Seeded, so that no caller can choose terms that all hash to one slot.
+            let state = RandomState::new();
+            self.seeds = (state.hash_one(0), state.hash_one(1) | 1);
+        }
+        self.slots.clear();
+        self.slots.resize(
+            16,
+            Slot {
+                key: Key::default(),
+                term: EMPTY,
+            },
+        );
+        self.bytes.clear();
+        self.ends.clear();
+        self.keys.clear();
+        self.frequencies.clear();
+        self.forms = Forms::default();
+        self.forms_number = self.forms.number();
+        self.filter = Filter::default();
+        self.beginnings.clear();
+    }
+
+    /// Removes all terms; the terms to come are forms, each for all tokens with that form.
+    pub fn clear_for(&mut self, forms: Forms) {
+        self.clear();
+        self.forms = forms;
+        self.forms_number = forms.number();
+    }
+
+    /// Rules that turn tokens into the forms that are compared with terms.
+    pub(crate) fn forms(&self) -> Forms {
+        self.forms
+    }
+
+    /// Bytes of a term.
+    pub(crate) fn text(&self, term: u32) -> &[u8] {
+        self.stored(term)
+    }
+
+    /// Bytes of memory held.
+    pub fn room(&self) -> usize {
+        self.bytes.capacity() + self.slots.capacity() * size_of::<Slot>()
+    }
+
+    /// Occurrences of each distinct term in the query.
+    pub fn frequencies(&self) -> &[u32] {
+        &self.frequencies
+    }
+
+    /// Counts one more occurrence of a folded term, which must not be empty.
+    pub fn insert(&mut self, folded: &[u8]) {
+        let key = Key::of(folded, 0, folded.len(), 0);
+        let slot = self.slot(key, |term| self.stored(term) == folded);
+        if self.slots[slot].term != EMPTY {
+            self.frequencies[self.slots[slot].term as usize] += 1;
+            return;
+        }
+        self.slots[slot] = Slot {
+            key,
+            term: self.keys.len() as u32,
+        };
+        if self.forms.leaves_ascii() {
+            self.filter.add(folded, self.keys.len());
+        } else if self.forms.keeps_beginnings() {
+            self.filter.add_beginning(folded, self.keys.len());
+        } else {
+            self.filter = Filter::ALL;
+        }
+        self.bytes.extend_from_slice(folded);
+        self.ends.push(self.bytes.len());
+        self.keys.push(key);
+        self.frequencies.push(1);
+        if self.keys.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+    }
+
+    /// To be called after the last term, where tokens themselves are terms.
+    pub fn finish(&mut self) {
+        self.beginnings.clear();
+        self.short.build(&self.keys, u64::MAX, self.seeds.1);
+    }
+
+    /// To be called after the last term, where forms are terms.
+    pub fn finish_forms(&mut self, hits: &mut Hits) {
+        if self.forms.leaves_ascii() {
+            return self.finish();
+        }
+        self.beginnings.clear();
+        self.short.clear();
+        if !self.forms.keeps_beginnings() {
+            return;
+        }
+        let forms = (0..self.ends.len()).map(|term| stored(&self.bytes, &self.ends, term));
+        self.beginnings
+            .build(forms.map(|form| (form, Forms::shared_bytes(form))));
+        if self.beginnings.usable() {
+            // Most tokens with a form equal to a term are that term itself.
+            let own = (0..self.keys.len() as u32).filter(|&term| self.is_own_form(term, hits));
+            let members = own.fold(0, |members, term| members | 1 << term);
+            self.short.build(&self.keys, members, self.seeds.1);
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = self.slots.len() * 4;
+        self.slots.clear();
+        self.slots.resize(
+            size,
+            Slot {
+                key: Key::default(),
+                term: EMPTY,
+            },
+        );
+        for term in 0..self.keys.len() {
+            let key = self.keys[term];
+            let slot = self.slot(key, |_| false);
+            self.slots[slot] = Slot {
+                key,
+                term: term as u32,
+            };
+        }
+    }
+
+    pub(super) fn stored(&self, term: u32) -> &[u8] {
+        stored(&self.bytes, &self.ends, term as usize)
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, key: Key) -> u64 {
+        fold_multiply(
+            key.first ^ self.seeds.0,
+            key.last ^ (key.length as u64) << 56 ^ self.seeds.1,
+        )
+    }
+
+    /// The slot that holds `key`, or the empty one for it. `same` decides between terms of more than 16 bytes
+    /// with equal keys.
+    #[inline]
+    pub(super) fn slot(&self, key: Key, same: impl Fn(u32) -> bool) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.hash(key) as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.term == EMPTY || slot.key == key && (key.length <= 16 || same(slot.term)) {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Counts the folded token `token` if it is a term.
+    #[inline]
+    pub(crate) fn count(&self, token: &[u8], hits: &mut Hits) {
+        let key = Key::of(token, 0, token.len(), 0);
+        let slot = &self.slots[self.slot(key, |term| self.stored(term) == token)];
+        if slot.term != EMPTY {
+            hits.add(slot.term, 1);
+        }
+    }
+
+    /// Counts the token of `length` ASCII letters and digits at `at`, in any case, if it is a term.
+    #[inline]
+    pub(crate) fn count_ascii(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
+        let term = self.term_as_it_is(bytes, at, length);
+        if term != EMPTY {
+            hits.add(term, 1);
+        }
+    }
+}
