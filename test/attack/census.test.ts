@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { canMeasure, CostServer, most, shareOf, type Cost } from './costs.js';
+import { canMeasure, CostServer, leastOf, most, shareOf, type Cost } from './costs.js';
 import { bodyOf, requestOf, subjects, type Genome } from './shapes.js';
 
 interface Recorded {
@@ -33,6 +33,9 @@ function slowness(): number {
 /** Most that a request may hold the event loop up beside other tests, which use the same cores (ms). */
 const busyLoopMs = 3 * most.loopMs;
 
+/** Most tries of a request that seems to cost too much. */
+const mostRounds = 60;
+
 test('every route is in the record', () => {
   const names = subjects().map(({ name }) => name);
   assert.deepEqual(
@@ -51,15 +54,14 @@ test('no request costs more than was decided', { skip }, async () => {
       assert.ok(genome !== undefined);
       const request = requestOf(subject, genome, server.key);
       const bytes = subject.kind === 'target' ? 0 : Buffer.byteLength(bodyOf(subject, genome));
-      let best = Infinity;
-      let told = '';
-      // What else runs here only adds: it is asked again until it fits.
-      for (let round = 0; round < 20 && best > 1; round += 1) {
-        const cost = await server.cost(request, bytes, 1);
-        const share = shareOf(cost, subject, busyLoopMs) / slowness();
-        if (share < best) told = JSON.stringify(cost);
-        best = Math.min(best, share);
+      let least = await server.cost(request, bytes, 1);
+      let best = shareOf(least, subject, busyLoopMs) / slowness();
+      // Other processes only add, to each figure at moments of its own: the request is sent until it fits.
+      for (let round = 1; round < mostRounds && best > 1; round += 1) {
+        least = leastOf(least, await server.cost(request, bytes, 1));
+        best = Math.min(best, shareOf(least, subject, busyLoopMs) / slowness());
       }
+      const told = JSON.stringify(least);
       assert.ok(best <= 1, `${subject.name}: ${best.toFixed(2)} times what it may cost: ${told}`);
     }
   } finally {
