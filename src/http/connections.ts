@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { countedAddress } from '../access/address.js';
 import { unmapped } from '../system/network.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
@@ -99,8 +100,7 @@ function wordsToBytes(hex: string): Uint8Array {
 
 /** An address as connection limits count it: IPv4 whole, IPv6 by its /64. */
 function nameOf(address: Uint8Array): string {
-  const plain = unmapped(address);
-  return Buffer.from(plain.length === 16 ? plain.subarray(0, 8) : plain).toString('hex');
+  return Buffer.from(countedAddress(unmapped(address))).toString('hex');
 }
 
 /** The kernel's tables of connections as text. */

@@ -3,7 +3,7 @@
  * process whose machine may not sign takes no lease, so that another can.
  */
 import { keepLease, type LeaseKeeper } from '../store/leases.js';
-import { findSigned } from '../store/tables/receiptLog.js';
+import { findSigned, type SignedCheckpoint } from '../store/tables/receiptLog.js';
 import { whenUnavailable } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -87,11 +87,7 @@ class Publisher implements Publishing {
     if (refusal !== undefined) return this.refuse(refusal);
     const token = this.keeper?.token();
     if (token !== undefined) return this.sign(token);
-    // Another machine signs: its checkpoints are recorded here, too, so that they reveal a store that was
-    // rolled back.
-    const seen = parts.seen.read();
-    const isNewer = seen === undefined || (!('wrong' in seen) && seen.size < (signed?.size ?? 0));
-    if (signed !== undefined && !signed.restored && isNewer) await parts.seen.write(signed);
+    if (signed !== undefined && !signed.restored) await this.see(signed);
     if (this.stopped) return;
     this.keeper ??= keepLease(parts, {
       name: lease,
@@ -102,10 +98,18 @@ class Publisher implements Publishing {
     });
   }
 
+  /** Records what another machine signed here, too, so that it reveals a store that was rolled back. */
+  private async see(signed: SignedCheckpoint): Promise<void> {
+    const { seen } = this.parts;
+    const newest = seen.read();
+    const isNewer = newest === undefined || (!('wrong' in newest) && newest.size < signed.size);
+    if (isNewer) await seen.write(signed);
+  }
+
   /** Signs until no leaf is left. */
   private async sign(token: number): Promise<void> {
-    const { parts } = this;
-    if (parts.clock.monotonicMs() - (this.asking?.sinceMs ?? -Infinity) < holdMs) return;
+    const { parts, asking } = this;
+    if (asking !== undefined && parts.clock.monotonicMs() - asking.sinceMs < holdMs) return;
     let toldMs = parts.clock.monotonicMs();
     for (;;) {
       const round: Round = await signRound(parts, { lease, token });

@@ -129,6 +129,9 @@ test('a log is proven to extend each earlier one, and no other', async () => {
     }
     assert.ok(!isConsistent([0, rootOfFirst(0)], whole, []), 'of nothing');
     assert.ok(!isConsistent([0, rootOfFirst(size)], whole, []), 'of nothing');
+    const toFirst = split(await proofOf(native, 'inclusion', 0, size, find));
+    const first = rootOfFirst(1);
+    assert.ok(!isConsistent([0, first], whole, [first, ...toFirst]), 'by a path that leads there');
   }
 });
 

@@ -1,7 +1,7 @@
 /** A log whose store and file are in memory, so that both can go back, crash and be shared by two signers. */
 import { createHash } from 'node:crypto';
 import { logKey, type LogKey } from '../../src/log/note.js';
-import type { Seen, SeenFile } from '../../src/log/seen.js';
+import type { Seen, SeenFile, SeenResult } from '../../src/log/seen.js';
 import { signRound, type Round, type SignerParts } from '../../src/log/signer.js';
 import { native } from '../../src/native/addon.js';
 import type { Unit } from '../../src/store/evaluate.js';
@@ -64,8 +64,10 @@ export class MemoryStore {
 /** A machine's file in memory. `crash`: the next write fails, before or after it. */
 export class MemoryFile implements SeenFile {
   state: Seen | undefined;
+  /** Why it cannot be read, if so. */
+  wrong: string | undefined;
   fault: 'not written' | 'written' | undefined;
-  readonly read = (): Seen | undefined => this.state;
+  readonly read = (): SeenResult => (this.wrong === undefined ? this.state : { wrong: this.wrong });
   readonly writeNow = (seen: Seen): void => {
     const { fault } = this;
     this.fault = undefined;
