@@ -19,6 +19,7 @@ mod table;
 pub use bigrams::Bigrams;
 pub(crate) use bigrams::text_of as bigram_text;
 pub(crate) use distinct::Distinct;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use filter::Filter;
 pub use hits::Hits;
 #[cfg(test)]
