@@ -58,14 +58,14 @@ export class UsageFlush {
     if (waiting > 0) this.log.warn({ waiting }, 'usage could not be stored and waits');
   }
 
-  /** Whether the charge still waits. */
+  /** True if the charge still waits. */
   private async charge(delta: UsageDelta): Promise<boolean> {
     const { subject, ...usage } = delta;
     if (this.unsure.has(nameOf(subject))) return this.owe(delta);
     return this.settle(delta, () => this.source.add(subject, usage, () => this.mayMake(subject)));
   }
 
-  /** Tries a charge; whether it still waits. */
+  /** Tries a charge; true if it still waits. */
   private async settle(delta: UsageDelta, add: () => Promise<Added>): Promise<boolean> {
     const added = await this.tried(add);
     const name = nameOf(delta.subject);

@@ -1,4 +1,4 @@
-/** What commands need besides their own code: the terminal, files, the store, the native module. */
+/** Dependencies of the commands: the terminal, files, the store, the native module. */
 import { createReadStream, createWriteStream, existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** What `fusegate serve` runs: the parent of the workers and of the embedder, with its files and models. */
+/** Runs `fusegate serve`: the parent of the workers and of the embedder, with its files and models. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { notices, type Notices } from '../commands/notices.js';

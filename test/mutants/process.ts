@@ -24,9 +24,9 @@ export class TestProcess {
   /** Asks, in a process that has begun. A process that is late, or unsure, is not asked again. */
   async ask(asked: Asked, timeoutMs: number): Promise<Outcome> {
     if (this.runs >= mostRuns) this.end();
-    this.child ??= await this.start();
+    const child = this.child ?? (await this.start());
     this.runs += 1;
-    const outcome = await this.exchange(this.child, asked, timeoutMs);
+    const outcome = await this.exchange(child, asked, timeoutMs);
     if (outcome.kind === 'late' || outcome.kind === 'unsure') this.end();
     return outcome;
   }

@@ -11,7 +11,7 @@ pub mod system;
 
 /// Strict JSON (RFC 8259): a scanner, and checks of bodies against a shape.
 pub mod json;
-/// What Unicode says of characters: words, case folding, normal form.
+/// Unicode's properties of characters: words, case folding, normal form.
 pub mod unicode;
 
 /// Embedding models: their tokenizers, vectors of texts, and the file of vectors.

@@ -1,4 +1,4 @@
-//! What a receipt proves: a fragment's accepted strings, their digests and seal, and the tree of the public
+//! The parts of a receipt: a fragment's accepted strings, their digests and seal, and the tree of the public
 //! log.
 
 pub mod canonical;

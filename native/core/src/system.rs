@@ -1,5 +1,5 @@
-//! What processes share: files that they map, in blocks too, sockets that one passes to another, and the
-//! priority of their threads.
+//! Resources that processes share: files that they map, in blocks too, sockets that one passes to another,
+//! and the priority of their threads.
 
 pub(crate) mod blocks;
 pub(crate) mod mapped;

@@ -1,4 +1,4 @@
-//! What Unicode says of characters: which make words, what they fold to, and their normal form.
+//! Unicode's properties of characters: those that make words, their case folding, and their normal form.
 
 pub mod fold;
 pub mod nfkc;

@@ -1,4 +1,4 @@
-//! What scoring leaves of each doc, list and result, for the answer and its explanations.
+//! Scored docs, lists and results, for the answer and its explanations.
 
 /// Statistics of a collection, for the BM25 scores of a request's docs.
 #[derive(Debug, Clone, Copy, Default)]

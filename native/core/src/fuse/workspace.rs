@@ -1,4 +1,4 @@
-//! What one thread keeps from request to request, and what a request may come to.
+//! The memory that one thread reuses for each request, and the outcomes of a request.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ pub struct Workspace {
     pub(super) unranked: Option<Unranked>,
 }
 
-/// What a request may need: models, where a doc has no dense score, and named data.
+/// Models, for docs without a dense score, and named data that a request may need.
 #[derive(Clone, Copy)]
 pub struct Embedding<'a> {
     /// The installed models.

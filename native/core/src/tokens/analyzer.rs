@@ -371,7 +371,7 @@ mod tests {
         assert!(stop.contains("etes") && !stop.contains("êtes"));
     }
 
-    /// What the rules take off, and what stays as it is, after a space each.
+    /// The endings that the rules remove, and the words that stay as they are, after a space each.
     const ENDINGS: &str = "\
         s ed ing ingly edly eedly eed y ly ies ied sses us ss e l tional enci anci abli entli izer \
         ational alism fulness ousness iveness biliti bli ogi fulli lessli li alize icate iciti ical \

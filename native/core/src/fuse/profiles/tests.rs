@@ -179,7 +179,7 @@ fn settings_with_another_member_or_a_wrong_value_are_none() {
     assert!(Profile::read(1, b" {\"k1\":2, \"k1\":1} ").is_some());
 }
 
-/// Whether a request by a member has results, and the profile that the answer names; else its faults.
+/// True if a request by a member has results, with the profile that the answer names; else its faults.
 fn told(profiles: &Profiles, member: &str, owner: &str) -> String {
     let (outcome, answer, faults) = answer(&request(&[member]), profiles, owner);
     let Outcome::Written { .. } = outcome else {

@@ -1,5 +1,5 @@
-//! What is kept of a text's tokens for other ends than counting: the hashes of all terms, and the places of
-//! the query's.
+//! Parts of a text's tokens that are kept for other ends than counting: the hashes of all terms, and the
+//! places of the query's.
 
 use super::batch::{Found, ROOM};
 use super::collected::Collected;
