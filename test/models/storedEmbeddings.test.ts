@@ -93,15 +93,16 @@ test('what the embedder cannot do is told as it is', async () => {
 });
 
 test('what was done by the deadline is kept, and another try gets further', async () => {
-  const slow = startEmbedder([model], { deadlineMs: 200 });
-  const by = storedEmbedder(slow, { store, clock, log });
   const { signal } = new AbortController();
-  const asked = Array.from({ length: 150 }, (_, at) => Buffer.from(`late ${at} `.repeat(60)));
+  const asked = Array.from({ length: 40 }, (_, at) => Buffer.from(`late ${at} `.repeat(60)));
   const whole = await embedder.embed(model, asked, signal);
   assert.ok(whole.kind === 'vectors');
+  // A loaded machine may do nothing within the first of these deadlines; then the next one is longer.
+  let deadlineMs = 200;
+  let slow = startEmbedder([model], { deadlineMs });
   let known = 0;
   for (let tries = 0; ; tries += 1) {
-    assert.ok(tries < 500, `${known} after ${tries} tries`);
+    const by = storedEmbedder(slow, { store, clock, log });
     const outcome = await by.embed(model, asked, signal);
     await by.settled();
     if (outcome.kind === 'vectors') {
@@ -112,6 +113,11 @@ test('what was done by the deadline is kept, and another try gets further', asyn
     assert.ok(outcome.kind === 'too_late');
     const { places, vectors, truncated } = outcome.some;
     assert.ok(places.length >= known);
+    if (places.length === known) {
+      slow.process.stop();
+      deadlineMs *= 2;
+      slow = startEmbedder([model], { deadlineMs });
+    }
     known = places.length;
     for (const [next, at] of places.entries()) {
       const vector = vectors.subarray(next * 384, (next + 1) * 384);
