@@ -3,7 +3,6 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reasonOf } from '../../../system/reason.js';
 import type { EngineKind, MissingStore, StoreLocation } from '../../engine.js';
-import { openLmdb } from './lmdb.js';
 import { StoreUnavailable } from '../../store.js';
 
 /** The folder of a URL; undefined: it is not an LMDB URL. */
@@ -35,6 +34,8 @@ function locationOf(folder: string): StoreLocation {
     missing: () => missing(folder),
     async open(parts) {
       try {
+        // Loaded here, so that commands without a store need not wait for the library.
+        const { openLmdb } = await import('./lmdb.js');
         return await openLmdb({ ...parts, folder });
       } catch (error) {
         throw new StoreUnavailable(`The store in ${folder} cannot be opened (${reasonOf(error)}).`);

@@ -1,6 +1,5 @@
 /** Stores on PostgreSQL, by URL. */
 import type { EngineKind } from '../../engine.js';
-import { openPostgres } from './postgres.js';
 import { parsePostgresUrl, serverName } from './postgresAddress.js';
 
 /** PostgreSQL. */
@@ -19,7 +18,11 @@ export const postgresKind: EngineKind = {
         name: serverName(address),
         folder: null,
         missing: () => undefined,
-        open: (parts) => openPostgres({ ...parts, address }),
+        async open(parts) {
+          // Loaded here, so that commands without a store need not wait for the library.
+          const { openPostgres } = await import('./postgres.js');
+          return openPostgres({ ...parts, address });
+        },
       },
     };
   },
