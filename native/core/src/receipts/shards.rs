@@ -163,10 +163,20 @@ mod tests {
         assert_eq!(objects("<<<SHARD"), [Err(Fault::NotAnObject)]);
     }
 
-    /// The steps for any text stay within a few times its length.
+    /// The least time of some runs: other work on the machine only adds to it.
+    fn least_seconds(runs: usize, text: &str) -> f64 {
+        let seconds = (0..runs).map(|_| {
+            let start = std::time::Instant::now();
+            find(text);
+            start.elapsed().as_secs_f64()
+        });
+        seconds.fold(f64::INFINITY, f64::min)
+    }
+
+    /// The steps for any text stay within a few times its length: of sixteen times the text, sixteen times
+    /// the steps, not 256 times.
     #[test]
     fn hostile_texts_take_no_long() {
-        let start = std::time::Instant::now();
         for unit in [
             "<<SHARD>>",
             "<<SHARD>>{\"a\":[",
@@ -178,8 +188,9 @@ mod tests {
             "<<<SHARD\t",
             "<<<<<<<<",
         ] {
-            find(&unit.repeat(400_000 / unit.len()));
+            let short = unit.repeat(25_000 / unit.len());
+            let (of_short, of_long) = (least_seconds(9, &short), least_seconds(3, &short.repeat(16)));
+            assert!(of_long < 64.0 * of_short, "{unit}: {of_short} and {of_long} s");
         }
-        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
 }
