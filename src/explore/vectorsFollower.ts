@@ -9,7 +9,7 @@ import { decodeReceipt, findFragment } from '../store/tables/fragments.js';
 import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { inSlice } from '../system/slices.js';
+import { Pace } from '../system/pace.js';
 
 /** The writing side of the file. */
 export interface WrittenVectors {
@@ -36,8 +36,11 @@ export interface FollowerParts {
 /** Interval of polling the log (ms): new fragments can be explored within a second. */
 const lookMs = 250;
 
-/** Entries read in one step; between two steps requests get their turn. */
+/** Entries read in one step. */
 const stepEntries = 100;
+
+/** Entries whose fragments are read at once, and decoded in one turn of the event loop. */
+const readAtOnce = 20;
 
 /** Fragments by which the index and the counts grow in one task: some milliseconds. */
 const grownAtOnce = 2_000;
@@ -97,13 +100,17 @@ async function explored(store: Store, { position, value }: LogEntry): Promise<Ex
 /**
  * Appends the log entries after the file's position; false if there are no more, or the store did not answer.
  */
-async function step({ store, vectors, embedText, log }: FollowerParts): Promise<boolean> {
+async function step({ store, vectors, embedText, log }: FollowerParts, pace: Pace): Promise<boolean> {
   const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
-  const found = await Promise.all(page.map((entry) => explored(store, entry)));
+  let found: readonly Explored[] = [];
   for (const [index, { position, value }] of page.entries()) {
-    const each = found[index];
+    const at = index % readAtOnce;
+    if (at === 0) {
+      found = await Promise.all(page.slice(index, index + readAtOnce).map((entry) => explored(store, entry)));
+    }
+    const each = found[at];
     if (each === undefined || each.entry === 'unavailable') return false;
-    await inSlice(() => {
+    await pace.run(() => {
       if (each.entry === 'fragment' && !vectors.append({ ...each.fragment, vector: embedText(each.text) })) {
         log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
       }
@@ -139,11 +146,13 @@ async function begin(parts: FollowerParts): Promise<boolean> {
 
 class FollowingProcess implements Follower {
   private readonly timer: Timer;
+  private readonly pace: Pace;
   private round: Promise<void> | undefined;
   private told: string | undefined;
   private state: 'waiting' | 'beginning' | 'writing' | 'stopped' = 'waiting';
 
   constructor(private readonly parts: FollowerParts) {
+    this.pace = new Pace(parts);
     this.timer = parts.clock.every(lookMs, () => this.look());
     this.look();
   }
@@ -195,7 +204,7 @@ class FollowingProcess implements Follower {
 
   /** Reads a page of the log, and updates an index that lags; false if there is nothing left to do. */
   private async advanceOnce(): Promise<boolean> {
-    const more = await whenUnavailable(step(this.parts), () => false);
+    const more = await whenUnavailable(step(this.parts, this.pace), () => false);
     const grown = await this.parts.vectors.grow(grownAtOnce);
     return more || !grown;
   }

@@ -1,0 +1,91 @@
+/** Work that may wait: a fifth of a busy loop, all of an idle one. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Pace } from '../../src/system/pace.js';
+import { systemClock } from '../../src/system/clock.js';
+
+/**
+ * A pace on a loop of which other events use a share, whatever else runs. Its clock moves by work and rests,
+ * and by `others`, the time that other events take for each millisecond of work.
+ */
+function paced(others: number) {
+  const time = { nowMs: 0, busyMs: 0, restedMs: 0 };
+  const pass = (ms: number, busy: number): void => {
+    time.nowMs += ms;
+    time.busyMs += busy;
+  };
+  const pace = new Pace({
+    clock: {
+      monotonicMs: () => time.nowMs,
+      sleep(delayMs) {
+        // While the work rests, other events may have all of the loop.
+        pass(delayMs, others > 0 ? delayMs : 0);
+        time.restedMs += delayMs;
+        return Promise.resolve();
+      },
+    },
+    loopBusyMs: () => time.busyMs,
+  });
+  const work = async (pieces: number, tookMs: number): Promise<void> => {
+    for (let piece = 0; piece < pieces; piece += 1) {
+      await pace.run(() => pass(tookMs, tookMs));
+      pass(tookMs * others, tookMs * others);
+    }
+  };
+  return { time, work, pace };
+}
+
+test('work on an idle loop does not rest', async () => {
+  const { time, work } = paced(0);
+  await work(1_000, 0.4);
+  assert.equal(time.restedMs, 0);
+});
+
+test('work beside a busy loop takes a fifth of the time, in parts of about a millisecond', async () => {
+  const { time, work } = paced(1);
+  await work(1_000, 0.4);
+  const own = 1_000 * 0.4;
+  // Rests come on top of what the others take between the pieces.
+  assert.ok(time.restedMs > 3.9 * own && time.restedMs < 4.1 * own, `${time.restedMs} ms of rest`);
+});
+
+test('events that take less than a quarter of the loop are not waited for', async () => {
+  const { time, work } = paced(0.3);
+  await work(1_000, 0.4);
+  assert.equal(time.restedMs, 0);
+});
+
+test('a piece gives its value, or its error, and the next one runs', async () => {
+  const { pace } = paced(1);
+  assert.equal(await pace.run(() => 'made'), 'made');
+  const wrong = new Error('wrong');
+  await assert.rejects(
+    pace.run(() => {
+      throw wrong;
+    }),
+    wrong,
+  );
+  assert.equal(await pace.run(() => 'again'), 'again');
+});
+
+test('the loop of this process is measured where nothing else is said', async () => {
+  const rests: number[] = [];
+  const pace = new Pace({
+    clock: {
+      monotonicMs: () => systemClock.monotonicMs(),
+      sleep: (delayMs) => Promise.resolve(void rests.push(delayMs)),
+    },
+  });
+  const spin = (forMs: number): void => {
+    const endMs = systemClock.monotonicMs() + forMs;
+    while (systemClock.monotonicMs() < endMs);
+  };
+  // Other work of this turn keeps the loop busy until the piece runs.
+  for (let turn = 0; turn < 20; turn += 1) {
+    const running = pace.run(() => spin(2));
+    spin(20);
+    await running;
+    await new Promise(setImmediate);
+  }
+  assert.ok(rests.length > 10, `${rests.length} rests`);
+});
