@@ -1,5 +1,5 @@
 /** `POST /dream_confirm` and `GET /dream_confirm` (contract, fragment door, states and transitions). */
-import { jsonAnswer, problemAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import { jsonAnswer, problemAnswer, unprocessable } from '../contract/answer.js';
 import {
   isRecovery,
   tokenFault,
@@ -75,9 +75,8 @@ async function confirmByToken(parts: ConfirmParts, input: DreamConfirmRequest): 
   const earlier = await replay(parts.store, keyOf(input.confirm));
   if (earlier === undefined) {
     const waiting = await parts.previews.find(input.confirm);
-    return waiting === undefined ? notFound : confirmWith(parts, waiting.fragment, input);
+    return waiting === undefined ? notFound : confirmWith(parts, waiting, input);
   }
-  if ('kind' in earlier) return storeUnavailable();
   return answer(earlier.received, earlier.payload, input, {});
 }
 

@@ -18,12 +18,6 @@ export const previewMs = 30 * 60_000;
  */
 export const sharedBytes = 16 * 1024 * 1024;
 
-/** A stored preview. */
-export interface Preview {
-  readonly fragment: Fragment;
-  readonly expiresAtMs: number;
-}
-
 /** The stored previews. */
 export interface Previews {
   /**
@@ -32,10 +26,10 @@ export interface Previews {
    */
   readonly keep: (token: string, fragment: Fragment) => number | Promise<number>;
   /**
-   * The preview of a token; undefined if there is none.
+   * The accepted strings that were stored under a token; undefined if there are none.
    * @throws StoreUnavailable if another machine may have it and the store does not answer
    */
-  readonly find: (token: string) => Promise<Preview | undefined>;
+  readonly find: (token: string) => Promise<Fragment | undefined>;
 }
 
 /** Dependencies of previews. */
@@ -65,15 +59,15 @@ export function createPreviews({ native, shared, clock }: PreviewsParts): Previe
     async find(token) {
       const bytes = Buffer.from(token, 'hex');
       const here = native.get(bytes, now());
-      if (here !== null) return previewOf(here.payload, here.expiresAtMs);
+      if (here !== null) return fragmentOf(here.payload);
       const there = shared === undefined ? undefined : await findPreview(shared, bytes, now());
-      return there === undefined ? undefined : previewOf(there.fragment, there.expiresAtMs);
+      return there === undefined ? undefined : fragmentOf(there.fragment);
     },
   };
 }
 
-function previewOf(payload: string, expiresAtMs: number): Preview {
-  return { fragment: JSON.parse(payload) as Fragment, expiresAtMs };
+function fragmentOf(payload: string): Fragment {
+  return JSON.parse(payload) as Fragment;
 }
 
 /** Takes bytes out of {@link sharedBytes}, which are returned after a preview's lifetime; false: too many. */

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/onchain/bitcoin.js';
 import type { Chain, ChainAnswer } from '../../src/checkout/onchain/chain.js';
+import { maxPassedOver } from '../../src/checkout/onchain/freshAddresses.js';
+import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { HandClock } from '../support/handClock.js';
@@ -16,6 +18,10 @@ class World {
   down = '';
   /** Spaces that the store cannot read; `commit`: it cannot write. */
   readonly unread = new Set<string>();
+  /** The network that the node is on. */
+  network = 'mainnet';
+  /** Which addresses have a history. */
+  hasHistory: (address: string) => boolean = () => false;
   readonly said: unknown[] = [];
   readonly clock = new HandClock();
   readonly chain: Chain;
@@ -43,9 +49,9 @@ class World {
       return Promise.resolve(this.down === what ? failed : { kind: 'answer', value });
     };
     this.chain = {
-      network: () => answer('network', 'mainnet'),
+      network: () => answer('network', this.network),
       tip: () => answer('tip', 100),
-      used: () => answer('used', new Set<string>()),
+      used: (addresses) => answer('used', new Set(addresses.filter((each) => this.hasHistory(each)))),
       lookup: () => answer('lookup', []),
       close: () => undefined,
     };
@@ -80,6 +86,17 @@ class World {
     assert.equal(await rail.begin(), 0);
     this.said.splice(0);
     return rail;
+  }
+
+  /** Has these addresses of the account a history. */
+  pay(...indexes: readonly number[]): void {
+    const paid = new Set(indexes.map((index) => account.address(index)));
+    this.hasHistory = (address) => paid.has(address);
+  }
+
+  /** The account's next index, as it is on disk. */
+  index(): Promise<AddressIndex> {
+    return nextAddressIndex(this.shop.aside.store, account.digest);
   }
 }
 
@@ -168,6 +185,124 @@ describe('the node', () => {
   });
 });
 
+test('a node on another network than the account’s is not used, and both are named', async () => {
+  const world = await World.open();
+  const rail = await world.begun();
+  world.network = 'testnet';
+  const reason = 'The Bitcoin node is on testnet, not on mainnet.';
+  assert.deepEqual(await rail.check(), { ready: false, reason });
+  assert.deepEqual(await rail.create(pricedWish), { kind: 'rail unavailable', reason });
+});
+
+test('what stops a node from giving an address after it was found ready stops the order', async () => {
+  const plain = { ...account, digest: Buffer.alloc(16, 1), address: (at: number) => `bc1${at}` };
+  const world = await World.open();
+  const rail = await world.begun({ account: plain });
+  assert.deepEqual(await rail.check(), { ready: true });
+  world.down = 'used';
+  const silent = 'The Bitcoin node does not answer.';
+  assert.deepEqual(await rail.create(pricedWish), { kind: 'rail unavailable', reason: silent });
+  world.down = '';
+  world.said.splice(0);
+  world.hasHistory = () => true;
+  const reason = 'No unused address is left for an order.';
+  const about = { rail: 'btc', fromIndex: 0, passedOver: maxPassedOver };
+  const said = 'every next address has earlier payments: give BTC_XPUB an account of its own';
+  assert.deepEqual(await rail.create(pricedWish), { kind: 'rail unavailable', reason });
+  assert.deepEqual(world.said.splice(0), [['warn', said, about]]);
+  await world.clock.pass(3_000);
+  assert.deepEqual(await rail.check(), { ready: false, reason });
+  assert.deepEqual(world.said, [['warn', said, about]]);
+  assert.deepEqual(await world.shop.orders(), []);
+});
+
+describe('an address', () => {
+  test('with earlier payments is skipped, counted and told; one without is no matter', async () => {
+    const world = await World.open();
+    const rail = await world.begun();
+    world.pay(0, 1, 3);
+    const skipped = (fromIndex: number, passedOver: number): unknown => {
+      const about = { rail: 'btc', fromIndex, passedOver };
+      return ['warn', 'addresses with earlier payments were skipped', about];
+    };
+    assert.equal((await order(rail)).addressIndex, 2);
+    assert.deepEqual(world.said.splice(0), [skipped(0, 2)]);
+    assert.equal((await order(rail)).addressIndex, 4);
+    assert.deepEqual(world.said.splice(0), [skipped(3, 1)]);
+    assert.equal((await order(rail)).addressIndex, 5);
+    assert.deepEqual(world.said, []);
+    const { next, passedOver } = await world.index();
+    assert.deepEqual([next, passedOver], [6, 3]);
+  });
+
+  test('is of one order, however many processes take one at once', async () => {
+    const world = await World.open();
+    const rail = await world.begun();
+    const other = await world.begun({ store: world.shop.aside.store });
+    world.pay(0);
+    world.shop.beforeCommits.push(async () => {
+      assert.equal((await order(other)).addressIndex, 1);
+      world.said.splice(0);
+    });
+    assert.equal((await order(rail)).addressIndex, 2);
+    assert.deepEqual(world.said, [], 'what it did not take, it did not skip');
+    const { next, passedOver } = await world.index();
+    assert.deepEqual([next, passedOver], [3, 1]);
+  });
+
+  test('that an order has is not given out again, though a restored store counts from before', async () => {
+    const world = await World.open();
+    const rail = await world.begun();
+    const before = await world.index();
+    for (let index = 0; index < 3; index += 1) assert.equal((await order(rail)).addressIndex, index);
+    const { bytes } = await world.index();
+    const restored = takeIndexes(account.digest, { bytes, passedOver: 0 }, before.next);
+    assert.equal((await world.shop.aside.store.commit([restored])).kind, 'done');
+    assert.equal((await order(rail)).addressIndex, 3);
+    assert.equal((await order(rail)).addressIndex, 4);
+  });
+
+  test('is prepared at the node before it is shown: the next one by a check, and no other', async () => {
+    const world = await World.open();
+    const prepared: number[] = [];
+    const prepare = (index: number): Promise<ChainAnswer<undefined>> => {
+      prepared.push(index);
+      return Promise.resolve({ kind: 'answer', value: undefined });
+    };
+    const rail = await world.begun({ chain: { ...world.chain, prepare } });
+    assert.deepEqual(await rail.check(), { ready: true });
+    assert.deepEqual(prepared.splice(0), [0]);
+    await create(rail, 3);
+    assert.deepEqual(prepared.splice(0), [2]);
+  });
+});
+
+describe('a buyer', () => {
+  const by = (rail: Bitcoin, buyer: number) =>
+    rail.create({ ...pricedWish, orderedBy: Buffer.alloc(16, buyer) });
+
+  test('with too many unpaid orders waits until the first of them expires', async () => {
+    const world = await World.open();
+    const rail = await world.begun({ unpaidOrdersPerAddress: 2 });
+    const untilMs = world.clock.wallMs() + 3_600_000;
+    assert.equal((await by(rail, 1)).kind, 'made');
+    await world.clock.pass(600_000);
+    assert.equal((await by(rail, 1)).kind, 'made');
+    await world.clock.pass(600_000);
+    assert.deepEqual(await by(rail, 1), { kind: 'address busy', unpaid: 2, untilMs });
+    assert.equal((await world.index()).next, 2, 'who is refused takes no address');
+  });
+
+  test('may have any number where there is no limit, or where nobody knows the buyer', async () => {
+    for (const more of [{}, { unpaidOrdersPerAddress: 0 }]) {
+      const rail = await (await World.open()).begun(more);
+      for (let count = 0; count < 2; count += 1) assert.equal((await by(rail, 1)).kind, 'made');
+    }
+    const limited = await (await World.open()).begun({ unpaidOrdersPerAddress: 1 });
+    for (const { kind } of await create(limited, 3)) assert.equal(kind, 'made');
+  });
+});
+
 describe('orders at once', () => {
   test('are written together, at most 64 in a unit', async () => {
     const world = await World.open();
@@ -219,6 +354,7 @@ describe('an account that is not begun', () => {
     assert.equal(await rail.begin(), 0);
     assert.deepEqual([world.asked, world.said.length], [asked, 1]);
     // Another process finds what the first has stored.
+    assert.deepEqual(await world.process().check(), { ready: true });
     await order(rail);
     assert.equal(await world.process().begin(), 0);
     assert.deepEqual(world.said.at(-1), ['info', 'the account is known', { ...about, nextIndex: 1 }]);
@@ -296,5 +432,6 @@ describe('a check', () => {
     await order(rail);
     assert.deepEqual(await rail.check(), full);
     assert.deepEqual(await rail.create(pricedWish), { kind: 'rail busy' });
+    assert.equal((await world.index()).next, 2, 'what is refused takes no address');
   });
 });

@@ -41,6 +41,13 @@ test('an order is made in the millisecond that the clock is in, and ends as long
   const { order } = await shop.make('lightning');
   assert.equal(order.createdAtMs, shop.time.nowMs);
   assert.equal(order.expiresAtMs, shop.time.nowMs + 900_000);
+  assert.equal(order.late, false);
+});
+
+test('nobody guesses a key or a claim token: each is of 32 random bytes', async () => {
+  const { order, claimToken } = await shop.make('lightning');
+  assert.equal(order.seed?.byteLength, 32);
+  assert.match(claimToken, /^ct_[\w-]{43}$/);
 });
 
 describe('a key', () => {

@@ -223,6 +223,10 @@ describe('an Esplora server', () => {
     for (let count = 0; count < 3; count += 1) assert.equal((await own.tip()).kind, 'answer');
     const [socket, ...more] = sockets;
     assert.ok(socket !== undefined && more.length === 0);
+    const other = at('/api');
+    assert.equal((await other.tip()).kind, 'answer');
+    assert.equal(sockets.size, 2, 'its own, which no other client uses');
+    other.close();
     own.close();
     await until(() => socket.destroyed);
   });

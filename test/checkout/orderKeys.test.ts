@@ -60,3 +60,26 @@ test('a key made again ends the one before, and the one that its holder had repl
   }
   assert.equal(keys.length, 3);
 });
+
+test('a key that its holder replaced, while it still works, changes with the one in its place', async () => {
+  const shop = await Shop.open();
+  const { id, rawKey } = await sold(shop);
+  const { store, clock, randomness, secrets } = shop.book;
+  const hash = native.hashKey(rawKey);
+  assert.ok(hash !== null);
+  const parts = { store, clock, randomness, secret: secrets[0], format: native };
+  const rotated = await rotateKey(parts, hash, 7 * day);
+  assert.ok(rotated.kind === 'issued');
+  for (const [kind, status] of [
+    ['card disputed', 'suspended'],
+    ['card dispute won', 'active'],
+    ['card dispute lost', 'revoked'],
+  ] as const) {
+    await shop.happened(id, { kind });
+    const keys = await shop.keys(id);
+    assert.deepEqual(
+      keys.map((key) => key.status),
+      [status, status],
+    );
+  }
+});

@@ -397,6 +397,7 @@ describe('what a network says again', () => {
       [one],
       [one, other, output('c', 1n, 0)],
       [output('c', 7n, 1), other],
+      [output('0', 7n, 1), other],
       [one, { ...other, vout: 2 }],
       [one, { ...other, sat: 9n }],
       [{ ...one, sat: 6n }, other],

@@ -10,6 +10,7 @@ import type {
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { createPreviews, previewMs, sharedBytes } from '../../src/receipts/previews.js';
 import { native as addon } from '../../src/native/addon.js';
+import { canonicalJson } from '../../src/receipts/verify.js';
 import { removePreviews } from '../../src/store/tables/previews.js';
 import type { Store } from '../../src/store/store.js';
 import { exchange, head } from '../support/raw.js';
@@ -61,6 +62,10 @@ describe('a preview', () => {
     });
     assert.match(preview.warning ?? '', /HYPOTHESIS/);
     assert.equal(preview.confirm, preview.confirmation_binding_sha256);
+    for (const name of ['content_bytes_sha256', 'submission_payload_sha256'] as const) {
+      assert.match(preview[name], /^[0-9a-f]{64}$/);
+    }
+    assert.equal(previewMs, 1_800_000);
     assert.equal(preview.expires_at, new Date(nowMs + previewMs).toISOString());
     assert.equal(await fragments(), before);
     const { method, path, content_type: type, body } = preview.send;
@@ -125,6 +130,44 @@ describe('a confirmation', () => {
       const { state, receipt } = await stateOf(confirm, client);
       assert.deepEqual([state, receipt], ['completed', first.body.receipt]);
     }
+  });
+
+  test('answers with what its receipt says, and with the warning of its preview', async () => {
+    const fields = { ...fresh(), mechanism: 'm', test: 't', kind: 'epiphany', visitor: 'ada' };
+    const preview = await previewed(fields);
+    const { status, body } = await confirmed({ confirm: preview.confirm, ...fields });
+    assert.equal(status, 200);
+    const read = (await door.get<ReceiptResponse>(`/receipt/${body.receipt}`)).body;
+    assert.deepEqual(read.fragment, { ...fields, kind: 'HYPOTHESIS' });
+    assert.ok(body.cryptographic_verification.verified);
+    assert.deepEqual(body, {
+      receipt: body.receipt,
+      status: 'quarantined',
+      warning: preview.warning,
+      content_sha256: preview.content_sha256,
+      canonical_payload_sha256: preview.canonical_payload_sha256,
+      stored_envelope_sha256: read.stored_envelope_sha256,
+      stored_fragment_identity: read.stored_fragment_identity,
+      cryptographic_verification: read.cryptographic_verification,
+      retrieval_verified: true,
+      idempotency_key: `confirm:${preview.confirm}`,
+    });
+    assert.deepEqual(
+      [read.content_sha256, read.submission_payload_sha256],
+      [preview.content_sha256, preview.submission_payload_sha256],
+    );
+  });
+
+  test('says in each of its states what a POST does, and no cache keeps that', async () => {
+    const { confirm } = await previewed(fresh());
+    const asked = async (): Promise<string> => {
+      const { headers, body } = await door.get<DreamConfirmStateResponse>('/dream_confirm', { confirm });
+      assert.equal(headers.get('cache-control'), 'no-store');
+      return body.how;
+    };
+    assert.match(await asked(), /stores the fragment/);
+    await confirmed({ confirm });
+    assert.match(await asked(), /It is stored; .* the same receipt/);
   });
 
   test('comes as a form', async () => {
@@ -286,6 +329,31 @@ describe('machines that share the store', () => {
     nowMs += previewMs;
     await previews.keep(token(0), fragment);
     assert.equal((await shared.scan('previews', { limit: 10_000 })).length, count + 1);
+  });
+
+  test('keep previews of 16 MiB in the store to the byte, and end them in a whole millisecond', async () => {
+    const native = new addon.Previews(previewsFile());
+    const { seen } = new FailingStore(store);
+    let commits = 0;
+    const commit: Store['commit'] = () => {
+      commits += 1;
+      return Promise.resolve({ kind: 'done', positions: [] });
+    };
+    const none = { title: 't', content: '', mechanism: '', test: '', kind: '', visitor: '' };
+    const room = 16 * 1024 * 1024 - Buffer.byteLength(canonicalJson(none));
+    for (const [length, kept] of [
+      [room + 1, 0],
+      [room, 1],
+    ] as const) {
+      const clock = { wallMs: () => 1_790_000_000_000.5 };
+      const previews = createPreviews({ native, shared: { ...seen, commit }, clock });
+      commits = 0;
+      const expiresAtMs = await previews.keep('0'.repeat(64), { ...none, content: 'x'.repeat(length) });
+      assert.equal(expiresAtMs, 1_790_000_000_000 + previewMs);
+      assert.equal(commits, kept);
+      await previews.keep('1'.repeat(64), none);
+      assert.equal(commits, kept, 'no room is left');
+    }
   });
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { Fragment } from '../../src/contract/fragment.js';
-import { verify, type Readback } from '../../src/receipts/verify.js';
+import { canonicalJson, verify, type Readback } from '../../src/receipts/verify.js';
 import { native } from '../../src/native/addon.js';
 import { digestNames } from './digestNames.js';
 
@@ -64,6 +64,13 @@ describe('digests', () => {
       const { fields } = verify({ ...made, envelope });
       assert.deepEqual(new Set(Object.values(fields)), new Set([true]), id);
     }
+  });
+
+  test('are of members in the order of their names, whatever order they came in', () => {
+    assert.equal(canonicalJson({ b: '1', a: '2', ä: '3', B: '4' }), '{"B":"4","a":"2","b":"1","ä":"3"}');
+    const made = readback({ title: 'Lattice', content: 'It holds.' });
+    const envelope = Object.fromEntries(Object.entries(made.envelope).reverse());
+    assert.ok(verify({ ...made, envelope }).verified);
   });
 
   test('verify as made', () => {

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { followTotal } from '../../src/receipts/total.js';
 import type { DreamResponse } from '../../src/contract/dream.js';
-import { countFragments, fragmentBytes } from '../../src/store/tables/fragments.js';
+import { StoreUnavailable } from '../../src/store/store.js';
+import { countFragments, encodeTotal, fragmentBytes } from '../../src/store/tables/fragments.js';
+import { HandClock } from '../support/handClock.js';
 import { openTestStore } from '../support/serving.js';
 import { startDoor } from '../support/door.js';
 
@@ -37,10 +39,46 @@ test('fragments are counted once each, and none is stored beyond the most', asyn
   assert.equal(lines.length, 1);
 });
 
+test('the total is read at once and every five seconds, and each change of it is told once', async () => {
+  const clock = new HandClock();
+  const store = { bytes: 3_999_998, away: false, reads: 0 };
+  const get = (): Promise<Uint8Array> => {
+    store.reads += 1;
+    if (store.away) return Promise.reject(new StoreUnavailable('told to fail'));
+    return Promise.resolve(encodeTotal({ position: 1, bytes: store.bytes }));
+  };
+  const lines: unknown[] = [];
+  const say =
+    (level: string) =>
+    (about: object): void =>
+      void lines.push([level, about]);
+  const log = { warn: say('warn'), info: say('info') };
+  const total = followTotal({ store: { get }, mostBytes: 3_999_999, clock, log });
+  const after = async (ms: number): Promise<unknown[]> => {
+    await clock.pass(ms);
+    return [store.reads, total.isFull(), ...lines.splice(0)];
+  };
+  assert.deepEqual(await after(0), [1, false]);
+  store.bytes = 3_999_999;
+  assert.deepEqual(await after(4_999), [1, false]);
+  assert.deepEqual(await after(1), [2, true, ['warn', { megabytes: 3 }]]);
+  assert.deepEqual(await after(5_000), [3, true]);
+  // What was last known counts.
+  store.away = true;
+  assert.deepEqual(await after(5_000), [4, true]);
+  Object.assign(store, { away: false, bytes: 2_500_000 });
+  assert.deepEqual(await after(5_000), [5, false, ['info', { megabytes: 2 }]]);
+  assert.deepEqual(await after(5_000), [6, false]);
+  total.stop();
+  assert.deepEqual(await after(60_000), [6, false]);
+  assert.equal(clock.timers, 0);
+});
+
 test('0 is any number', async () => {
   const store = await openTestStore();
   const log = { warn: () => undefined, info: () => undefined } as never;
   const total = followTotal({ store, mostBytes: 0, clock: { every: () => assert.fail() }, log });
   await total.look();
   assert.equal(total.isFull(), false);
+  total.stop();
 });

@@ -141,8 +141,8 @@ async function decide(
   if (after === before && effect === undefined) return { key, change: undefined };
   const { keyId, change } = await keyChange(parts, before, key, nowMs);
   const ledger = ledgerOf(before, after, nowMs);
-  const also = effect?.(before, key) ?? [];
-  return { key, change: { to: { ...after, keyId }, also, ...change, ...(ledger && { ledger }) } };
+  const also = effect?.(before, key);
+  return { key, change: { to: { ...after, keyId }, also, ledger, ...change } };
 }
 
 /** Applies an event to an order. On disk when it resolves, with the change of its key. */

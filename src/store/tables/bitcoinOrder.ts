@@ -151,7 +151,10 @@ function isLate({ outputs, sat: price, expiresAtMs }: BtcOrder, nowMs: number): 
   return coveredAtMs >= expiresAtMs;
 }
 
-function effectOf({ status, key }: BtcOrder): KeyEffect | undefined {
+/** Effects of on-chain orders: no payment is taken back for good. */
+type BtcEffect = Exclude<KeyEffect, { readonly kind: 'revoke' }>;
+
+function effectOf({ status, key }: BtcOrder): BtcEffect | undefined {
   if (status === 'confirmed') {
     if (key === 'none') return { kind: 'mint' };
     return key === 'suspended' ? { kind: 'resume' } : undefined;
@@ -160,9 +163,8 @@ function effectOf({ status, key }: BtcOrder): KeyEffect | undefined {
   return { kind: 'suspend', reason: 'the payment is no longer confirmed' };
 }
 
-function keyAfter({ kind }: KeyEffect): OrderKey {
-  if (kind === 'mint' || kind === 'resume') return 'active';
-  return kind === 'suspend' ? 'suspended' : 'revoked';
+function keyAfter({ kind }: BtcEffect): OrderKey {
+  return kind === 'suspend' ? 'suspended' : 'active';
 }
 
 function sameOutputs(left: readonly Output[], right: readonly Output[]): boolean {

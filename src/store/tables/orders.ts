@@ -156,9 +156,9 @@ export interface OrderChange {
   readonly to: OrderRecord;
   readonly mint?: KeyRecord;
   readonly keys?: readonly KeyStep[];
-  readonly ledger?: LedgerEntry;
+  readonly ledger?: LedgerEntry | undefined;
   /** Further operations of the caller, such as recording an event's id. */
-  readonly also?: readonly Operation[];
+  readonly also?: readonly Operation[] | undefined;
 }
 
 /** The operations that change an order from `from`; they conflict if it has changed. */
