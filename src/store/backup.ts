@@ -155,9 +155,8 @@ function fileWalk(path: string): Walk {
         if ('wrong' in taken) throw damaged(path, taken.wrong);
         rest = taken.rest;
         const { entries } = taken;
-        const bytes = read.subarray(0, read.byteLength - rest.byteLength);
-        tally.add(entries.length, bytes);
-        await visit({ entries, bytes, records: tally.records });
+        tally.add(entries.length, read.subarray(0, read.byteLength - rest.byteLength));
+        await visit({ entries, records: tally.records });
       }
       if (rest.byteLength > 0) throw damaged(path, 'it ends within a record');
       return tally.summary();

@@ -16,10 +16,14 @@ export interface Summary {
 /** A page of records. */
 export interface Page {
   readonly entries: readonly Entry[];
-  /** The same, each with its lengths before it ({@link frameHead}). The next page may overwrite them. */
-  readonly bytes: Buffer;
   /** Number of records up to the end of this page. */
   readonly records: number;
+}
+
+/** A page as it stands in a backup's file. */
+export interface FramedPage extends Page {
+  /** The entries, each with its lengths before it ({@link frameHead}). The next page may overwrite them. */
+  readonly bytes: Buffer;
 }
 
 /** Called with each page. Awaited before the next page is read. */
@@ -84,7 +88,7 @@ export class Tally {
 }
 
 /** A walk over what `scan` reads, without the marker of unfinished copies. */
-export function walkOver(scan: Scan): Walk {
+export function walkOver(scan: Scan): (visit: (page: FramedPage) => unknown) => Promise<Summary> {
   return async (visit) => {
     const [tally, framing] = [new Tally(), new Framing()];
     let from: Uint8Array = everything.from;

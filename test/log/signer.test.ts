@@ -135,6 +135,14 @@ test('what was noted before a crash is signed exactly, whatever has come since',
   }
 });
 
+test('what was noted is signed exactly, also if it is further ahead than a round goes', async () => {
+  const world = new World();
+  await world.addAll(4_098);
+  world.file.state = { size: 4_097, root: naiveRoot(world.leaves.slice(0, 4_097)) };
+  assert.deepEqual(await world.round(), { kind: 'signed', size: 4_097, more: true });
+  assert.deepEqual(Buffer.from((await world.signed())?.root ?? []), naiveRoot(world.leaves.slice(0, 4_097)));
+});
+
 test('a round reads the new leaves alone, and writes the places of those that have none', async () => {
   const world = new World();
   await world.add(300);
@@ -220,6 +228,26 @@ test('a log whose tiles or leaves are missing is refused, as is a file that is d
   };
   assert.match(await refusal(world, { seen: damaged }), /^log-seen is damaged\. Restore a store that has it/);
   assert.equal((await world.round()).kind, 'signed');
+});
+
+test('a log that loses a tile during a round is refused', async () => {
+  const world = new World();
+  await world.add(3);
+  await world.round();
+  const { seen } = world.store;
+  let isRead = false;
+  const lossy: Store = {
+    ...seen,
+    get(space, key) {
+      if (space !== 'logTiles') return seen.get(space, key);
+      const found = isRead ? Promise.resolve(undefined) : seen.get(space, key);
+      isRead = true;
+      return found;
+    },
+  };
+  // Another name is signed over the same leaves.
+  const reason = await refusal(world, { store: lossy, origin: 'other.example' });
+  assert.match(reason, /^Tiles of the log are missing\. Restore/);
 });
 
 test('a store that contradicts its own checkpoint is refused, also by a machine that saw none', async () => {

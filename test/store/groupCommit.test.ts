@@ -455,6 +455,24 @@ describe('on an engine that tries again', () => {
     );
   });
 
+  test('a unit that joins just before the only time that keys are asked for counts once, too', async () => {
+    const trying = new TryingEngine(['lost, but written', 'written']);
+    const transact: Engine['transact'] = async (named, decide) => {
+      await settled();
+      await trying.engine.transact(named, decide);
+    };
+    const store = createStore({ ...trying.engine, transact }, newUnitId);
+    const first = store.commit([append], newUnitId());
+    // The first unit is in the engine's hands, and its group has taken in no other.
+    await Promise.resolve();
+    const joined = store.commit([append]);
+    assert.deepEqual(await Promise.all([first, joined]), [
+      { kind: 'done', positions: [1] },
+      { kind: 'done', positions: [2] },
+    ]);
+    assert.equal(decodeCount(trying.records.get(textOf(headKey('leads'))) ?? bytes('')), 2);
+  });
+
   test('a group is refused where its record names a try that it never made', async () => {
     const trying = new TryingEngine(['written']);
     const id = newUnitId();

@@ -78,7 +78,7 @@ async function create(folder: string): Promise<void> {
     // Another process created it first.
     if (!existsSync(file)) throw error;
   } finally {
-    rmSync(temporary, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true });
   }
   syncPath(folder);
   syncPath(dirname(folder));
