@@ -44,6 +44,27 @@ test('an order is made in the millisecond that the clock is in, and ends as long
   assert.equal(order.late, false);
 });
 
+test('money is booked in the unit of its rail: satoshi, or cents by card', async () => {
+  const output = { txid: 'ab'.repeat(32), vout: 0, sat: 50_000n, confirmations: 2, atMs: null, height: 1 };
+  const ids = [
+    (await shop.make('btc')).order.id,
+    (await shop.make('lightning')).order.id,
+    (await shop.make('card')).order.id,
+  ] as const;
+  await shop.happened(ids[0], { kind: 'outputs', outputs: [output] });
+  await shop.happened(ids[1], settled);
+  await shop.happened(ids[2], { kind: 'card paid', cents: 3_300n });
+  const entries = (await Promise.all(ids.map((id) => shop.entries(id)))).flat();
+  assert.deepEqual(
+    entries.map(({ change, unit }) => [change, unit]),
+    [
+      [50_000, 'sat'],
+      [50_000, 'sat'],
+      [3_300, 'cent'],
+    ],
+  );
+});
+
 test('nobody guesses a key or a claim token: each is of 32 random bytes', async () => {
   const { order, claimToken } = await shop.make('lightning');
   assert.equal(order.seed?.byteLength, 32);
