@@ -11,10 +11,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { openEnvironment } from '../../src/store/engines/lmdb/lmdb.js';
+import { native } from '../../src/native/addon.js';
+import { openEnvironment, openLmdb } from '../../src/store/engines/lmdb/lmdb.js';
+import { HandClock } from '../support/handClock.js';
 import { run, temporaryFolder } from '../support/run.js';
 import { checkWorkload } from './invariants.js';
-import { newUnitId, storeAt } from '../support/openStore.js';
+import { newUnitId, storeAt, testParts } from '../support/openStore.js';
 import { runToEnd, runUntil, workUntil } from './processesAtWork.js';
 import { skipWithout } from './tools.js';
 import { workloadUnit } from './workload.js';
@@ -134,4 +136,21 @@ test('LMDB alone crashes then, or loses what it acknowledged', { skip }, async (
     assert.ok(rounds <= most, `${most} slow openings went well: is the gate still needed?`);
   }
   context.diagnostic(`went wrong in round ${rounds}`);
+});
+
+test('opening waits until no process writes, a millisecond at a time', async () => {
+  const folder = join(temporaryFolder(), 'store');
+  await (await storeAt(`lmdb:${folder}`)).close();
+  const gate = new native.Gate(folder);
+  assert.ok(gate.tryEnter(), 'as a process does that writes');
+  const clock = new HandClock();
+  let isOpen = false;
+  const opened = openLmdb({ folder, clock, log: testParts.log }).finally(() => (isOpen = true));
+  await clock.pass(9.5);
+  assert.deepEqual([clock.timers, isOpen], [1, false]);
+  gate.leave();
+  await clock.pass(1);
+  const engine = await opened;
+  await engine.close();
+  gate.close();
 });
