@@ -217,6 +217,12 @@ const checkpoint: Durable = {
   find: findSeen,
 };
 
+const checkpointWitnessed: Durable = {
+  prepare: noteThree,
+  args: (root) => ['seen now', root, '1234567890'],
+  find: findSeen,
+};
+
 const checkpointForgotten: Durable = {
   prepare: noteThree,
   args: (root) => ['forget', root],
@@ -235,6 +241,7 @@ const durable = {
   'a key of the log that was read is found again': logKeyRead,
   'a key of the log that was retired is in use no more, and not lost': logKeyRetired,
   'a checkpoint that was noted is known': checkpoint,
+  'a checkpoint that a witness noted before it signed is known': checkpointWitnessed,
   'a checkpoint that was forgotten is not known': checkpointForgotten,
 };
 

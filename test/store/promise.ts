@@ -68,6 +68,12 @@ async function seen(folder: string, size: string): Promise<void> {
   promise(size);
 }
 
+/** The same as a witness does it, before it signs. */
+function seenNow(folder: string, size: string): void {
+  seenFile(folder, 'own').writeNow({ size: Number(size), root: Buffer.alloc(32, 1) });
+  promise(size);
+}
+
 function forget(folder: string): void {
   seenFile(folder, 'own').remove();
   promise('forgotten');
@@ -86,7 +92,7 @@ const jobs: Readonly<Record<string, (from: string, to: string) => unknown>> = {
       ) ?? 'taken',
     ),
   'make secret': (folder) => secret(makeSecretFile(folder, systemRandomness)),
-  ...{ 'log key': logKey, 'retire key': retire, seen, forget },
+  ...{ 'log key': logKey, 'retire key': retire, seen, 'seen now': seenNow, forget },
   'read secret': (folder) => secret(readSecretFile(folder)),
 };
 
