@@ -30,9 +30,10 @@ const lowestContrast = `(() => {
 /** Fails where a text has a contrast below 4.5, or as {@link assertAccessible} does. */
 export async function assertReadable(
   page: Page,
-  ...more: [what?: string, leftOut?: readonly 'color-contrast'[]]
+  what = page.url(),
+  leftOut: readonly 'color-contrast'[] = [],
 ): Promise<void> {
   const [contrast, where] = await page.evaluate<[number, string]>(lowestContrast);
-  assert.ok(contrast >= 4.5, `contrast ${contrast} of ${where}`);
-  await assertAccessible(page, ...more);
+  assert.ok(contrast >= 4.5, `${what}: contrast ${contrast} of ${where}`);
+  await assertAccessible(page, what, leftOut);
 }

@@ -19,7 +19,7 @@ import { addOne } from './counter.js';
 import { leaseConformance } from './leaseConformance.js';
 import { modelConformance } from './modelConformance.js';
 import { newUnitId, storeAt } from '../support/openStore.js';
-import { bytes, commit, opened, type Subject } from './subject.js';
+import { bytes, commit, commitLarge, opened, type Subject } from './subject.js';
 
 const peerProgram = fileURLToPath(new URL('peer.js', import.meta.url));
 
@@ -131,7 +131,7 @@ function limitTests(subject: Subject): void {
     const store = await opened(context, subject, await subject.fresh());
     const put = (key: Buffer, value: Buffer): Operation => ({ kind: 'put', space: 'optouts', key, value });
     const [key, value] = [Buffer.alloc(maxKeyBytes, 255), Buffer.alloc(maxValueBytes, 7)];
-    assert.deepEqual(await commit(store, put(key, value)), done());
+    assert.deepEqual(await commitLarge(store, put(key, value)), done());
     assert.equal(Buffer.compare((await store.get('optouts', key)) ?? bytes(''), value), 0);
     assert.deepEqual(await commit(store, put(bytes('k'), bytes(''))), done());
     assert.equal(await text(store, 'optouts', 'k'), '');

@@ -17,10 +17,13 @@ import { HandClock } from '../support/handClock.js';
 import { engineAt, newUnitId, storeAt, testParts } from '../support/openStore.js';
 import { temporaryFolder } from '../support/run.js';
 import { bytes } from './subject.js';
+import { skipWithout } from './tools.js';
 
 const peerProgram = fileURLToPath(new URL('peer.js', import.meta.url));
 const fresh = (): string => join(temporaryFolder(), 'store');
 const all = { ...everything, limit: 99 };
+const onLinux = { skip: process.platform === 'linux' ? false : '/proc is needed' };
+const withFullDisk = { skip: onLinux.skip === false ? skipWithout('prlimit') : onLinux.skip };
 
 /** A key of the engine by a name. */
 const keyOf = (name: string): Buffer => Buffer.concat([Buffer.of(1), bytes(name)]);
@@ -65,7 +68,7 @@ function heldIn(folder: string): readonly string[] {
 
 /** Lets no file of this process grow beyond so many bytes. */
 function limitFiles(most: number | 'unlimited'): void {
-  execFileSync('prlimit', [`--pid=${process.pid}`, `--fsize=${most}:unlimited`]);
+  execFileSync('prlimit', [`--pid=${process.pid}`, `--fsize=${most}:`]);
 }
 
 /** Does something while the disk of a store is full: its file cannot grow. */
@@ -106,7 +109,7 @@ async function working() {
 }
 
 describe('a write that fails', () => {
-  test('is told with its reason, as is every use until the store is open again', async () => {
+  test('is told with its reason, as is every use until the store is open again', withFullDisk, async () => {
     const { clock, logged, engine, fail } = await working();
     const reason = await fail();
     assert.match(reason, /File too large|EFBIG/);
@@ -121,7 +124,7 @@ describe('a write that fails', () => {
     await engine.close();
   });
 
-  test('is followed by as many tries to open the store as it takes', async () => {
+  test('is followed by as many tries to open the store as it takes', withFullDisk, async () => {
     const { folder, clock, logged, engine, fail } = await working();
     const reason = await fail();
     const room = join(folder, 'gate.room');
@@ -140,7 +143,7 @@ describe('a write that fails', () => {
     await engine.close();
   });
 
-  test('is followed by none once the store is closed', async () => {
+  test('is followed by none once the store is closed', withFullDisk, async () => {
     const { folder, clock, engine, fail } = await working();
     await fail();
     await engine.close();
@@ -149,7 +152,7 @@ describe('a write that fails', () => {
     await (await engineAt(`lmdb:${folder}`)).close();
   });
 
-  test('leaves a store that is closed while it waits to be opened closed', async () => {
+  test('leaves a store that is closed while it waits to be opened closed', withFullDisk, async () => {
     const { folder, clock, engine, fail } = await working();
     await fail();
     const gate = new native.Gate(folder);
@@ -177,7 +180,7 @@ describe('a write that fails', () => {
 });
 
 describe('a store that is closed', () => {
-  test('says so', async () => {
+  test('says so', onLinux, async () => {
     const { folder, engine } = await working();
     assert.ok(heldIn(folder).length > 0);
     await engine.close();
@@ -201,7 +204,7 @@ describe('a store that is closed', () => {
     await assert.rejects(seen, { name: 'StoreUnavailable', message: 'The store is closed.' });
   });
 
-  test('waits for a process that opens it, a millisecond at a time', async () => {
+  test('waits for a process that opens it, a millisecond at a time', onLinux, async () => {
     const { folder, clock, engine } = await working();
     const gate = new native.Gate(folder);
     assert.ok(gate.tryClose() && gate.tryBeAlone());
@@ -292,7 +295,7 @@ test('of two that make a store at once both find it whole, and one has it', asyn
   for (const each of outcomes) if (each.status === 'fulfilled') await each.value.close();
 });
 
-test('a store that was made holds no file that is gone', async () => {
+test('a store that was made holds no file that is gone', onLinux, async () => {
   const folder = fresh();
   const engine = await engineAt(`lmdb:${folder}`);
   assert.deepEqual(

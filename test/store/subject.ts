@@ -17,14 +17,19 @@ export interface Subject {
 /** Bytes of a text. */
 export const bytes = (text: string): Buffer => Buffer.from(text);
 
-/** Times that a unit is sent again. */
+/** Commits operations as a new unit. */
+export function commit(store: Store, ...operations: Operation[]): Promise<Outcome> {
+  return store.commit(operations);
+}
+
+/** Times that a large unit is sent again. */
 const mostRetries = 5;
 
 /**
- * Commits operations as a new unit. A disk that other work keeps busy can make a database miss its time: the
- * unit is sent again then, under its id.
+ * Commits a large unit. A disk that other work keeps busy can make a database miss its time: the unit has an
+ * id, under which it is sent again then.
  */
-export async function commit(store: Store, ...operations: Operation[]): Promise<Outcome> {
+export async function commitLarge(store: Store, ...operations: Operation[]): Promise<Outcome> {
   const id = newUnitId();
   for (let retries = 0; ; retries += 1) {
     try {
