@@ -69,13 +69,18 @@ pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
 pub fn line(source: &str, contextual: bool) -> Option<Edits> {
     let mut all: Option<Edits> = None;
     let mut current = Vec::new();
+    let mut uncomposed = false;
     for _ in 0..ROUNDS {
         let text = if all.is_some() {
             simdutf8::basic::from_utf8(&current).ok()?
         } else {
             source
         };
-        let (edits, rest) = match Round::over(text, contextual, true) {
+        let found = match uncomposed.then(|| Round::composing(text)) {
+            Some(found @ Found::Edits { .. }) => found,
+            _ => Round::over(text, contextual, true),
+        };
+        let (edits, rest) = match found {
             Found::Nothing => break,
             Found::Edits { edits, rest } => (edits, rest),
             Found::Bad => match mojibake::repair(text) {
@@ -93,8 +98,9 @@ pub fn line(source: &str, contextual: bool) -> Option<Edits> {
         let done = match rest {
             Rest::Plain => true,
             Rest::Odd => simdutf8::basic::from_utf8(&next).is_ok_and(|next| !mojibake::is_bad(next)),
-            Rest::Unsure => false,
+            Rest::Unsure | Rest::Uncomposed => false,
         };
+        uncomposed = rest == Rest::Uncomposed;
         all = Some(match all {
             None => edits,
             Some(before) => before.then(&edits, source.as_bytes(), text.as_bytes()),
@@ -127,6 +133,8 @@ enum Rest {
     Odd,
     /// There may be more to do.
     Unsure,
+    /// The same, but first the marks compose whose neighbours changed: a line is searched for mojibake in NFC.
+    Uncomposed,
 }
 
 /// Length of the prefix of `text` without anything to repair: printable ASCII, line feeds and tabs.
@@ -154,6 +162,11 @@ fn plain_run(text: &[u8]) -> usize {
     }
 }
 
+/// True if `c` may compose with what stands before it.
+fn composes(c: char) -> bool {
+    matches!(properties(c).action(), Action::Compose | Action::Mark)
+}
+
 struct Round<'a> {
     line: &'a str,
     contextual: bool,
@@ -168,6 +181,8 @@ struct Round<'a> {
     waits: bool,
     /// True if there was a letter that may be confusable in another word.
     met_letters: bool,
+    /// True if an edit changed what a mark composes with.
+    uncomposed: bool,
     /// True if an edit may have changed word boundaries.
     moved_words: bool,
     /// True if a remaining character may be mojibake next to other characters.
@@ -177,7 +192,32 @@ struct Round<'a> {
 impl<'a> Round<'a> {
     /// One round over a line. `watch`: the round ends at text that people never write.
     fn over(line: &'a str, contextual: bool, watch: bool) -> Found {
-        let mut round = Round {
+        let mut round = Round::new(line, contextual);
+        if round.walk(watch) {
+            return Found::Bad;
+        }
+        round.found()
+    }
+
+    /// A round that only composes.
+    fn composing(line: &'a str) -> Found {
+        let mut round = Round::new(line, false);
+        let mut next = 0;
+        for (at, c) in line.char_indices().filter(|(_, c)| composes(*c)) {
+            if at >= next {
+                next = round.compose(at, properties(c).action() == Action::Compose);
+            }
+        }
+        if round.edits.is_empty() {
+            Found::Nothing
+        } else {
+            let (edits, rest) = (round.edits, Rest::Unsure);
+            Found::Edits { edits, rest }
+        }
+    }
+
+    fn new(line: &'a str, contextual: bool) -> Round<'a> {
+        Round {
             line,
             contextual,
             edits: Edits::default(),
@@ -186,13 +226,10 @@ impl<'a> Round<'a> {
             foreign: false,
             waits: false,
             met_letters: false,
+            uncomposed: false,
             moved_words: false,
             odd: false,
-        };
-        if round.walk(watch) {
-            return Found::Bad;
         }
-        round.found()
     }
 
     /// Visits every character; true if it found text that people never write, while watching for it.
@@ -247,6 +284,8 @@ impl<'a> Round<'a> {
         // A letter's neighbours count after everything else is repaired.
         let (edits, rest) = if self.edits.is_empty() {
             (self.letters, Rest::Unsure)
+        } else if self.uncomposed {
+            (self.edits, Rest::Uncomposed)
         } else if self.waits || !self.letters.is_empty() || self.met_letters && self.moved_words {
             (self.edits, Rest::Unsure)
         } else {
@@ -272,6 +311,7 @@ impl<'a> Round<'a> {
         self.moved_words |= words;
         if !replacement.is_ascii() {
             self.waits |= !replacement.chars().all(|c| properties(c).inert());
+            self.uncomposed |= replacement.chars().any(composes);
             self.odd = true;
         }
         self.edits.push(start, end, replacement.as_bytes(), kind);
@@ -341,8 +381,8 @@ impl<'a> Round<'a> {
     /// Brings the characters around `at` into NFC: from the last one that composes with nothing before it, up
     /// to the next such character. `unsure`: they may have to change for another reason than their order.
     fn compose(&mut self, at: usize, unsure: bool) -> usize {
-        let open = |c: char| matches!(properties(c).action(), Action::Compose | Action::Mark);
         self.waits = true;
+        self.uncomposed |= !self.edits.is_empty() && self.edits.end() == at;
         if !unsure {
             let class = self.after(at).map_or(0, canonical_combining_class);
             let last = self.before(at).map_or(0, canonical_combining_class);
@@ -352,15 +392,16 @@ impl<'a> Round<'a> {
         }
         let before = self.line[..at].char_indices().rev();
         let start = before
-            .take_while(|(_, c)| open(*c))
+            .take_while(|(_, c)| composes(*c))
             .last()
             .map_or(at, |(place, _)| place);
         let start = start - self.before(start).map_or(0, char::len_utf8);
         let end = self.line[at..]
             .char_indices()
-            .find(|(_, c)| !open(*c))
+            .find(|(_, c)| !composes(*c))
             .map_or(self.line.len(), |(place, _)| at + place);
         if start < self.edits.end() {
+            self.uncomposed = true;
             return end;
         }
         self.compose_between(start, end);

@@ -168,6 +168,22 @@ fn a_word_is_made_no_worse() {
 }
 
 #[test]
+fn marks_compose_before_mojibake_is_looked_for() {
+    // The accent waits for the ohm sign to become a letter; after a letter like Ώ nothing is decoded.
+    for (text, expected) in [
+        ("\r\u{2126}\u{301}Â\0€", " ΏÂ€"),
+        ("\u{ad}\u{2126}\u{301}Ã\u{7f}¡¸", "ΏÃ¡¸"),
+        ("\u{2126}\u{ad}\u{301}Ã\u{7f}¸", "ΏÃ¸"),
+        (
+            "q\u{323}\u{ad}\u{316}\u{ad}\u{301}Â\0€",
+            "q\u{323}\u{316}\u{301}€",
+        ),
+    ] {
+        assert_eq!(naive::assert_sound(text, Mode::Repair, false, None), expected);
+    }
+}
+
+#[test]
 fn greek_letters_that_are_symbols_stay() {
     for (text, expected) in [
         ("TNFα TGFβ1 IFNγ PPARγ2 αTocopherol 5αR1 TNFαR NFκB", None),
