@@ -2,7 +2,8 @@
  * `bench beside`: small POST /v1/fuse at seven tenths of what saturates a server, in an open loop: first
  * alone, then while the server adds fragments to exploration's index, answers walks and submissions, and is
  * backed up. What saturates it is measured in each of the two cases, since that work takes its share of the
- * cores.
+ * cores. A bare echo then gets the rate that the server had alone: what its latencies are beyond its own work
+ * is the machine's share.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +22,7 @@ import { machine, writeRecord } from './machine.js';
 import type { RecordOptions } from './options.js';
 import { dotPlot } from './plot.js';
 import type { Server } from './processes.js';
-import { startFusegate } from './servers.js';
+import { startEcho, startFusegate } from './servers.js';
 import { figure, figures, spread } from './statistics.js';
 
 /** What the command line may set. */
@@ -65,6 +66,8 @@ interface Work {
 
 interface Round {
   readonly alone: Measured;
+  /** The echo at the rate of `alone`. */
+  readonly echo: Measured;
   readonly beside: Measured;
   readonly work: Work;
 }
@@ -101,6 +104,11 @@ async function saturation(send: Generator, server: Server, seconds: number): Pro
 /** Finds what saturates a server, and sends at its share. */
 async function measure(send: Generator, server: Server, seconds: number): Promise<Measured> {
   const rate = Math.floor(SHARE * (await saturation(send, server, seconds)));
+  return measureAt(send, server, seconds, rate);
+}
+
+/** Sends at a rate (1/s). */
+async function measureAt(send: Generator, server: Server, seconds: number, rate: number): Promise<Measured> {
   const { answers, p50, p99 } = await send(server, rate, seconds);
   return { rate, p50Ms: p50 / 1_000, p99Ms: p99 / 1_000, kept: answers / (rate * seconds) };
 }
@@ -172,7 +180,7 @@ async function startWork(server: Server, folder: string, storeUrl: string, round
   return { stop };
 }
 
-/** Alone on an empty store, then beside the work on a store whose fragments are not in the index yet. */
+/** Alone on an empty store, the echo, then beside the work on a store whose fragments are not in the index yet. */
 async function playRound(
   folder: string,
   round: number,
@@ -191,6 +199,14 @@ async function playRound(
   } finally {
     await empty.stop();
   }
+  const bare = await startEcho();
+  let echo: Measured;
+  try {
+    await saturation(send, bare, 2);
+    echo = await measureAt(send, bare, seconds, alone.rate);
+  } finally {
+    await bare.stop();
+  }
   const storeUrl = `lmdb:${join(own, 'store')}`;
   const store = await openStore(storeUrl, { clock: systemClock, randomness: systemRandomness, log: quiet });
   await growStore(store, 0, fragments);
@@ -200,7 +216,7 @@ async function playRound(
     await saturation(send, server, 2);
     const { stop } = await startWork(server, own, storeUrl, round);
     const beside = await measure(send, server, seconds);
-    return { alone, beside, work: await stop() };
+    return { alone, echo, beside, work: await stop() };
   } finally {
     await server.stop();
     rmSync(own, { recursive: true, force: true });
@@ -211,11 +227,12 @@ const timesOf = ({ p50Ms, p99Ms }: Measured): number => p99Ms / p50Ms;
 
 function print(rounds: readonly Round[], passed: boolean): void {
   const shown = (of: (round: Round) => number): string => figures(spread(rounds.map(of)));
-  for (const name of ['alone', 'beside'] as const) {
+  for (const name of ['alone', 'echo', 'beside'] as const) {
     const p50 = shown((round) => round[name].p50Ms);
     const p99 = shown((round) => round[name].p99Ms);
     const times = shown((round) => timesOf(round[name]));
-    console.log(`${name}: ${shown((round) => round[name].rate)} requests/s, ${SHARE} of what saturates`);
+    const of = name === 'echo' ? 'as many as alone' : `${SHARE} of what saturates`;
+    console.log(`${name}: ${shown((round) => round[name].rate)} requests/s, ${of}`);
     console.log(`  p50 ${p50} ms, p99 ${p99} ms: ${times} times`);
   }
   const { indexed, walks, submissions, backups } = rounds.at(-1)?.work ?? {};
@@ -260,6 +277,8 @@ export async function benchBeside(options: BesideOptions): Promise<number> {
       rows: [
         row('alone, p50', ({ alone }) => alone.p50Ms),
         row('alone, p99', ({ alone }) => alone.p99Ms),
+        row('echo, p50', ({ echo }) => echo.p50Ms),
+        row('echo, p99', ({ echo }) => echo.p99Ms),
         row('beside the work, p50', ({ beside }) => beside.p50Ms),
         row('beside the work, p99', ({ beside }) => beside.p99Ms),
       ],

@@ -195,3 +195,9 @@ export function mutationsOf(text: string): Mutation[] {
 export function mutated(text: string, { from, to, text: changed }: Mutation): string {
   return text.slice(0, from) + changed + text.slice(to);
 }
+
+/** At most so many of a list, spread over it. */
+export function spread<Each>(list: readonly Each[], most: number): readonly Each[] {
+  const step = Math.max(1, list.length / most);
+  return list.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
+}

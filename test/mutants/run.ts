@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Imports, makeBox } from './build.js';
 import { Measurements, type Reaching } from './measured.js';
-import { mutated, mutationsOf, type Mutation } from './mutations.js';
+import { mutated, mutationsOf, spread, type Mutation } from './mutations.js';
 import { TestProcess } from './process.js';
 import { readReasons, shown, withoutChange } from './reasons.js';
 import { tryRust } from './rust.js';
@@ -103,12 +103,6 @@ function changedLines(source: string): (line: number | undefined) => boolean {
   return (line) => line !== undefined && ranges.some(({ first, end }) => first <= line && line < end);
 }
 
-/** At most so many of a list, spread over it. */
-function spread<Each>(list: readonly Each[], most: number): readonly Each[] {
-  const step = Math.max(1, list.length / most);
-  return list.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
-}
-
 /** The tests that reach a place of a built file, the fastest first. */
 async function reachingAll(tests: readonly string[], file: string, place: number): Promise<Reaching[]> {
   const found: Reaching[] = [];
@@ -178,8 +172,9 @@ if (sources.length + rust.length === 0) {
 const scores: Score[] = [];
 for (const source of sources) scores.push(await tryFile(source, given));
 if (rust.length > 0) {
-  const [most, seconds] = [Number(values.most), Number(values.for)];
-  scores.push(...tryRust(root, { files: rust, since: values.since, most, seconds }, reasons));
+  const most = Number(values.most);
+  const wish = { files: rust, since: values.since, most, endMs, tests: [...given, ...whole] };
+  scores.push(...(await tryRust(root, box, wish, reasons)));
 }
 console.log(byFolder(scores));
 process.exit(scores.every(({ all, killed, explained }) => all === killed + explained) ? 0 : 1);

@@ -1,25 +1,29 @@
 /**
- * Rust files of the core, whose changes cargo-mutants makes (https://mutants.rs): it builds each in a copy of
- * the sources and runs the core's tests on it. Its findings are shown as those of TypeScript are.
+ * Rust files of the core. cargo-mutants names the changes (https://mutants.rs); each is made in a copy of the
+ * sources and shown first to the unit tests of the file's own folder, then to the tests of Node that were named,
+ * on a native module with the change, and last to all tests of the core.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { shown, type Reasons } from './reasons.js';
-import type { Score } from './score.js';
+import { spread } from './mutations.js';
+import { shown, withoutChange, type Reasons } from './reasons.js';
+import { inWords, type Score } from './score.js';
 
 /** Which changes are made. */
 export interface RustWish {
   readonly files: readonly string[];
   /** Only lines that differ from this commit; undefined: all. */
   readonly since: string | undefined;
-  /** At most this many, spread over the files. */
+  /** At most this many of each file, spread over it. */
   readonly most: number;
-  /** No more are tried after this time. */
-  readonly seconds: number;
+  /** No more are tried after this time, of `performance.now()` (ms). */
+  readonly endMs: number;
+  /** Built test files of Node in the box. */
+  readonly tests: readonly string[];
 }
 
-/** A place of a file as cargo-mutants counts it: lines and columns from 1. */
+/** A place of a file as cargo-mutants counts it: lines and columns from 1, in characters. */
 interface Place {
   readonly line: number;
   readonly column: number;
@@ -32,30 +36,117 @@ interface Change {
   readonly replacement: string;
 }
 
-/** An entry of `outcomes.json`. */
-interface Tried {
-  readonly scenario: 'Baseline' | { readonly Mutant: Change };
-  readonly summary: 'Success' | 'CaughtMutant' | 'MissedMutant' | 'Timeout' | 'Unviable' | 'Failure';
-}
+/** Longest that a build, and that the tests of a folder or a file may take (ms). */
+const [buildMs, testMs] = [300_000, 30_000];
 
-/** Where the runner's own build of the core is; its parts that no change concerns are built once. */
-const target = 'target/mutants/cargo';
-
-/** Where cargo-mutants leaves what it found. */
-const found = 'target/mutants/rust';
-
-/**
- * Builds of one change each: tests that draw much take two minutes where nothing is optimized, and seconds
- * where a little is.
- */
-const quickBuild = {
-  CARGO_PROFILE_DEV_DEBUG: '0',
-  CARGO_PROFILE_DEV_OPT_LEVEL: '1',
-  CARGO_INCREMENTAL: '1',
-} as const;
+/** Longest that all tests of the core may take (ms). */
+const allTestsMs = 180_000;
 
 /** Generated tables, and the slow twins that tests compare with. */
-const left = ['**/*_tables.rs', '**/naive.rs', 'native/core/examples/**'];
+const left = ['**/*_tables.rs', '**/naive.rs', '**/tests.rs', 'native/core/examples/**'];
+
+const core = ['--package', 'fusegate-core', '--features', 'naive'];
+
+/** Runs a program; false if it fails, or is late and so was killed with all that it started. */
+function succeeds(
+  [program = '', ...args]: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  timeoutMs: number,
+): Promise<boolean> {
+  return new Promise((settle) => {
+    const child = spawn(program, args, { cwd, env, detached: true, stdio: 'ignore' });
+    const end = (): void => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended with all that it started.
+      }
+    };
+    // A change may make a loop endless: without this, its process would go on when the runner is stopped.
+    process.once('exit', end);
+    const timer = setTimeout(end, timeoutMs);
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      process.off('exit', end);
+      settle(code === 0);
+    });
+  });
+}
+
+/** The folder of a file right under the core's sources, whose name is that of its tests' module. */
+function folderOf(file: string): string {
+  return file.replace('native/core/src/', '').split(/[/.]/)[0] ?? '';
+}
+
+/** The copy of the sources, beside a copy of what was built of TypeScript. */
+class RustBox {
+  private readonly env: NodeJS.ProcessEnv;
+  private readonly target: string;
+
+  constructor(
+    root: string,
+    private readonly box: string,
+    private readonly tests: readonly string[],
+  ) {
+    for (const name of ['native', 'Cargo.toml', 'Cargo.lock']) {
+      rmSync(join(box, name));
+      cpSync(join(root, name), join(box, name), { recursive: true });
+    }
+    // What no change concerns is built once and stays.
+    this.target = join(root, 'target/mutants/cargo');
+    this.env = {
+      ...process.env,
+      CARGO_TARGET_DIR: this.target,
+      CARGO_INCREMENTAL: '1',
+      CARGO_PROFILE_DEV_DEBUG: '0',
+      // Tests that draw much take minutes where nothing is optimized, and seconds where a little is.
+      CARGO_PROFILE_DEV_OPT_LEVEL: '1',
+    };
+  }
+
+  private cargo(args: readonly string[], timeoutMs: number): Promise<boolean> {
+    return succeeds(['cargo', ...args], this.box, this.env, timeoutMs);
+  }
+
+  private async failsInNode(): Promise<boolean> {
+    if (this.tests.length === 0) return false;
+    if (!(await this.cargo(['build', '--package', 'fusegate-node'], buildMs))) return true;
+    const addon = join(this.box, 'dist/native/fusegate.node');
+    rmSync(addon);
+    const suffix = process.platform === 'darwin' ? 'dylib' : 'so';
+    copyFileSync(join(this.target, `debug/libfusegate_node.${suffix}`), addon);
+    for (const test of this.tests)
+      if (!(await succeeds([process.execPath, test], this.box, process.env, testMs))) return true;
+    return false;
+  }
+
+  private async isNoticed(folder: string): Promise<boolean> {
+    if (!(await this.cargo(['test', ...core, '--lib', '--', `${folder}::`], testMs))) return true;
+    if (await this.failsInNode()) return true;
+    if (!(await this.cargo(['test', ...core, '--lib', '--tests', '--no-run'], buildMs))) return true;
+    return !(await this.cargo(['test', ...core, '--lib', '--tests'], allTestsMs));
+  }
+
+  /** What becomes of a change; undefined: it does not compile. */
+  async noticed(file: string, text: string, changed: string): Promise<boolean | undefined> {
+    const path = join(this.box, file);
+    writeFileSync(path, changed);
+    try {
+      if (!(await this.cargo(['test', ...core, '--lib', '--no-run'], buildMs))) return undefined;
+      return await this.isNoticed(folderOf(file));
+    } finally {
+      writeFileSync(path, text);
+    }
+  }
+
+  /** Throws unless all that is to notice changes passes without one. */
+  async check(folders: ReadonlySet<string>): Promise<void> {
+    await this.cargo(['test', ...core, '--lib', '--no-run'], buildMs);
+    for (const folder of folders)
+      if (await this.isNoticed(folder)) throw new Error(`Tests of ${folder} fail without a change.`);
+  }
+}
 
 function needTool(): void {
   const { status } = spawnSync('cargo', ['mutants', '--version'], { stdio: 'ignore' });
@@ -64,14 +155,21 @@ function needTool(): void {
   process.exit(2);
 }
 
-/** What cargo-mutants is told of the changes that are wanted. */
-function wanted(root: string, { files, since }: RustWish): string[] {
+/** The changes of some files, as cargo-mutants lists them; `since`: of lines that differ from this commit. */
+function listed(root: string, files: readonly string[], since: string | undefined): readonly Change[] {
   const options = files.flatMap((file) => ['--file', file]);
   for (const glob of left) options.push('--exclude', glob);
-  if (since === undefined) return options;
-  const diff = join(root, found, 'since.diff');
-  writeFileSync(diff, execFileSync('git', ['diff', since, '--', ...files], { cwd: root }));
-  return [...options, '--in-diff', diff];
+  if (since !== undefined) {
+    const folder = join(root, 'target/mutants');
+    mkdirSync(folder, { recursive: true });
+    const diff = join(folder, 'since.diff');
+    writeFileSync(diff, execFileSync('git', ['diff', since, '--', ...files], { cwd: root }));
+    options.push('--in-diff', diff);
+  }
+  const list = execFileSync('cargo', ['mutants', '--list', '--json', ...options], {
+    ...{ cwd: root, encoding: 'utf8', maxBuffer: 1 << 30 },
+  });
+  return JSON.parse(list === '' ? '[]' : list) as readonly Change[];
 }
 
 /** The place of a text that a line and a column name. */
@@ -81,84 +179,59 @@ function offsetOf(text: string, { line, column }: Place): number {
   return from + column - 1;
 }
 
-/** A change in words, as it is shown for TypeScript. */
-function inWords(root: string, { file, span, replacement }: Change): string {
-  const text = readFileSync(join(root, file), 'utf8');
-  const [from, to] = [offsetOf(text, span.start), offsetOf(text, span.end)];
-  return shown(text, { from, to, text: replacement });
+/** Tries the changes of one file. */
+async function tryFile(
+  box: RustBox,
+  text: string,
+  source: string,
+  changes: readonly Change[],
+  wish: RustWish,
+  reasons: Reasons,
+): Promise<Score> {
+  const edits = changes.map(({ span, replacement }) => ({
+    ...{ from: offsetOf(text, span.start), to: offsetOf(text, span.end), text: replacement },
+    line: span.start.line,
+  }));
+  if (wish.since === undefined) {
+    const names = edits.map((edit) => shown(text, edit));
+    for (const change of withoutChange(reasons, names))
+      console.log(`${source}: a reason without a change: ${change}`);
+  }
+  const score = { source, all: 0, killed: 0, explained: 0, left: 0 };
+  for (const edit of spread(edits, wish.most)) {
+    const change = shown(text, edit);
+    score.all += 1;
+    if (Object.hasOwn(reasons, change)) score.explained += 1;
+    else if (performance.now() > wish.endMs) score.left += 1;
+    else {
+      const changed = text.slice(0, edit.from) + edit.text + text.slice(edit.to);
+      const isNoticed = await box.noticed(source, text, changed);
+      if (isNoticed === undefined) score.all -= 1;
+      else if (isNoticed) score.killed += 1;
+      else console.log(`${source}:${edit.line}  ${change}`);
+    }
+  }
+  console.log(`${source}: ${inWords(score)}`);
+  return score;
 }
 
 /** Tries the changes of Rust files and prints each that no test noticed. */
-export function tryRust(root: string, wish: RustWish, reasons: Readonly<Record<string, Reasons>>): Score[] {
-  needTool();
-  const out = join(root, found);
-  rmSync(out, { recursive: true, force: true });
-  mkdirSync(out, { recursive: true });
-  const options = wanted(root, wish);
-  const list = execFileSync('cargo', ['mutants', '--list', '--json', ...options], {
-    ...{ cwd: root, encoding: 'utf8', maxBuffer: 1 << 30 },
-  });
-  const all = JSON.parse(list === '' ? '[]' : list) as readonly Change[];
-  if (all.length === 0) return [];
-  const shards = Math.max(1, Math.ceil(all.length / wish.most));
-  spawnSync(
-    'cargo',
-    [
-      ...['mutants', ...options, '--shard', `0/${shards}`, '--sharding', 'round-robin', '--no-shuffle'],
-      ...['--package', 'fusegate-core', '--features', 'naive', '--jobs', '1'],
-      ...['--timeout-multiplier', '3', '--minimum-test-timeout', '20', '--output', out],
-      ...[`--cargo-arg=--target-dir=${join(root, target)}`, '--', '--lib', '--tests'],
-    ],
-    {
-      ...{ cwd: root, stdio: 'inherit', env: { ...process.env, ...quickBuild } },
-      // It then ends the test that runs, and keeps what it has found.
-      ...(wish.seconds === Infinity ? {} : { timeout: wish.seconds * 1_000, killSignal: 'SIGINT' }),
-    },
-  );
-  const tried = triedIn(join(out, 'mutants.out/outcomes.json'));
-  const chosen = all.filter((_, at) => at % shards === 0);
-  return withLeft(scoresOf(root, tried, reasons), chosen, tried);
-}
-
-/** What was tried; nothing where the time was over before the first build was. */
-function triedIn(path: string): readonly Tried[] {
-  if (!existsSync(path)) return [];
-  const { outcomes } = JSON.parse(readFileSync(path, 'utf8')) as { readonly outcomes: readonly Tried[] };
-  return outcomes;
-}
-
-/** Scores with the changes that there was no time for. */
-function withLeft(scores: readonly Score[], chosen: readonly Change[], tried: readonly Tried[]): Score[] {
-  const triedOf = (source: string): number =>
-    tried.filter(({ scenario }) => scenario !== 'Baseline' && scenario.Mutant.file === source).length;
-  return [...new Set(chosen.map(({ file }) => file))].map((source) => {
-    const left = chosen.filter(({ file }) => file === source).length - triedOf(source);
-    const score = scores.find((each) => each.source === source);
-    const { all, killed, explained } = score ?? { all: 0, killed: 0, explained: 0 };
-    return { source, all: all + left, killed, explained, left };
-  });
-}
-
-/** What became of each file's changes; those that do not compile are none. */
-function scoresOf(
+export async function tryRust(
   root: string,
-  tried: readonly Tried[],
+  boxed: string,
+  wish: RustWish,
   reasons: Readonly<Record<string, Reasons>>,
-): Score[] {
-  const scores = new Map<string, Score>();
-  for (const { scenario, summary } of tried) {
-    if (scenario === 'Baseline' || summary === 'Unviable') continue;
-    const { file: source, span } = scenario.Mutant;
-    const change = inWords(root, scenario.Mutant);
-    const before = scores.get(source) ?? { source, all: 0, killed: 0, explained: 0, left: 0 };
-    const isNoticed = summary === 'CaughtMutant' || summary === 'Timeout';
-    const isExplained = !isNoticed && Object.hasOwn(reasons[source] ?? {}, change);
-    if (!isNoticed && !isExplained) console.log(`${source}:${span.start.line}  ${change}`);
-    scores.set(source, {
-      ...{ ...before, all: before.all + 1 },
-      killed: before.killed + Number(isNoticed),
-      explained: before.explained + Number(isExplained),
-    });
+): Promise<Score[]> {
+  needTool();
+  const all = listed(root, wish.files, wish.since);
+  const files = [...new Set(all.map(({ file }) => file))];
+  const box = new RustBox(root, boxed, wish.tests);
+  await box.check(new Set(files.map(folderOf)));
+  const scores: Score[] = [];
+  for (const file of files) {
+    const text = readFileSync(join(root, file), 'utf8');
+    const own = all.filter((change) => change.file === file);
+    scores.push(await tryFile(box, text, file, own, wish, reasons[file] ?? {}));
   }
-  return [...scores.values()];
+  return scores;
 }

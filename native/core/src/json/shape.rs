@@ -129,3 +129,41 @@ fn number<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<f64> {
 fn count<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<usize> {
     words.next()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_byte_tells_the_kind_of_a_value() {
+        let number = |whole| What::Number {
+            whole,
+            min: 0.0,
+            max: 1.0,
+        };
+        let list = What::List {
+            items: Box::new(Shape {
+                nullable: false,
+                what: What::Boolean,
+            }),
+            min: 0.0,
+            max: 1.0,
+        };
+        let kinds = [
+            (What::Boolean, "tf"),
+            (What::Text { min: 0.0, max: 1.0 }, "\""),
+            (number(false), "-0123456789"),
+            // A whole number is told by its value.
+            (number(true), ""),
+            (list, "["),
+            (What::Object(Vec::new()), "{"),
+            (What::Word(Vec::new()), ""),
+        ];
+        for (what, firsts) in kinds {
+            for first in 0..=u8::MAX {
+                assert_eq!(what.begins_with(Some(first)), firsts.as_bytes().contains(&first));
+            }
+            assert!(!what.begins_with(None));
+        }
+    }
+}

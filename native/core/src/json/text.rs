@@ -137,3 +137,83 @@ fn escaped(text: &[u8]) -> (u32, usize) {
         None => (u32::from(b'\\'), 1),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A character as JSON may write it: itself, or as an escape.
+    fn written() -> impl Strategy<Value = (char, String)> {
+        let plain = prop_oneof![
+            any::<char>(),
+            prop::char::range(' ', '~'),
+            prop::char::range('\0', '\u{900}')
+        ];
+        (plain, any::<bool>(), any::<bool>()).prop_map(|(c, escapes, upper)| {
+            if !escapes {
+                let json = serde_json::to_string(&c).expect("JSON");
+                return (c, json[1..json.len() - 1].to_owned());
+            }
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            let hex = |unit: &u16| {
+                if upper {
+                    format!("\\u{unit:04X}")
+                } else {
+                    format!("\\u{unit:04x}")
+                }
+            };
+            (c, units.iter().map(hex).collect())
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        #[test]
+        fn strings_mean_what_the_standard_library_reads(
+            parts in prop::collection::vec(written(), 0..20),
+        ) {
+            let meant: String = parts.iter().map(|(c, _)| *c).collect();
+            let text: String = parts.iter().map(|(_, json)| json.as_str()).collect();
+            let text = text.as_bytes();
+            let read: String = serde_json::from_slice(&[b"\"", text, b"\""].concat()).expect("a string");
+            assert_eq!(read, meant);
+
+            let mut plain = Vec::new();
+            unescape(text, &mut plain);
+            assert_eq!(plain, meant.as_bytes());
+            assert_eq!(characters(text), meant.chars().count() as u64);
+            let mut at = 0;
+            for (_, json) in &parts {
+                assert_eq!(character_length(&text[at..]), json.len());
+                at += json.len();
+            }
+
+            let mut out = Vec::new();
+            write_text(meant.as_bytes(), &mut out);
+            let json = serde_json::to_string(&meant).expect("JSON");
+            assert_eq!(out, &json.as_bytes()[1..json.len() - 1]);
+            if meant.is_ascii() {
+                assert!(means(text, meant.as_bytes()));
+                assert!(!means(text, &[meant.as_bytes(), b"x"].concat()));
+                assert!(!means(&[text, b"x"].concat(), meant.as_bytes()));
+            }
+        }
+    }
+
+    #[test]
+    fn four_hex_digits_are_a_unit() {
+        for (digits, expected) in [
+            (b"0000", Some(0)),
+            (b"09aF", Some(0x09AF)),
+            (b"fFfF", Some(0xFFFF)),
+            (b"g000", None),
+            (b"0:00", None),
+            (b"00@0", None),
+            (b"000/", None),
+        ] {
+            assert_eq!(unit(digits), expected);
+        }
+    }
+}

@@ -80,6 +80,23 @@ fn what_one_writes_another_reads_as_it_was_at_any_position() {
     assert_eq!(reader.view(0).expect("a view").count(), 0);
 }
 
+/// A file outlives the program that wrote it: its form may change only with its name.
+#[test]
+fn the_header_is_where_other_versions_look_for_it() {
+    let folder = Folder::new();
+    let vectors = folder.opened();
+    fill(&vectors, 0, 3);
+    let bytes = std::fs::read(&folder.0).expect("the file");
+    let number = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
+    assert_eq!(&bytes[..8], b"fgvectr2");
+    assert_eq!((number(16), number(24), number(32)), (3, 4, 0));
+    assert_eq!(&bytes[40..69], format!("fr_{:026}", 2).as_bytes());
+    assert_eq!(
+        &bytes[4096..4096 + DIMENSION],
+        embed(&text(0)).map(|each| each as u8)
+    );
+}
+
 #[test]
 fn neighbours_and_links_agree_with_the_obvious_reading() {
     let folder = Folder::new();
