@@ -132,6 +132,15 @@ mod tests {
 
     proptest! {
         #[test]
+        fn a_key_has_the_bits_in_base_64(raw: [u8; 32]) {
+            let bit = |at: usize| raw.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
+            let digit = |at: usize| (0..6).fold(0, |digit, each| digit << 1 | usize::from(bit(6 * at + each)));
+            let digits: Vec<u8> = (0..SECRET).map(|at| BASE_64[digit(at)]).collect();
+            let key = write(&raw);
+            prop_assert_eq!(&key.as_bytes()[3..46], digits);
+        }
+
+        #[test]
         fn what_is_written_is_read(raw: [u8; 32]) {
             let key = write(&raw);
             prop_assert_eq!(hash(key.as_bytes()), Some(Sha256::digest(&key).into()));

@@ -350,16 +350,11 @@ impl Standing {
     fn of(verdict: Verdict, limit: Limit, taking: Taking) -> Self {
         let nanos = interval(limit.per_minute);
         let room = (nanos * u64::from(limit.per_minute)).saturating_sub(taking.used_nanos);
-        let refused = taking.wait_nanos > 0;
         Self {
             verdict,
             remaining: (room / nanos) as u32,
             full_in_seconds: taking.used_nanos.div_ceil(1_000_000_000),
-            retry_seconds: if refused {
-                taking.wait_nanos.div_ceil(1_000_000_000)
-            } else {
-                0
-            },
+            retry_seconds: taking.wait_nanos.div_ceil(1_000_000_000),
             month_start_ms: 0,
         }
     }

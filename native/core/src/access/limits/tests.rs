@@ -68,6 +68,160 @@ fn a_bucket_holds_a_minute_and_refills_evenly() {
     assert_eq!(admit(later(SECOND)).verdict, Verdict::OverMinute);
 }
 
+/// Every process maps the file, and one of another version may.
+#[test]
+fn the_file_has_its_form_and_its_own_seed() {
+    let (one, other) = (Scratch::new("form"), Scratch::new("seed"));
+    let bytes = std::fs::read(&one.path).expect("the file");
+    assert_eq!(&bytes[..24], b"fglimit2sixteen byte key");
+    assert_eq!(bytes.len(), 4096 + (3 * 65_536 + 256) * size_of::<slot::Slot>());
+    Limits::create(&other.path, *b"another key, too").expect("a writable temporary folder");
+    let reopened = Limits::open(&other.path).expect("the file just made");
+    assert_ne!(
+        one.limits.subject(KEYS, b"a").tag,
+        reopened.subject(KEYS, b"a").tag,
+        "nobody without the seed knows who shares a group"
+    );
+}
+
+#[test]
+fn keys_addresses_and_networks_never_take_each_others_slots() {
+    let Scratch { ref limits, .. } = Scratch::new("areas");
+    for at in 0..5_000_u64 {
+        let bytes = at.to_le_bytes();
+        let subjects = [
+            limits.subject(KEYS, &bytes),
+            limits.subject(1, &bytes),
+            limits.subject_in(2, 1, &bytes),
+        ];
+        assert_eq!(subjects.map(|each| each.first / file::AREA_SLOTS), [0, 1, 2]);
+        assert!(subjects.iter().all(|each| each.first.is_multiple_of(GROUP)));
+    }
+}
+
+#[test]
+fn characters_are_counted_up_to_the_most_that_a_slot_holds() {
+    let Scratch { ref limits, .. } = Scratch::new("most");
+    assert_eq!(MOST_PER_MONTH, 0xFF_FFFF_FFFF);
+    let subject = limits.subject(KEYS, b"a");
+    let admit = |per_month, now| {
+        let limit = Limit {
+            per_minute: 600,
+            per_month,
+        };
+        limits.admit(subject, limit, now).verdict
+    };
+    limits.load(subject, START.wall_ms, u64::MAX, START.nanos);
+    assert_eq!(admit(MOST_PER_MONTH, START), Verdict::OverMonth);
+    limits.charge(subject, START.wall_ms, u64::MAX, START.nanos);
+    assert_eq!(admit(MOST_PER_MONTH, START), Verdict::OverMonth);
+    assert_eq!(admit(1, later(MONTH_MS * 1_000_000)), Verdict::Admitted);
+}
+
+#[test]
+fn what_no_limit_counted_gives_nothing_back() {
+    let Scratch { ref limits, .. } = Scratch::new("uncounted");
+    let subject = limits.subject(KEYS, b"a");
+    assert_eq!(
+        [(); 2].map(|()| limits.admit(subject, a_minute(1), START).verdict),
+        [Verdict::Admitted, Verdict::OverMinute]
+    );
+    limits.give_back(subject, 0);
+    assert_eq!(
+        limits.admit(subject, a_minute(1), START).verdict,
+        Verdict::OverMinute
+    );
+}
+
+/// Takes every slot that a subject may have.
+fn fill_group(limits: &Limits, subject: Subject, subject_of: impl Fn(&[u8]) -> Subject) {
+    let all = (0_u64..).map(|at| subject_of(&at.to_le_bytes()));
+    let others = all.filter(|each| each.first == subject.first && each.tag != subject.tag);
+    for each in others.take(GROUP) {
+        limits.admit(each, a_minute(1), START);
+    }
+    assert!(limits.find(subject).is_none());
+}
+
+/// Requests of an address without a slot and without networks, until the crowd has no more of its 64.
+fn exhaust_crowd(limits: &Limits, address: &Address) -> usize {
+    let passes = || {
+        limits
+            .admit_address(address, a_minute(1), Weight::Whole, START)
+            .verdict
+    };
+    (0..100).take_while(|_| passes() == Verdict::Crowded).count()
+}
+
+#[test]
+fn an_address_without_a_slot_gives_back_to_the_crowd_and_no_other_does() {
+    let Scratch { ref limits, .. } = Scratch::new("crowd-back");
+    let stranger = limits.address(1, b"a stranger");
+    fill_group(limits, limits.subject(1, b"a stranger"), |bytes| {
+        limits.subject(1, bytes)
+    });
+    assert_eq!(exhaust_crowd(limits, &stranger), 64);
+    limits.give_back_address(&stranger, 1, Weight::Whole);
+    assert_eq!(exhaust_crowd(limits, &stranger), 1);
+    limits.give_back_address(&stranger, 0, Weight::Whole);
+    assert_eq!(exhaust_crowd(limits, &stranger), 0);
+
+    let known = limits.address(1, &[192, 0, 2, 1]);
+    let admit = |address| {
+        limits
+            .admit_address(address, a_minute(1), Weight::Whole, START)
+            .verdict
+    };
+    assert_eq!(admit(&known), Verdict::Admitted);
+    limits.give_back_address(&known, 1, Weight::Whole);
+    assert_eq!(
+        exhaust_crowd(limits, &stranger),
+        0,
+        "it took nothing from the crowd"
+    );
+
+    // Its network has no slot: that part of the request was the crowd's.
+    let network = &[198, 51, 100];
+    fill_group(limits, limits.subject_in(2, 1, network), |bytes| {
+        limits.subject_in(2, 1, bytes)
+    });
+    let lost = limits.address(1, &[198, 51, 100, 7]);
+    assert_eq!(admit(&lost), Verdict::OverCrowd);
+    limits.give_back_address(&stranger, 1, Weight::Whole);
+    assert_eq!(admit(&lost), Verdict::Crowded);
+    limits.give_back_address(&lost, 1, Weight::Whole);
+    assert_eq!(exhaust_crowd(limits, &stranger), 1, "once");
+    limits.admit_loaded(&lost, a_minute(0), Weight::Whole, START);
+    assert_eq!(exhaust_crowd(limits, &stranger), 0, "no limit took anything");
+}
+
+#[test]
+fn an_address_without_a_slot_spends_of_the_crowd_and_no_other_does() {
+    let Scratch { ref limits, .. } = Scratch::new("crowd-spent");
+    let stranger = limits.address(1, b"a stranger");
+    fill_group(limits, limits.subject(1, b"a stranger"), |bytes| {
+        limits.subject(1, bytes)
+    });
+    let known = limits.address(1, &[192, 0, 2, 1]);
+    let admit = |address| {
+        limits
+            .admit_address(address, a_minute(1), Weight::Whole, START)
+            .verdict
+    };
+    assert_eq!(admit(&known), Verdict::Admitted);
+    limits.spend_address(&known, 1, 10, START);
+    limits.spend_address(&stranger, 1, 10, START);
+    limits.spend_address(&stranger, 0, 10, START);
+    let network = &[198, 51, 100];
+    fill_group(limits, limits.subject_in(2, 1, network), |bytes| {
+        limits.subject_in(2, 1, bytes)
+    });
+    let lost = limits.address(1, &[198, 51, 100, 7]);
+    assert_eq!(admit(&lost), Verdict::Crowded);
+    limits.spend_address(&lost, 1, 20, START);
+    assert_eq!(exhaust_crowd(limits, &stranger), 64 - 10 - 1 - 20);
+}
+
 #[test]
 fn one_asker_of_a_subject_is_the_first_in_its_time() {
     let scratch = Scratch::new("first");
