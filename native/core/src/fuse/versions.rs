@@ -139,3 +139,22 @@ impl<T: Numbered> Versions<T> {
         self.find(name, version)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_that_of_another_owners_thing() {
+        for name in ["a", "Z9", "a.b_c-d", &"x".repeat(64)] {
+            assert!(is_name(name.as_bytes()), "{name}");
+            assert_eq!(stored_name(b"", name.as_bytes()), name.as_bytes());
+            let owned = stored_name(b"owner", name.as_bytes());
+            assert_eq!(owned, format!("owner/{name}").as_bytes());
+            assert!(!is_name(&owned));
+        }
+        for name in ["", " ", "a b", "a/b", "/", "ä", "a\0", &"x".repeat(65)] {
+            assert!(!is_name(name.as_bytes()), "{name}");
+        }
+    }
+}

@@ -224,3 +224,46 @@ impl Slot {
         self.bucket.load(SeqCst) == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owners(slot: &Slot) -> u64 {
+        slot.usage.load(SeqCst) >> 52
+    }
+
+    /// A charge that was under way when the slot changed hands would else be the next owner's.
+    #[test]
+    fn usage_tells_its_owners_apart_whatever_they_used() {
+        // SAFETY: a slot is made of numbers, for which zeros are valid.
+        let slot: Slot = unsafe { std::mem::zeroed() };
+        let idle = 2 * IDLE_NANOS;
+        for owner in 1..=3 {
+            assert!(slot.change_owner(owner, owner * idle));
+            assert_eq!(owners(&slot), owner);
+            slot.load(1_000, 5, owner * idle);
+            let loaded = slot.read(owner).expect("its owner");
+            assert_eq!(
+                (loaded.month(), loaded.characters(), loaded.anchor),
+                (1, 5, 1_000)
+            );
+            assert!(slot.change_usage(loaded, 2, |used| used + 7));
+            let charged = slot.read(owner).expect("its owner");
+            assert_eq!(
+                (charged.month(), charged.characters()),
+                (2, 7),
+                "a month begins empty"
+            );
+            assert!(!slot.change_usage(loaded, 2, |_| 9), "what was read has changed");
+            assert!(slot.change_usage(loaded, 0, |_| 9), "a month that is over");
+            assert!(slot.change_usage(charged, 2, |_| CHARACTER_MASK));
+            let most = slot.read(owner).expect("its owner");
+            assert!(slot.change_usage(most, u64::MAX, |_| CHARACTER_MASK));
+            let last = slot.read(owner).expect("its owner");
+            assert_eq!((last.month(), last.characters()), (4095, CHARACTER_MASK));
+            assert_eq!(owners(&slot), owner);
+            assert!(slot.read(owner + 1).is_none());
+        }
+    }
+}

@@ -74,7 +74,9 @@ fn the_file_has_its_form_and_its_own_seed() {
     let (one, other) = (Scratch::new("form"), Scratch::new("seed"));
     let bytes = std::fs::read(&one.path).expect("the file");
     assert_eq!(&bytes[..24], b"fglimit2sixteen byte key");
-    assert_eq!(bytes.len(), 4096 + (3 * 65_536 + 256) * size_of::<slot::Slot>());
+    let slots = 3 * 65_536 + 256;
+    assert_eq!(bytes.len(), 4096 + slots * size_of::<slot::Slot>());
+    assert_eq!(one.limits.mapped.slots().len(), slots);
     Limits::create(&other.path, *b"another key, too").expect("a writable temporary folder");
     let reopened = Limits::open(&other.path).expect("the file just made");
     assert_ne!(
