@@ -27,8 +27,8 @@ export function byFolder(scores: readonly Score[]): string {
     const [all, killed] = [sum((each) => each.all), sum((each) => each.killed)];
     const [explained, left] = [sum((each) => each.explained), sum((each) => each.left)];
     const counted = all - explained - left;
-    const percent = counted === 0 ? 100 : Math.floor((100 * killed) / counted);
-    return `${folder.padEnd(20)} ${inWords({ all, killed, explained, left })} (${percent} %)`;
+    const percent = counted === 0 ? '' : ` (${Math.floor((100 * killed) / counted)} %)`;
+    return `${folder.padEnd(20)} ${inWords({ all, killed, explained, left })}${percent}`;
   });
   return lines.join('\n');
 }

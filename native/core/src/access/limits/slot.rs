@@ -233,6 +233,15 @@ mod tests {
         slot.usage.load(SeqCst) >> 52
     }
 
+    #[test]
+    fn a_machine_that_has_just_started_gives_slots_away() {
+        // SAFETY: a slot is made of numbers, for which zeros are valid.
+        let slot: Slot = unsafe { std::mem::zeroed() };
+        assert!(slot.change_owner(7, 1));
+        assert!(!slot.change_owner(8, 2), "it has an owner");
+        assert!(slot.belongs_to(7));
+    }
+
     /// A charge that was under way when the slot changed hands would else be the next owner's.
     #[test]
     fn usage_tells_its_owners_apart_whatever_they_used() {

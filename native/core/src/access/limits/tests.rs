@@ -212,7 +212,7 @@ fn an_address_without_a_slot_spends_of_the_crowd_and_no_other_does() {
     };
     assert_eq!(admit(&known), Verdict::Admitted);
     limits.spend_address(&known, 1, 10, START);
-    limits.spend_address(&stranger, 1, 10, START);
+    limits.spend_address(&stranger, 1, 12, START);
     limits.spend_address(&stranger, 0, 10, START);
     let network = &[198, 51, 100];
     fill_group(limits, limits.subject_in(2, 1, network), |bytes| {
@@ -221,7 +221,7 @@ fn an_address_without_a_slot_spends_of_the_crowd_and_no_other_does() {
     let lost = limits.address(1, &[198, 51, 100, 7]);
     assert_eq!(admit(&lost), Verdict::Crowded);
     limits.spend_address(&lost, 1, 20, START);
-    assert_eq!(exhaust_crowd(limits, &stranger), 64 - 10 - 1 - 20);
+    assert_eq!(exhaust_crowd(limits, &stranger), 64 - 12 - 1 - 20);
 }
 
 #[test]
