@@ -180,7 +180,7 @@ async function startWork(server: Server, folder: string, storeUrl: string, round
   return { stop };
 }
 
-/** Alone on an empty store, the echo, then beside the work on a store whose fragments are not in the index yet. */
+/** Alone on an empty store, the echo, then beside the work on a store that has fragments to index. */
 async function playRound(
   folder: string,
   round: number,

@@ -1,7 +1,7 @@
 /**
  * Rust files of the core. cargo-mutants names the changes (https://mutants.rs); each is made in a copy of the
- * sources and shown first to the unit tests of the file's own folder, then to the tests of Node that were named,
- * on a native module with the change, and last to all tests of the core.
+ * sources and shown first to the unit tests of the file's own folder, then to the tests of Node that were
+ * named, on a native module with the change, and last to all tests of the core.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -134,8 +134,9 @@ mod tests {
         #[test]
         fn a_key_has_the_bits_in_base_64(raw: [u8; 32]) {
             let bit = |at: usize| raw.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
-            let digit = |at: usize| (0..6).fold(0, |digit, each| digit << 1 | usize::from(bit(6 * at + each)));
-            let digits: Vec<u8> = (0..SECRET).map(|at| BASE_64[digit(at)]).collect();
+            let bits = |digit: usize| (0..6).map(move |at| usize::from(bit(6 * digit + at)));
+            let value = |digit: usize| bits(digit).fold(0, |all, bit| all << 1 | bit);
+            let digits: Vec<u8> = (0..SECRET).map(|digit| BASE_64[value(digit)]).collect();
             let key = write(&raw);
             prop_assert_eq!(&key.as_bytes()[3..46], digits);
         }

@@ -6,8 +6,6 @@
 use super::edits::Edits;
 use super::mojibake;
 use super::properties::{Action, Kind, Properties, fraction_digit, latin, mapped, properties};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::canonical_combining_class;
 
 /// Most rounds for a line. No known text takes more than four.
 const ROUNDS: usize = 24;
@@ -133,7 +131,7 @@ enum Rest {
     Odd,
     /// There may be more to do.
     Unsure,
-    /// The same, but first the marks compose whose neighbours changed: a line is searched for mojibake in NFC.
+    /// The same, but first the marks compose whose neighbours changed: mojibake is looked for in NFC.
     Uncomposed,
 }
 
@@ -160,11 +158,6 @@ fn plain_run(text: &[u8]) -> usize {
         None if text.len() <= 16 => text.len(),
         None => 16 + plain_length(&text[16..]),
     }
-}
-
-/// True if `c` may compose with what stands before it.
-fn composes(c: char) -> bool {
-    matches!(properties(c).action(), Action::Compose | Action::Mark)
 }
 
 struct Round<'a> {
@@ -378,50 +371,22 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Brings the characters around `at` into NFC: from the last one that composes with nothing before it, up
-    /// to the next such character. `unsure`: they may have to change for another reason than their order.
+    /// Brings the characters around `at` into NFC; returns their end. `unsure`: they may have to change for
+    /// another reason than their order.
     fn compose(&mut self, at: usize, unsure: bool) -> usize {
         self.waits = true;
         self.uncomposed |= !self.edits.is_empty() && self.edits.end() == at;
-        if !unsure {
-            let class = self.after(at).map_or(0, canonical_combining_class);
-            let last = self.before(at).map_or(0, canonical_combining_class);
-            if last <= class {
-                return at;
-            }
+        if !unsure && compose::in_order(self.line, at) {
+            return at;
         }
-        let before = self.line[..at].char_indices().rev();
-        let start = before
-            .take_while(|(_, c)| composes(*c))
-            .last()
-            .map_or(at, |(place, _)| place);
-        let start = start - self.before(start).map_or(0, char::len_utf8);
-        let end = self.line[at..]
-            .char_indices()
-            .find(|(_, c)| !composes(*c))
-            .map_or(self.line.len(), |(place, _)| at + place);
+        let (start, end) = compose::around(self.line, at);
         if start < self.edits.end() {
             self.uncomposed = true;
-            return end;
+        } else if let Some((kept, text)) = compose::composed(&self.line[start..end]) {
+            // An earlier character that has an edit of its own stays out of this one.
+            self.put(start + kept, end, &text, Kind::Composition, true);
         }
-        self.compose_between(start, end);
         end
-    }
-
-    fn compose_between(&mut self, start: usize, end: usize) {
-        let part = &self.line[start..end];
-        if unicode_normalization::is_nfc(part) {
-            return;
-        }
-        let composed: String = part.nfc().collect();
-        // Earlier characters that have edits of their own stay out of this edit.
-        let first = part.chars().next().map_or(0, char::len_utf8);
-        let kept = if composed.starts_with(&part[..first]) && first < part.len() {
-            first
-        } else {
-            0
-        };
-        self.put(start + kept, end, &composed[kept..], Kind::Composition, true);
     }
 
     /// Maps the confusable letters of the word around `at`, or only this one if words do not matter.
@@ -622,8 +587,10 @@ impl<'a> Round<'a> {
     }
 }
 
+mod compose;
 mod words;
 
+use compose::composes;
 use words::{NEIGHBOUR_DISTANCE, Others, others_in_word, stands_for_itself};
 
 #[cfg(test)]
