@@ -192,7 +192,7 @@ export function mutationsOf(text: string): Mutation[] {
 }
 
 /** The text with a mutation in it. */
-export function mutated(text: string, { from, to, text: changed }: Mutation): string {
+export function mutated(text: string, { from, to, text: changed }: Omit<Mutation, 'reached'>): string {
   return text.slice(0, from) + changed + text.slice(to);
 }
 

@@ -1,5 +1,8 @@
-/** The runner's end of a worker (`worker.ts`): asks it, ends it when it takes too long, starts another. */
-import { fork, type ChildProcess } from 'node:child_process';
+/**
+ * The runner's end of a worker (`worker.ts`): asks it, ends it when it takes too long, starts another. And
+ * programs that run once.
+ */
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Answer, Asked } from './worker.js';
@@ -9,6 +12,36 @@ const mostRuns = 60;
 
 /** What came of a question; `late`: nothing in time. */
 export type Outcome = Answer | { readonly kind: 'late' };
+
+/** Kills a process that leads a group, with all that it started. */
+function killGroup(child: ChildProcess | undefined): void {
+  try {
+    if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // It has ended with all that it started.
+  }
+}
+
+/** Runs a program; false if it fails, or is late and so was killed with all that it started. */
+export function succeeds(
+  [program = '', ...args]: readonly string[],
+  cwd: string,
+  timeoutMs: number,
+  env = process.env,
+): Promise<boolean> {
+  return new Promise((settle) => {
+    const child = spawn(program, args, { cwd, env, detached: true, stdio: 'ignore' });
+    // A change may make a loop endless: without this, its process would go on when the runner is stopped.
+    const end = (): void => killGroup(child);
+    process.once('exit', end);
+    const timer = setTimeout(end, timeoutMs);
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      process.off('exit', end);
+      settle(code === 0);
+    });
+  });
+}
 
 export class TestProcess {
   private child: ChildProcess | undefined;
@@ -37,11 +70,7 @@ export class TestProcess {
     this.child = undefined;
     this.runs = 0;
     process.off('exit', this.endWithRunner);
-    try {
-      if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It has ended with all that it started.
-    }
+    killGroup(child);
   }
 
   private async start(): Promise<ChildProcess> {

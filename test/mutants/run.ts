@@ -9,7 +9,7 @@
  * places of each file, spread over it; with `--for`, no more are tried after N seconds. Verdicts of earlier
  * runs count (`verdicts.ts`), but with `--anew`. Files of Rust are tried by `rust.ts`.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { join, relative, resolve } from 'node:path';
@@ -18,7 +18,7 @@ import { parseArgs } from 'node:util';
 import { Imports, makeBox } from './build.js';
 import { Measurements, type Reaching } from './measured.js';
 import { mutated, mutationsOf, spread, type Mutation } from './mutations.js';
-import { TestProcess } from './process.js';
+import { succeeds, TestProcess } from './process.js';
 import { readReasons, shown, withoutChange } from './reasons.js';
 import { tryRust } from './rust.js';
 import { byFolder, inWords, type Score } from './score.js';
@@ -57,14 +57,7 @@ const measurements = new Measurements(root, box, imports, mostMs);
 
 /** Runs a whole test file in a process of its own, as `npm test` does; whether it passed. */
 function passesAlone(test: string, timeoutMs: number): Promise<boolean> {
-  return new Promise((settle) => {
-    const child = spawn(process.execPath, [test], { cwd: box, detached: true, stdio: 'ignore' });
-    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      settle(code === 0);
-    });
-  });
+  return succeeds([process.execPath, test], box, timeoutMs);
 }
 
 /** The test that notices what is changed now. */

@@ -3,10 +3,11 @@
  * sources and shown first to the unit tests of the file's own folder, then to the tests of Node that were
  * named, on a native module with the change, and last to all tests of the core.
  */
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { spread } from './mutations.js';
+import { mutated, spread } from './mutations.js';
+import { succeeds } from './process.js';
 import { shown, withoutChange, type Reasons } from './reasons.js';
 import { inWords, type Score } from './score.js';
 
@@ -47,33 +48,6 @@ const left = ['**/*_tables.rs', '**/naive.rs', '**/tests.rs', 'native/core/examp
 
 const core = ['--package', 'fusegate-core', '--features', 'naive'];
 
-/** Runs a program; false if it fails, or is late and so was killed with all that it started. */
-function succeeds(
-  [program = '', ...args]: readonly string[],
-  cwd: string,
-  env: NodeJS.ProcessEnv,
-  timeoutMs: number,
-): Promise<boolean> {
-  return new Promise((settle) => {
-    const child = spawn(program, args, { cwd, env, detached: true, stdio: 'ignore' });
-    const end = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // It has ended with all that it started.
-      }
-    };
-    // A change may make a loop endless: without this, its process would go on when the runner is stopped.
-    process.once('exit', end);
-    const timer = setTimeout(end, timeoutMs);
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      process.off('exit', end);
-      settle(code === 0);
-    });
-  });
-}
-
 /** The folder of a file right under the core's sources, whose name is that of its tests' module. */
 function folderOf(file: string): string {
   return file.replace('native/core/src/', '').split(/[/.]/)[0] ?? '';
@@ -106,7 +80,7 @@ class RustBox {
   }
 
   private cargo(args: readonly string[], timeoutMs: number): Promise<boolean> {
-    return succeeds(['cargo', ...args], this.box, this.env, timeoutMs);
+    return succeeds(['cargo', ...args], this.box, timeoutMs, this.env);
   }
 
   private async failsInNode(): Promise<boolean> {
@@ -117,7 +91,7 @@ class RustBox {
     const suffix = process.platform === 'darwin' ? 'dylib' : 'so';
     copyFileSync(join(this.target, `debug/libfusegate_node.${suffix}`), addon);
     for (const test of this.tests)
-      if (!(await succeeds([process.execPath, test], this.box, process.env, testMs))) return true;
+      if (!(await succeeds([process.execPath, test], this.box, testMs))) return true;
     return false;
   }
 
@@ -142,6 +116,7 @@ class RustBox {
 
   /** Throws unless all that is to notice changes passes without one. */
   async check(folders: ReadonlySet<string>): Promise<void> {
+    // Longer than tests may take: all that they depend on is built.
     await this.cargo(['test', ...core, '--lib', '--no-run'], buildMs);
     for (const folder of folders)
       if (await this.isNoticed(folder)) throw new Error(`Tests of ${folder} fail without a change.`);
@@ -204,8 +179,7 @@ async function tryFile(
     if (Object.hasOwn(reasons, change)) score.explained += 1;
     else if (performance.now() > wish.endMs) score.left += 1;
     else {
-      const changed = text.slice(0, edit.from) + edit.text + text.slice(edit.to);
-      const isNoticed = await box.noticed(source, text, changed);
+      const isNoticed = await box.noticed(source, text, mutated(text, edit));
       if (isNoticed === undefined) score.all -= 1;
       else if (isNoticed) score.killed += 1;
       else console.log(`${source}:${edit.line}  ${change}`);

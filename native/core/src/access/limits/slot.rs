@@ -15,6 +15,7 @@ const CHARACTER_MASK: u64 = (1 << CHARACTER_BITS) - 1;
 const MONTH_MASK: u64 = (1 << MONTH_BITS) - 1;
 
 /// One slot; all zeros means free.
+#[derive(Default)]
 #[repr(C, align(64))]
 pub struct Slot {
     /// The subject's tag; 0: free.
@@ -235,8 +236,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_has_just_started_gives_slots_away() {
-        // SAFETY: a slot is made of numbers, for which zeros are valid.
-        let slot: Slot = unsafe { std::mem::zeroed() };
+        let slot = Slot::default();
         assert!(slot.change_owner(7, 1));
         assert!(!slot.change_owner(8, 2), "it has an owner");
         assert!(slot.belongs_to(7));
@@ -245,8 +245,7 @@ mod tests {
     /// A charge that was under way when the slot changed hands would else be the next owner's.
     #[test]
     fn usage_tells_its_owners_apart_whatever_they_used() {
-        // SAFETY: a slot is made of numbers, for which zeros are valid.
-        let slot: Slot = unsafe { std::mem::zeroed() };
+        let slot = Slot::default();
         let idle = 2 * IDLE_NANOS;
         for owner in 1..=3 {
             assert!(slot.change_owner(owner, owner * idle));

@@ -3,9 +3,10 @@
 use super::super::file::SLOTS;
 use super::*;
 
-/// Takes every slot that a subject may have.
-fn fill_group(limits: &Limits, subject: Subject, subject_of: impl Fn(&[u8]) -> Subject) {
-    let all = (0_u64..).map(|at| subject_of(&at.to_le_bytes()));
+/// Takes every slot that a subject of an area may have.
+fn fill_group(limits: &Limits, area: usize, bytes: &[u8]) {
+    let subject = limits.subject_in(area, 1, bytes);
+    let all = (0_u64..).map(|at| limits.subject_in(area, 1, &at.to_le_bytes()));
     let others = all.filter(|each| each.first == subject.first && each.tag != subject.tag);
     for each in others.take(GROUP) {
         limits.admit(each, a_minute(1), START);
@@ -13,23 +14,35 @@ fn fill_group(limits: &Limits, subject: Subject, subject_of: impl Fn(&[u8]) -> S
     assert!(limits.find(subject).is_none());
 }
 
+/// An address without a slot, and without networks.
+fn stranger(limits: &Limits) -> Address {
+    fill_group(limits, 1, b"a stranger");
+    limits.address(1, b"a stranger")
+}
+
+/// An address that may have a slot, and whose network has none.
+fn lost(limits: &Limits) -> Address {
+    fill_group(limits, 2, &[198, 51, 100]);
+    limits.address(1, &[198, 51, 100, 7])
+}
+
+fn admit(limits: &Limits, address: &Address) -> Verdict {
+    limits
+        .admit_address(address, a_minute(1), Weight::Whole, START)
+        .verdict
+}
+
 /// Requests of an address without a slot and without networks, until the crowd has no more of its 64.
 fn exhaust_crowd(limits: &Limits, address: &Address) -> usize {
-    let passes = || {
-        limits
-            .admit_address(address, a_minute(1), Weight::Whole, START)
-            .verdict
-    };
-    (0..100).take_while(|_| passes() == Verdict::Crowded).count()
+    (0..100)
+        .take_while(|_| admit(limits, address) == Verdict::Crowded)
+        .count()
 }
 
 #[test]
 fn an_address_without_a_slot_gives_back_to_the_crowd_and_no_other_does() {
     let Scratch { ref limits, .. } = Scratch::new("crowd-back");
-    let stranger = limits.address(1, b"a stranger");
-    fill_group(limits, limits.subject(1, b"a stranger"), |bytes| {
-        limits.subject(1, bytes)
-    });
+    let stranger = stranger(limits);
     assert_eq!(exhaust_crowd(limits, &stranger), 64);
     limits.give_back_address(&stranger, 1, Weight::Whole);
     assert_eq!(exhaust_crowd(limits, &stranger), 1);
@@ -37,12 +50,7 @@ fn an_address_without_a_slot_gives_back_to_the_crowd_and_no_other_does() {
     assert_eq!(exhaust_crowd(limits, &stranger), 0);
 
     let known = limits.address(1, &[192, 0, 2, 1]);
-    let admit = |address| {
-        limits
-            .admit_address(address, a_minute(1), Weight::Whole, START)
-            .verdict
-    };
-    assert_eq!(admit(&known), Verdict::Admitted);
+    assert_eq!(admit(limits, &known), Verdict::Admitted);
     limits.give_back_address(&known, 1, Weight::Whole);
     assert_eq!(
         exhaust_crowd(limits, &stranger),
@@ -51,14 +59,10 @@ fn an_address_without_a_slot_gives_back_to_the_crowd_and_no_other_does() {
     );
 
     // Its network has no slot: that part of the request was the crowd's.
-    let network = &[198, 51, 100];
-    fill_group(limits, limits.subject_in(2, 1, network), |bytes| {
-        limits.subject_in(2, 1, bytes)
-    });
-    let lost = limits.address(1, &[198, 51, 100, 7]);
-    assert_eq!(admit(&lost), Verdict::OverCrowd);
+    let lost = lost(limits);
+    assert_eq!(admit(limits, &lost), Verdict::OverCrowd);
     limits.give_back_address(&stranger, 1, Weight::Whole);
-    assert_eq!(admit(&lost), Verdict::Crowded);
+    assert_eq!(admit(limits, &lost), Verdict::Crowded);
     limits.give_back_address(&lost, 1, Weight::Whole);
     assert_eq!(exhaust_crowd(limits, &stranger), 1, "once");
     limits.admit_loaded(&lost, a_minute(0), Weight::Whole, START);
@@ -68,26 +72,14 @@ fn an_address_without_a_slot_gives_back_to_the_crowd_and_no_other_does() {
 #[test]
 fn an_address_without_a_slot_spends_of_the_crowd_and_no_other_does() {
     let Scratch { ref limits, .. } = Scratch::new("crowd-spent");
-    let stranger = limits.address(1, b"a stranger");
-    fill_group(limits, limits.subject(1, b"a stranger"), |bytes| {
-        limits.subject(1, bytes)
-    });
+    let stranger = stranger(limits);
     let known = limits.address(1, &[192, 0, 2, 1]);
-    let admit = |address| {
-        limits
-            .admit_address(address, a_minute(1), Weight::Whole, START)
-            .verdict
-    };
-    assert_eq!(admit(&known), Verdict::Admitted);
+    assert_eq!(admit(limits, &known), Verdict::Admitted);
     limits.spend_address(&known, 1, 10, START);
     limits.spend_address(&stranger, 1, 12, START);
     limits.spend_address(&stranger, 0, 10, START);
-    let network = &[198, 51, 100];
-    fill_group(limits, limits.subject_in(2, 1, network), |bytes| {
-        limits.subject_in(2, 1, bytes)
-    });
-    let lost = limits.address(1, &[198, 51, 100, 7]);
-    assert_eq!(admit(&lost), Verdict::Crowded);
+    let lost = lost(limits);
+    assert_eq!(admit(limits, &lost), Verdict::Crowded);
     limits.spend_address(&lost, 1, 20, START);
     assert_eq!(exhaust_crowd(limits, &stranger), 64 - 12 - 1 - 20);
 }
