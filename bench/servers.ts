@@ -40,13 +40,13 @@ export async function startFusegate(
   return { ...server, stop };
 }
 
-/** uWebSockets.js answering every body with itself. */
-export function startEcho(): Promise<Server> {
+/** uWebSockets.js answering every body with itself; `busyUs`: it computes for so long first. */
+export function startEcho(busyUs = 0): Promise<Server> {
   const program = join(projectRoot, 'dist/bench/peers/echo.js');
   return startServer({
     name: 'echo',
     command: process.execPath,
-    args: (port) => [program, String(port)],
+    args: (port) => [program, String(port), String(busyUs)],
     probe: '/health',
   });
 }

@@ -1,7 +1,17 @@
-/** The ceiling: a bare uWebSockets.js server that answers POST with the body's own bytes. Argument: port. */
+/**
+ * The ceiling: a bare uWebSockets.js server that answers POST with the body's own bytes. Arguments: port, and
+ * for how long (µs) it computes before each answer; absent: not at all.
+ */
 import { loadUws } from '../../src/http/uws.js';
 
-const port = Number(process.argv[2]);
+const [port = 0, busyUs = 0] = process.argv.slice(2).map(Number);
+
+/** Keeps the thread for as long as asked. */
+function compute(): void {
+  if (busyUs === 0) return;
+  const endMs = performance.now() + busyUs / 1_000;
+  while (performance.now() < endMs);
+}
 
 loadUws()
   .App()
@@ -16,6 +26,7 @@ loadUws()
     response.onData((chunk, last) => {
       // A body in one piece is answered from uWebSockets.js' own buffer, one in several is copied once: with
       // more than that an echo would be no ceiling.
+      if (last) compute();
       if (last && length === 0) {
         response.writeHeader('content-type', 'application/json').end(chunk);
         return;

@@ -5,7 +5,7 @@
  */
 import { kinds } from '../contract/exploration.js';
 import type { ExploredFragment, VectorsState } from '../native/index.js';
-import { decodeReceipt, findFragment } from '../store/tables/fragments.js';
+import { decodeReceipt, decodeReceived, fragmentRecord } from '../store/tables/fragments.js';
 import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -39,7 +39,7 @@ const lookMs = 250;
 /** Entries read in one step. */
 const stepEntries = 100;
 
-/** Entries whose fragments are read at once, and decoded in one turn of the event loop. */
+/** Entries whose fragments are read at once. */
 const readAtOnce = 20;
 
 /** Fragments by which the index and the counts grow in one task: some milliseconds. */
@@ -52,13 +52,6 @@ const progressMs = 2_000;
 export interface Follower {
   /** Stops after the current step. */
   readonly stop: () => Promise<void>;
-}
-
-/** When a fragment was received, and whether it is a probe, by its envelope. */
-function readEnvelope(envelope: string): { readonly receivedAtMs: number; readonly probe: boolean } {
-  const { received_at: at = '', status } = JSON.parse(envelope) as Record<string, string>;
-  const receivedAtMs = Date.parse(at);
-  return { receivedAtMs: Number.isNaN(receivedAtMs) ? 0 : receivedAtMs, probe: status === 'probe' };
 }
 
 /** The text that a fragment's vector is made from. */
@@ -76,46 +69,46 @@ function kindNumber(kind: string): number {
   return number < 0 ? kinds.length : number;
 }
 
-/** The addition of a log entry to the file. */
-type Explored =
-  | { readonly entry: 'fragment'; readonly fragment: Omit<ExploredFragment, 'vector'>; readonly text: string }
-  /** Probes are not explored. */
-  | { readonly entry: 'probe' }
-  | { readonly entry: 'unavailable' };
-
-async function explored(store: Store, { position, value }: LogEntry): Promise<Explored> {
+/** The record that a log entry names; undefined if the store did not answer. */
+async function recordOf(store: Store, { value }: LogEntry): Promise<Uint8Array | undefined> {
   const receipt = decodeReceipt(value);
-  const found = await whenUnavailable(findFragment(store, receipt), () => 'unavailable' as const);
-  if (found === 'unavailable') return { entry: found };
+  const found = await whenUnavailable(fragmentRecord(store, receipt), () => 'unavailable' as const);
   if (found === undefined) throw new Error(`The log names receipt ${receipt}, which is not there`);
-  const { fragment, envelope } = found;
-  const { receivedAtMs, probe } = readEnvelope(envelope);
-  if (probe) return { entry: 'probe' };
-  const { visitor, content } = fragment;
-  const kind = kindNumber(fragment.kind);
-  const text = vectorText(fragment);
-  return { entry: 'fragment', fragment: { position, receipt, receivedAtMs, kind, visitor, content }, text };
+  return found === 'unavailable' ? undefined : found;
+}
+
+/** Appends the fragment of a log entry to the file; probes are not explored. */
+function append({ vectors, embedText, log }: FollowerParts, entry: LogEntry, record: Uint8Array): void {
+  const { position } = entry;
+  const receipt = decodeReceipt(entry.value);
+  const { receivedAt, status, visitor, content, ...fragment } = decodeReceived(record);
+  if (status !== 'probe') {
+    const atMs = Date.parse(receivedAt);
+    const facts = { position, receipt, receivedAtMs: Number.isNaN(atMs) ? 0 : atMs, visitor, content };
+    const vector = embedText(vectorText({ ...fragment, content }));
+    if (!vectors.append({ ...facts, kind: kindNumber(fragment.kind), vector })) {
+      log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
+    }
+  }
+  vectors.see(position, receipt);
 }
 
 /**
  * Appends the log entries after the file's position; false if there are no more, or the store did not answer.
  */
-async function step({ store, vectors, embedText, log }: FollowerParts, pace: Pace): Promise<boolean> {
+async function step(parts: FollowerParts, pace: Pace): Promise<boolean> {
+  const { store, vectors } = parts;
   const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
-  let found: readonly Explored[] = [];
-  for (const [index, { position, value }] of page.entries()) {
+  let records: readonly (Uint8Array | undefined)[] = [];
+  for (const [index, entry] of page.entries()) {
     const at = index % readAtOnce;
     if (at === 0) {
-      found = await Promise.all(page.slice(index, index + readAtOnce).map((entry) => explored(store, entry)));
+      const some = page.slice(index, index + readAtOnce);
+      records = await Promise.all(some.map((each) => recordOf(store, each)));
     }
-    const each = found[at];
-    if (each === undefined || each.entry === 'unavailable') return false;
-    await pace.run(() => {
-      if (each.entry === 'fragment' && !vectors.append({ ...each.fragment, vector: embedText(each.text) })) {
-        log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
-      }
-      vectors.see(position, decodeReceipt(value));
-    });
+    const record = records[at];
+    if (record === undefined) return false;
+    await pace.run(() => append(parts, entry, record));
   }
   return page.length === stepEntries;
 }

@@ -1,11 +1,11 @@
 /**
  * Work on the event loop that may wait, such as bringing an index up to date: pieces in slices of the loop,
- * with rests between them. While other events keep the loop busy, it takes a fifth of the time; on an idle
- * loop it does not rest.
+ * with rests between them. While other events keep the loop busy, it takes a fifth of the time, a piece in each
+ * turn of the loop, so that none waits for more than one; on an idle loop it does not rest.
  */
 import { performance } from 'node:perf_hooks';
 import type { Clock } from './clock.js';
-import { inSlice } from './slices.js';
+import { inSlice, nextTurn } from './slices.js';
 
 /** Share of the time that the work takes beside other events. */
 const share = 0.2;
@@ -27,15 +27,21 @@ export interface PaceParts {
 export class Pace {
   /** Time of this work since the last rest was decided (ms). */
   private ownMs = 0;
+  /** True if other events kept the loop busy when that was last measured. */
+  private besideOthers = false;
+  /** When that rest ended. */
+  private begunMs: number;
   private since: { readonly nowMs: number; readonly busyMs: number };
 
   constructor(private readonly parts: PaceParts) {
     this.since = this.measured();
+    this.begunMs = this.since.nowMs;
   }
 
   /** Runs a piece in a turn of the loop that has time for it; resolves after the rest that follows. */
   async run<Value>(piece: () => Value): Promise<Value> {
     const { clock } = this.parts;
+    if (this.besideOthers) await nextTurn();
     const value = await inSlice(() => {
       const begunMs = clock.monotonicMs();
       const made = piece();
@@ -49,10 +55,11 @@ export class Pace {
   private async rest(): Promise<void> {
     const { nowMs, busyMs } = this.measured();
     const others = busyMs - this.since.busyMs - this.ownMs;
-    if (others > busyShare * (nowMs - this.since.nowMs)) {
-      await this.parts.clock.sleep(this.ownMs * (1 / share - 1));
-    }
+    this.besideOthers = others > busyShare * (nowMs - this.since.nowMs);
+    const restMs = this.ownMs / share - (nowMs - this.begunMs);
+    if (this.besideOthers && restMs > 0) await this.parts.clock.sleep(restMs);
     this.ownMs = 0;
+    this.begunMs = this.parts.clock.monotonicMs();
     this.since = { nowMs, busyMs };
   }
 

@@ -74,6 +74,11 @@ function afterPoll(run: () => void, isInTurn: boolean): void {
   else setImmediate(() => setImmediate(run));
 }
 
+/** Resolves once the loop has polled for other events. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => afterPoll(resolve, false));
+}
+
 /** The queue of this process, which has one event loop. */
 const slices = new Slices(() => performance.now(), afterPoll);
 

@@ -7,6 +7,7 @@ import {
   decodeFragment,
   decodeLogged,
   decodeReceipt,
+  decodeReceived,
   encodeBinding,
   encodeFragment,
   encodeLogged,
@@ -127,3 +128,27 @@ for (const { name, decode, rewrite } of kinds) {
     }
   });
 }
+
+test('what exploration reads of a fragment is what the whole fragment says, in every format', () => {
+  const kept = JSON.parse(readFileSync('test/vectors/store/fragment.json', 'utf8')) as Kept;
+  const formats = new Set<string>();
+  for (const { bytes } of kept.valid) {
+    formats.add(bytes.slice(0, 2));
+    const record = Buffer.from(bytes, 'hex');
+    const { fragment, envelope } = decodeFragment(record);
+    const sealed = JSON.parse(envelope) as Record<string, string>;
+    const {
+      receivedAt,
+      status,
+      title,
+      content,
+      mechanism,
+      test: claim,
+      kind,
+      visitor,
+    } = decodeReceived(record);
+    assert.deepEqual({ title, content, mechanism, test: claim, kind, visitor }, fragment);
+    assert.deepEqual([receivedAt, status], [sealed['received_at'], sealed['status']]);
+  }
+  assert.ok(formats.size > 1);
+});

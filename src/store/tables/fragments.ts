@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Fragment } from '../../contract/fragment.js';
 import { entriesAfter, findRecord, writeOver } from '../entries.js';
-import { joinEnvelope, partEnvelope } from './envelope.js';
+import { joinEnvelope, partEnvelope, type EnvelopeParts } from './envelope.js';
 import type { Operation, Store } from '../store.js';
 import { bytes, integer, table, text, type ValueOf } from '../table.js';
 
@@ -62,6 +62,17 @@ export function decodeFragment(record: Uint8Array): StoredFragment {
   const parts = { form, digests, receivedAt, status };
   const envelope = joinEnvelope({ receipt, kind: fragment.kind }, parts);
   return { receipt, fragment, envelope, seal: Buffer.from(seal).toString('hex') };
+}
+
+/** A fragment with what its envelope says of its submission. */
+export type ReceivedFragment = StoredFragment['fragment'] & Pick<EnvelopeParts, 'receivedAt' | 'status'>;
+
+/** The fragment of a record's bytes, without making its envelope where the record has only its parts. */
+export function decodeReceived(record: Uint8Array): ReceivedFragment {
+  if (record[0] === partedFormat) return partedTable.decode(record);
+  const { envelope, ...fragment } = wholeTable.decode(record);
+  const { received_at: receivedAt = '', status = '' } = JSON.parse(envelope) as Record<string, string>;
+  return { ...fragment, receivedAt, status };
 }
 
 const bindingTable = table('fragment key', {
@@ -167,6 +178,11 @@ export function findBinding(store: Store, key: string): Promise<KeyBinding | und
 /** The receipt of a fragment's duplicate; undefined if there is none. */
 export function findDuplicate(store: Store, duplicate: DuplicateKey): Promise<string | undefined> {
   return findRecord(store, 'fragmentDuplicates', keyOfDuplicate(duplicate), decodeReceipt);
+}
+
+/** The record of a receipt's fragment, for {@link decodeReceived}. The id must be well-formed. */
+export function fragmentRecord(store: Pick<Store, 'get'>, receipt: string): Promise<Uint8Array | undefined> {
+  return store.get('fragments', Buffer.from(receipt));
 }
 
 /** The fragment of a receipt, whose id must be well-formed. */
