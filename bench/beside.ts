@@ -2,9 +2,9 @@
  * `bench beside`: small POST /v1/fuse at seven tenths of what saturates a server, in an open loop: first
  * alone, then while the server adds fragments to exploration's index, answers walks and submissions, and is
  * backed up. What saturates it is measured in each of the two cases, since that work takes its share of the
- * cores. Two echoes then get the rate that the server had alone: a bare one, and one that computes for as long
- * as the server takes for a request. What the second one's latencies are is the machine's share: it holds
- * nothing, collects no garbage and calls nothing else.
+ * cores. Two echoes then get the rate that the server had alone: a bare one, and one that computes for as
+ * long as the server takes for a request. What the second one's latencies are is the machine's share: it
+ * holds nothing, collects no garbage and calls nothing else.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -193,6 +193,11 @@ async function withEcho(busyUs: number, use: (echo: Server) => Promise<Measured>
   }
 }
 
+/** Waits until what was written and removed before is on the disk: that would go on beside a measurement. */
+function settle(): void {
+  execFileSync('sync');
+}
+
 /** Alone on an empty store, the echoes, then beside the work on a store that has fragments to index. */
 async function playRound(
   folder: string,
@@ -203,6 +208,7 @@ async function playRound(
   const { seconds, fragments } = options;
   const own = join(folder, String(round));
   const limits = { LOG_LEVEL: 'error', DOOR_SUBMISSIONS_PER_MINUTE: '0', DOOR_MAX_GB: '0' };
+  settle();
   const empty = await startFusegate(limits);
   let alone: Measured;
   try {
@@ -226,6 +232,7 @@ async function playRound(
   const store = await openStore(storeUrl, { clock: systemClock, randomness: systemRandomness, log: quiet });
   await growStore(store, 0, fragments);
   await store.close();
+  settle();
   const server = await startFusegate({ ...limits, STORE_URL: storeUrl });
   try {
     await saturation(send, server, 2);

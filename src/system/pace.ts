@@ -1,7 +1,7 @@
 /**
  * Work on the event loop that may wait, such as bringing an index up to date: pieces in slices of the loop,
- * with rests between them. While other events keep the loop busy, it takes a fifth of the time, a piece in each
- * turn of the loop, so that none waits for more than one; on an idle loop it does not rest.
+ * with rests between them. While other events keep the loop busy, it takes a fifth of the time, a piece in
+ * each turn of the loop, so that none waits for more than one; on an idle loop it does not rest.
  */
 import { performance } from 'node:perf_hooks';
 import type { Clock } from './clock.js';
