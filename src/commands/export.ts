@@ -1,12 +1,12 @@
 /** `fusegate leads|interests|optouts|clicks export`: a table as CSV or JSON lines. */
 import { Option, type Command } from 'commander';
-import { timeText } from '../outreach/leads.js';
 import { clickIdOf } from '../outreach/tokens.js';
 import { clicksAfter } from '../store/tables/clicks.js';
 import { interestsAfter } from '../store/tables/interests.js';
 import { leadsAfter } from '../store/tables/leads.js';
 import { findOptout, optoutsAfter } from '../store/tables/optouts.js';
 import type { Log } from '../store/spaces.js';
+import { timeText } from '../system/clock.js';
 import { csvLine, type Cell } from './csv.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 

@@ -1,8 +1,8 @@
 /** `fusegate optout link|check EMAIL`: makes a mail's opt-out link and headers, and checks for an opt-out. */
 import type { Command } from 'commander';
-import { timeText } from '../outreach/leads.js';
 import { optoutLink } from '../outreach/links.js';
 import { findOptout } from '../store/tables/optouts.js';
+import { timeText } from '../system/clock.js';
 import { withStore, type CommandParts } from './withStore.js';
 
 /** Exit code of `check` for an address that did not opt out. */

@@ -2,7 +2,6 @@
 import type { Command } from 'commander';
 import { profileBytes, profileSettingsType, type ProfileSettings } from '../contract/profiles.js';
 import { checkBytes, type BodyParts } from '../contract/schema/bytes.js';
-import { timeText } from '../outreach/leads.js';
 import { isName } from '../store/tables/names.js';
 import {
   allProfiles,
@@ -12,7 +11,7 @@ import {
   type ProfileRecord,
 } from '../store/tables/profiles.js';
 import type { Store } from '../store/store.js';
-import type { Clock } from '../system/clock.js';
+import { timeText, type Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { printable } from './printable.js';
 import { addTo, addVersions, type Json, type Versioned } from './versions.js';

@@ -3,7 +3,6 @@
  */
 import type { Command } from 'commander';
 import { eventTypes } from '../outreach/events.js';
-import { timeText } from '../outreach/leads.js';
 import { messageHead, webhookSecret } from '../outreach/webhookMessage.js';
 import type { Send } from '../outreach/webhooks.js';
 import { parseTarget } from '../outreach/webhookTarget.js';
@@ -15,6 +14,7 @@ import {
   waitingDeliveries,
   type Webhook,
 } from '../store/tables/webhooks.js';
+import { timeText } from '../system/clock.js';
 import { parseNetwork } from '../system/network.js';
 import { secretId } from '../system/masterSecret.js';
 import { reasonOf } from '../system/reason.js';

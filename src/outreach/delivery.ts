@@ -5,7 +5,8 @@ import type { Answer, Handler } from '../contract/exchange.js';
 import { campaignOf } from '../store/tables/campaign.js';
 import { appendInterest } from '../store/tables/interests.js';
 import { catalogueOf } from './catalogue.js';
-import { entryId, timeText, type StoringParts } from './leads.js';
+import { timeText } from '../system/clock.js';
+import { entryId, type StoringParts } from './leads.js';
 import type { Operator } from './operator.js';
 
 /** Answers with the catalogue, in the operator's words. */

@@ -8,7 +8,7 @@ import { heldOf, unitOf } from '../store/tables/order.js';
 import { findOrder } from '../store/tables/orders.js';
 import type { Store } from '../store/store.js';
 import type { Delivery, EventLog } from '../store/tables/webhooks.js';
-import { timeText } from './leads.js';
+import { timeText } from '../system/clock.js';
 
 /** Types of events that a webhook may subscribe to. */
 export const eventTypes = ['order.paid', 'key.expiring', 'key.revoked', 'lead.received'] as const;

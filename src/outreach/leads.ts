@@ -5,7 +5,7 @@ import type { LeadRequest, LeadResponse } from '../contract/leads.js';
 import { campaignOf } from '../store/tables/campaign.js';
 import { appendLead } from '../store/tables/leads.js';
 import type { Store } from '../store/store.js';
-import type { Clock } from '../system/clock.js';
+import { timeText, type Clock } from '../system/clock.js';
 
 /** Dependencies of the handlers that store something. */
 export interface StoringParts {
@@ -16,11 +16,6 @@ export interface StoringParts {
 /** The id of a stored entry for its client. */
 export function entryId(prefix: string, id: Uint8Array): string {
   return `${prefix}_${Buffer.from(id).toString('hex')}`;
-}
-
-/** A time as answers show it: RFC 3339 UTC with milliseconds. */
-export function timeText(wallMs: number): string {
-  return new Date(wallMs).toISOString();
 }
 
 /** Stores leads. */

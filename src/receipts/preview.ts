@@ -3,9 +3,10 @@ import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import { emptyFields, type DreamPreviewResponse } from '../contract/dream.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import type { Fragment } from '../contract/fragment.js';
+import { timeText } from '../system/clock.js';
 import { warningField } from './answers.js';
 import type { Previews } from './previews.js';
-import { accept, timeText, type Accepted, type SealFragment } from './submit.js';
+import { accept, type Accepted, type SealFragment } from './submit.js';
 
 /** Dependencies of previews. */
 export interface PreviewParts {

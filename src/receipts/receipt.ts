@@ -8,10 +8,11 @@ import { findLegacyReceipt } from '../store/tables/legacyReceipts.js';
 import { findWithheld } from '../store/tables/notices.js';
 import { findLeaf, findSigned, includedAtMs } from '../store/tables/receiptLog.js';
 import type { Store } from '../store/store.js';
+import { timeText } from '../system/clock.js';
 import { digestsOf, identityOf, storedStatus } from './answers.js';
 import { isLegacyId, legacyBody, readLegacy } from './legacy.js';
 import { isReceiptId } from '../store/receiptId.js';
-import { receiptOf, timeText, type Receipt } from './submit.js';
+import { receiptOf, type Receipt } from './submit.js';
 
 const notFound = problemAnswer(
   404,

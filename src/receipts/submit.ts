@@ -15,7 +15,7 @@ import {
   type StoredFragment,
 } from '../store/tables/fragments.js';
 import type { Operation, Store } from '../store/store.js';
-import type { Clock } from '../system/clock.js';
+import { timeText, type Clock } from '../system/clock.js';
 import { inSlice } from '../system/slices.js';
 import { receiptId } from '../store/receiptId.js';
 import { verify } from './verify.js';
@@ -105,11 +105,6 @@ function seal(sealFragment: SealFragment, given: GivenFragment, receipt: string,
 /** The accepted strings and digests of the given fields; nothing is stored. */
 export function accept(sealFragment: SealFragment, given: GivenFragment): Accepted {
   return accepted(seal(sealFragment, given, '', ''));
-}
-
-/** A time as receipts show it: RFC 3339 UTC with milliseconds. */
-export function timeText(wallMs: number): string {
-  return new Date(wallMs).toISOString();
 }
 
 /** A stored fragment with its envelope read and verified. */
@@ -205,7 +200,7 @@ export async function submit(
   const own = accepted(sealed);
   const stored = { receipt, fragment: own.fragment, envelope: sealed.envelope, seal: sealed.seal };
   for (;;) {
-    const submitted = await attempt(store, { ...own, stored, key });
+    const submitted = await attempt(store, { stored, key, ...own });
     if (submitted !== 'changed') return { accepted: own, submitted };
   }
 }

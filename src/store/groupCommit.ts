@@ -47,10 +47,9 @@ class GroupCommitStore implements Store {
   ) {}
 
   commit(operations: readonly Operation[], id?: Uint8Array): Promise<Outcome> {
-    const unit = { id, operations };
-    const bytes = assertUnit(unit);
+    const bytes = assertUnit({ id, operations });
     return new Promise((settle, fail) => {
-      this.waiting.push({ ...unit, bytes, settle, fail });
+      this.waiting.push({ id, operations, bytes, settle, fail });
       this.running ??= this.run();
     });
   }

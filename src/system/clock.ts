@@ -4,6 +4,11 @@ import { performance } from 'node:perf_hooks';
 /** A day, in milliseconds. */
 export const dayMs = 86_400_000;
 
+/** A time as answers and receipts show it: RFC 3339 UTC with milliseconds. */
+export function timeText(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
+
 /** A running timer; {@link Timer.stop} ends it, and may be called more than once. */
 export interface Timer {
   readonly stop: () => void;

@@ -41,25 +41,51 @@ export interface EnvelopeOf {
   readonly kind: string;
 }
 
+/** Values of the members that are no digests and differ between envelopes. */
+type Texts = Readonly<Record<'kind' | 'receipt' | 'received_at' | 'status', string>>;
+
+/** A member of a form: its JSON up to the value, and where the value is. */
+interface Member {
+  readonly label: string;
+  /** The JSON of a constant value. */
+  readonly constant?: string;
+  /** Number of the digest that is its value. */
+  readonly digest?: number;
+  readonly text?: keyof Texts;
+}
+
+/** For each form: its members in the order of their names. */
+const layouts = forms.map((form): readonly Member[] => {
+  const texts = ['kind', 'receipt', 'received_at', 'status'] as const;
+  const values: Record<string, Omit<Member, 'label'>> = {
+    ...Object.fromEntries(
+      Object.entries(form).map(([name, value]) => [name, { constant: JSON.stringify(value) }]),
+    ),
+    ...Object.fromEntries(digestNames.map((name, digest) => [name, { digest }])),
+    ...Object.fromEntries(texts.map((text) => [text, { text }])),
+    content_bytes_sha256: { digest: digestNames.indexOf('content_sha256') },
+  };
+  const sorted = Object.keys(values).sort();
+  return sorted.map((name, at) => ({ label: `${at === 0 ? '{' : ','}"${name}":`, ...values[name] }));
+});
+
 /** The envelope from its parts, in canonical JSON: members in the order of their names, without spaces. */
 export function joinEnvelope({ receipt, kind }: EnvelopeOf, parts: EnvelopeParts): string {
-  const form = forms[parts.form - 1];
-  if (form === undefined || parts.digests.byteLength !== digestNames.length * digestBytes) {
+  const layout = layouts[parts.form - 1];
+  if (layout === undefined || parts.digests.byteLength !== digestNames.length * digestBytes) {
     throw new Error(`The envelope of ${receipt} is of no form that this version knows`);
   }
   const hex = Buffer.from(parts.digests).toString('hex');
-  const digests = digestNames.map((name, at) => [
-    name,
-    hex.slice(at * 2 * digestBytes, (at + 1) * 2 * digestBytes),
-  ]);
-  const members: Record<string, string> = {
-    ...form,
-    ...(Object.fromEntries(digests) as Record<string, string>),
-    ...{ kind, receipt, received_at: parts.receivedAt, status: parts.status },
-  };
-  members['content_bytes_sha256'] = members['content_sha256'] ?? '';
-  const sorted = Object.keys(members).sort();
-  return `{${sorted.map((name) => `"${name}":${JSON.stringify(members[name])}`).join(',')}}`;
+  const texts: Texts = { kind, receipt, received_at: parts.receivedAt, status: parts.status };
+  let json = '';
+  for (const { label, constant, digest, text } of layout) {
+    json += label;
+    if (constant !== undefined) json += constant;
+    else if (text !== undefined) json += JSON.stringify(texts[text]);
+    else if (digest !== undefined)
+      json += `"${hex.slice(digest * 2 * digestBytes, (digest + 1) * 2 * digestBytes)}"`;
+  }
+  return `${json}}`;
 }
 
 function formOf(members: Readonly<Record<string, unknown>>): number {
