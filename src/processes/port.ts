@@ -1,4 +1,5 @@
 /** Checks if a port is free. uWebSockets.js silently shares a port with other processes. */
+import { randomInt } from 'node:crypto';
 import { createServer, type AddressInfo } from 'node:net';
 
 /** The port, or a sentence if it is not available. */
@@ -20,16 +21,30 @@ function sentence(code: string | undefined, host: string, port: number, name: st
   }
 }
 
+/**
+ * Ports that are given for 0: below those that systems give to outgoing connections (Linux from 32768, macOS
+ * from 49152), one of which could take the port before the workers listen on it.
+ */
+const given = { least: 20_000, below: 32_000, attempts: 32 };
+
 /** Binds a variable's port exclusively for a moment, then releases it; port 0 finds a free one. */
-export function probePort(host: string, port: number, name = 'PORT'): Promise<PortResult> {
+export async function probePort(host: string, port: number, name = 'PORT'): Promise<PortResult> {
+  for (let left = port === 0 ? given.attempts : 0; left > 0; left -= 1) {
+    const found = await bound(host, randomInt(given.least, given.below));
+    if (typeof found === 'number') return { port: found };
+  }
+  const found = await bound(host, port);
+  return typeof found === 'number' ? { port: found } : { refused: sentence(found.code, host, port, name) };
+}
+
+/** The port, once it was bound and released; the error if it cannot be bound. */
+function bound(host: string, port: number): Promise<number | NodeJS.ErrnoException> {
   const probe = createServer();
   return new Promise((resolve) => {
-    probe.once('error', (error: NodeJS.ErrnoException) =>
-      resolve({ refused: sentence(error.code, host, port, name) }),
-    );
+    probe.once('error', resolve);
     probe.listen({ host, port, exclusive: true }, () => {
-      const found = (probe.address() as AddressInfo).port;
-      probe.close(() => resolve({ port: found }));
+      const { port: found } = probe.address() as AddressInfo;
+      probe.close(() => resolve(found));
     });
   });
 }

@@ -1,15 +1,20 @@
 /** Ports for tests, none of them fixed: whatever else runs on the machine, nobody is in the way. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { probePort } from '../../src/processes/port.js';
 
-/** A port of 127.0.0.1 that is free now. */
+/** A port of 127.0.0.1 that is free now, and that no outgoing connection takes. */
 export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
+  const found = await probePort('127.0.0.1', 0);
+  if ('refused' in found) throw new Error(found.refused);
+  return found.port;
+}
+
+/** Different ports of 127.0.0.1 as {@link freePort} finds them. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
 }
 
 /**

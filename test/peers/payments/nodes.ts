@@ -6,10 +6,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePorts } from '../../support/ports.js';
 import { buildPrograms, programs } from '../go.js';
 
 /** Why the tests on real nodes do not run, or false. */
@@ -34,23 +34,6 @@ const channelSat = 10_000_000;
 const pushedSat = 1_000_000;
 
 type Json = Readonly<Record<string, unknown>>;
-
-/** Free ports of the loopback. */
-async function freePorts(count: number): Promise<number[]> {
-  const probes = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const probe = createServer();
-      await new Promise<void>((done) => probe.listen(0, '127.0.0.1', done));
-      return probe;
-    }),
-  );
-  return probes.map((probe) => {
-    const address = probe.address();
-    probe.close();
-    if (typeof address !== 'object' || address === null) throw new Error('no free port');
-    return address.port;
-  });
-}
 
 /** Tries again until it succeeds. */
 async function eventually<Value>(

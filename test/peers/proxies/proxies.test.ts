@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer as createHttp, type IncomingMessage } from 'node:http';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../../support/ports.js';
 import { temporaryFolder } from '../../support/run.js';
 import { peersRequired } from '../required.js';
 
@@ -17,7 +18,7 @@ const folder = temporaryFolder();
 const begun = new Set<string>();
 const whole = new Map<string, number>();
 
-const upstream = createHttp((request: IncomingMessage, response) => {
+const upstream = createServer((request: IncomingMessage, response) => {
   const path = request.url ?? '';
   begun.add(path);
   let bytes = 0;
@@ -37,16 +38,6 @@ after(() => {
   // Proxies keep connections to it, which would keep this process.
   upstream.closeAllConnections();
 });
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server: Server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** An example with the ports of this run. */
 function configured(name: string, port: number): string {

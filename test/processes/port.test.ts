@@ -1,0 +1,38 @@
+/** Ports that servers are given for 0: free ones that no outgoing connection takes meanwhile. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { probePort } from '../../src/processes/port.js';
+
+const host = '127.0.0.1';
+
+/** The least port that this system gives to outgoing connections, where it tells; macOS has 49152. */
+function leastOutgoing(): number {
+  const range = '/proc/sys/net/ipv4/ip_local_port_range';
+  return existsSync(range) ? Number(readFileSync(range, 'utf8').split(/\s/, 1)[0]) : 49_152;
+}
+
+test('for 0 a port is found below those of outgoing connections, another one each time', async () => {
+  const found = await Promise.all(Array.from({ length: 40 }, () => probePort(host, 0)));
+  const ports = found.map((each) => ('port' in each ? each.port : assert.fail(each.refused)));
+  assert.ok(
+    ports.every((port) => port >= 1_024 && port < leastOutgoing()),
+    ports.join(' '),
+  );
+  assert.ok(new Set(ports).size > 30, ports.join(' '));
+});
+
+test('a port in use is refused by a sentence, and so is an address of another machine', async () => {
+  const server = createServer().listen(0, host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const inUse = `Port ${port} on ${host} is in use. Stop the program that has it, or set DOOR_PORT to `;
+  assert.deepEqual(await probePort(host, port, 'DOOR_PORT'), { refused: `${inUse}a free one.` });
+  server.close();
+  await once(server, 'close');
+  assert.deepEqual(await probePort(host, port), { port });
+  const elsewhere = 'HOST 192.0.2.1 is not an address of this machine. Set HOST to one, such as 127.0.0.1.';
+  assert.deepEqual(await probePort('192.0.2.1', 0), { refused: elsewhere });
+});
