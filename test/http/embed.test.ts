@@ -121,6 +121,14 @@ describe('the model that ships', () => {
       );
       assert.match(warnings[1]?.message ?? '', /the text of docs\.0\.$/);
     }
+    for (const [more, told] of [
+      [1, 'docs.0, and of one more.'],
+      [2, 'docs.0, and of 2 more.'],
+    ] as const) {
+      const alike = Array.from({ length: more }, (_, at) => ({ ...docs[0], id: `long ${at}` }));
+      const { warnings = [] } = body(await send({ ...request, docs: [...docs, ...alike] }));
+      assert.ok(warnings[1]?.message.endsWith(told), warnings[1]?.message);
+    }
   });
 
   test('entity_map is applied before embedding', async () => {

@@ -226,6 +226,30 @@ test('of a repeated leg, score or boost the last counts', async () => {
   }
 });
 
+test('of repeated docs only the last ones count, with their scores, values and groups', async () => {
+  const boosts = '"boosts":[{"value":"v","origin":0,"scale":1}],"collapse":{"by":"group"}';
+  const settings = `"query":"q","legs":{"x":{},"bm25":{}},${boosts}`;
+  const doc = (id: string, members: string): string => `{"id":"${id}","text":"q"${members}}`;
+  const last = [doc('a', ',"scores":{"x":1}'), doc('b', ',"values":{"v":5},"group":"g"'), doc('c', '')];
+  const before = ['d', 'e', 'f', 'g'].map((id, at) =>
+    doc(id, `,"scores":{"x":${9 - at}},"values":{"v":${at}},"group":"g"`),
+  );
+  const plain = await answerTo(Buffer.from(`{${settings},"docs":[${last.join(',')}]}`));
+  assert.equal(plain.status, 200, JSON.stringify(plain.body));
+  const repeated = `{"docs":[${before.join(',')}],${settings},"docs":[${last.join(',')}]}`;
+  assert.deepEqual(await answerTo(Buffer.from(repeated)), plain);
+});
+
+test('a dense score of -0 is 0 in the answer, however it is written', async () => {
+  for (const zero of ['-0', '-0.0', '-0e5', '-1e-400']) {
+    const body = `{"query":"q","docs":[{"id":"a","text":"q","dense_score":${zero}}]}`;
+    const { status, body: found } = await answerTo(Buffer.from(body));
+    assert.equal(status, 200);
+    const [result] = (found as FuseResponse).results;
+    assert.ok(Object.is(result?.dense_score, 0), zero);
+  }
+});
+
 test('powers of e are those of the platform within the last bit', () => {
   for (let at = 1; at < 4000; at++) {
     const value = -((at * 0.19) ** 2 % 740);
