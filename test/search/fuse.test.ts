@@ -91,6 +91,20 @@ test('native = oracle on random requests, however they are written', () => {
   );
 });
 
+test('terms that differ in one byte are different, whatever their length and wherever it is', () => {
+  for (let length = 1; length <= 72; length += 1) {
+    const term = Array.from({ length }, (_, at) => 'abcdefghijklm'[at % 13]).join('');
+    for (let at = 0; at < length; at += 1) {
+      const other = `${term.slice(0, at)}z${term.slice(at + 1)}`;
+      const docs = [other, term].map((text, number) => ({ id: String(number), text, dense_score: 0 }));
+      const request = { query: term, docs, tokenizer: 'ws' };
+      const answer = nativeAnswer(writeBody(request, plainStyle)) as ReferenceResponse;
+      const scores = new Map(answer.results.map(({ id, bm25_score: score }) => [id, score]));
+      assert.ok(scores.get('0') === 0 && Number(scores.get('1')) > 0, `${term} ${other}`);
+    }
+  }
+});
+
 test('the handler answers every valid body, and charges it', async () => {
   await fc.assert(
     fc.asyncProperty(fuseRequest, style, async (request, how) => {
