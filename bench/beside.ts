@@ -183,13 +183,18 @@ async function startWork(server: Server, folder: string, storeUrl: string, round
   return { stop };
 }
 
-/** Measures an echo that computes for so long (µs) before each answer. */
-async function withEcho(busyUs: number, use: (echo: Server) => Promise<Measured>): Promise<Measured> {
-  const echo = await startEcho(busyUs);
+/** Uses a server that has compiled its code, and stops it. */
+async function withServer<Value>(
+  server: Server,
+  send: Generator,
+  use: (server: Server) => Promise<Value>,
+): Promise<Value> {
   try {
-    return await use(echo);
+    // The first requests compile the code.
+    await saturation(send, server, 2);
+    return await use(server);
   } finally {
-    await echo.stop();
+    await server.stop();
   }
 }
 
@@ -210,24 +215,14 @@ async function playRound(
   const limits = { LOG_LEVEL: 'error', DOOR_SUBMISSIONS_PER_MINUTE: '0', DOOR_MAX_GB: '0' };
   settle();
   const empty = await startFusegate(limits);
-  let alone: Measured;
-  try {
-    // The first ones compile the code.
-    await saturation(send, empty, 2);
-    alone = await measure(send, empty, seconds);
-  } finally {
-    await empty.stop();
-  }
-  let spareUs = 0;
-  const echo = await withEcho(0, async (bare) => {
-    await saturation(send, bare, 2);
-    spareUs = 1e6 / (alone.rate / SHARE) - 1e6 / (await saturation(send, bare, seconds));
-    return measureAt(send, bare, seconds, alone.rate);
-  });
-  const busyEcho = await withEcho(Math.max(0, spareUs), async (busy) => {
-    await saturation(send, busy, 2);
-    return measureAt(send, busy, seconds, alone.rate);
-  });
+  const alone = await withServer(empty, send, (server) => measure(send, server, seconds));
+  const atThatRate = (echo: Server) => measureAt(send, echo, seconds, alone.rate);
+  const { echo, ownUs } = await withServer(await startEcho(), send, async (bare) => ({
+    ownUs: 1e6 / (await saturation(send, bare, seconds)),
+    echo: await atThatRate(bare),
+  }));
+  const busyUs = Math.max(0, 1e6 / (alone.rate / SHARE) - ownUs);
+  const busyEcho = await withServer(await startEcho(busyUs), send, atThatRate);
   const storeUrl = `lmdb:${join(own, 'store')}`;
   const store = await openStore(storeUrl, { clock: systemClock, randomness: systemRandomness, log: quiet });
   await growStore(store, 0, fragments);
@@ -235,12 +230,12 @@ async function playRound(
   settle();
   const server = await startFusegate({ ...limits, STORE_URL: storeUrl });
   try {
-    await saturation(send, server, 2);
-    const { stop } = await startWork(server, own, storeUrl, round);
-    const beside = await measure(send, server, seconds);
-    return { alone, echo, busyEcho, beside, work: await stop() };
+    return await withServer(server, send, async () => {
+      const { stop } = await startWork(server, own, storeUrl, round);
+      const beside = await measure(send, server, seconds);
+      return { alone, echo, busyEcho, beside, work: await stop() };
+    });
   } finally {
-    await server.stop();
     rmSync(own, { recursive: true, force: true });
   }
 }

@@ -30,12 +30,12 @@ export class Pace {
   /** True if other events kept the loop busy when that was last measured. */
   private besideOthers = false;
   /** When that rest ended. */
-  private begunMs: number;
+  private restedMs: number;
   private since: { readonly nowMs: number; readonly busyMs: number };
 
   constructor(private readonly parts: PaceParts) {
     this.since = this.measured();
-    this.begunMs = this.since.nowMs;
+    this.restedMs = this.since.nowMs;
   }
 
   /** Runs a piece in a turn of the loop that has time for it; resolves after the rest that follows. */
@@ -56,10 +56,10 @@ export class Pace {
     const { nowMs, busyMs } = this.measured();
     const others = busyMs - this.since.busyMs - this.ownMs;
     this.besideOthers = others > busyShare * (nowMs - this.since.nowMs);
-    const restMs = this.ownMs / share - (nowMs - this.begunMs);
+    const restMs = this.ownMs / share - (nowMs - this.restedMs);
     if (this.besideOthers && restMs > 0) await this.parts.clock.sleep(restMs);
     this.ownMs = 0;
-    this.begunMs = this.parts.clock.monotonicMs();
+    this.restedMs = this.parts.clock.monotonicMs();
     this.since = { nowMs, busyMs };
   }
 

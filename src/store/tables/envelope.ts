@@ -41,8 +41,9 @@ export interface EnvelopeOf {
   readonly kind: string;
 }
 
-/** Values of the members that are no digests and differ between envelopes. */
-type Texts = Readonly<Record<'kind' | 'receipt' | 'received_at' | 'status', string>>;
+/** Members that are no digests and differ between envelopes. */
+const textNames = ['kind', 'receipt', 'received_at', 'status'] as const;
+type Texts = Readonly<Record<(typeof textNames)[number], string>>;
 
 /** A member of a form: its JSON up to the value, and where the value is. */
 interface Member {
@@ -56,13 +57,12 @@ interface Member {
 
 /** For each form: its members in the order of their names. */
 const layouts = forms.map((form): readonly Member[] => {
-  const texts = ['kind', 'receipt', 'received_at', 'status'] as const;
   const values: Record<string, Omit<Member, 'label'>> = {
     ...Object.fromEntries(
       Object.entries(form).map(([name, value]) => [name, { constant: JSON.stringify(value) }]),
     ),
     ...Object.fromEntries(digestNames.map((name, digest) => [name, { digest }])),
-    ...Object.fromEntries(texts.map((text) => [text, { text }])),
+    ...Object.fromEntries(textNames.map((text) => [text, { text }])),
     content_bytes_sha256: { digest: digestNames.indexOf('content_sha256') },
   };
   const sorted = Object.keys(values).sort();

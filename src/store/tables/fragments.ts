@@ -238,7 +238,7 @@ export async function countFragments(store: Store, most = mostCounted): Promise<
   const total = { ...before };
   let counted = 0;
   for await (const { position, value } of entriesAfter(store, 'fragments', before.position)) {
-    const record = await store.get('fragments', Buffer.from(decodeReceipt(value)));
+    const record = await fragmentRecord(store, decodeReceipt(value));
     total.bytes += (record?.byteLength ?? 0) + besidesBytes;
     total.position = position;
     counted += 1;

@@ -5,7 +5,7 @@
  */
 import { decodeCount, encodeCount } from '../bytes.js';
 import { findRecord, writeOver } from '../entries.js';
-import { decodeFragment, decodeLogged } from './fragments.js';
+import { decodeLogged, findFragment } from './fragments.js';
 import type { LogEntry, Operation, Store } from '../store.js';
 import { boolean, bytes, integer, table, text, type ValueOf } from '../table.js';
 
@@ -117,7 +117,7 @@ export interface Leaf {
 async function leafOf(store: Store, { position, value }: LogEntry): Promise<Leaf> {
   const { receipt, seal } = decodeLogged(value);
   if (seal !== undefined) return { receipt, seal, placed: true };
-  const found = await findRecord(store, 'fragments', Buffer.from(receipt), decodeFragment);
+  const found = await findFragment(store, receipt);
   if (found === undefined) throw new Error(`Entry ${position} of the log names a receipt that is not there`);
   return { receipt, seal: Buffer.from(found.seal, 'hex'), placed: false };
 }
