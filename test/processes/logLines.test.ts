@@ -1,6 +1,6 @@
 /** Every line that a server writes: JSON of the log's shape where no terminal reads it, else for people. */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -197,9 +197,8 @@ describe('a server at a terminal', () => {
       ...{ HOST: '0.0.0.0', LOGLEVEL: 'info' },
     };
     const words = `exec '${process.execPath}' '${command}' serve`;
-    const stdio = ['ignore', 'pipe', 'pipe'] as const;
     const args = ['--quiet', '--return', '--flush', '--command', words, '/dev/null'];
-    const server = new Running(spawn('script', args, { env, stdio: [...stdio] }));
+    const server = new Running('script', args, { env });
     await server.prints(greeting);
     await server.prints(/^Access open: [^\r]+\r$/m);
     assert.match(server.output, /^Warning: LOGLEVEL is not read; did you mean LOG_LEVEL\?\r$/m);

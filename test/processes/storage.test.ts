@@ -1,6 +1,6 @@
 /** The served program on its disk: what is synced before an answer leaves, a full disk, a sync that fails. */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,8 +34,7 @@ function environmentOf(data: string): Record<string, string> {
 async function serveTraced(data: string, options: readonly string[], more: Record<string, string> = {}) {
   const environment = Object.entries({ ...environmentOf(data), ...more });
   const set = environment.flatMap(([name, value]) => ['-E', `${name}=${value}`]);
-  const child = spawn('strace', [...set, ...options, process.execPath, main, 'serve']);
-  const server = new Running(child);
+  const server = new Running('strace', [...set, ...options, process.execPath, main, 'serve']);
   const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
   const stop = async (): Promise<void> => {
     const parent = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim();

@@ -1,5 +1,6 @@
 /** Runs the tests' server program, or any other, and watches what it prints. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,13 @@ const program = fileURLToPath(new URL('../processes/program.js', import.meta.url
 
 function newFolder(place: string): string {
   const folder = mkdtempSync(join(place, 'fusegate-test-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  after(async () => {
+    // A program begun after the folder was made still writes there.
+    await Promise.all(
+      [...living].filter((program) => program.names(folder)).map((program) => program.kill()),
+    );
+    rmSync(folder, { recursive: true, force: true });
+  });
   return folder;
 }
 
@@ -38,16 +45,42 @@ export function memoryFolder(): string {
   return newFolder(isInMemory() ? memory : tmpdir());
 }
 
-/** A program that runs. */
+const living = new Set<Running>();
+
+/** A program that runs; killed when the tests are over, at the latest. */
 export class Running {
   output = '';
   exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
+  readonly child: ChildProcess;
+  readonly #given: string;
+  /** Settles when neither it nor what it started can print any more. */
+  readonly #closed: Promise<unknown>;
 
-  constructor(readonly child: ChildProcess) {
-    child.stdout?.on('data', (data: Buffer) => (this.output += data.toString()));
-    child.stderr?.on('data', (data: Buffer) => (this.output += data.toString()));
-    child.on('exit', (code, signal) => (this.exit = { code, signal }));
-    after(() => this.child.kill('SIGKILL'));
+  /** Starts `command`, in the tests' environment and working directory unless told otherwise. */
+  constructor(
+    command: string,
+    args: readonly string[],
+    options: { env?: NodeJS.ProcessEnv; cwd?: string | undefined } = {},
+  ) {
+    this.child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#given = JSON.stringify([args, options]);
+    this.child.stdout?.on('data', (data: Buffer) => (this.output += data.toString()));
+    this.child.stderr?.on('data', (data: Buffer) => (this.output += data.toString()));
+    this.child.on('exit', (code, signal) => (this.exit = { code, signal }));
+    this.#closed = once(this.child, 'close').finally(() => living.delete(this));
+    living.add(this);
+    after(() => this.kill());
+  }
+
+  /** Whether its arguments, environment or working directory name this folder. */
+  names(folder: string): boolean {
+    return this.#given.includes(folder);
+  }
+
+  /** Kills it and, where the system tells of them, the programs that it started; waits for their end. */
+  async kill(): Promise<void> {
+    if (this.exit === undefined) for (const pid of treeOf(this.pid)) signal(pid, 'SIGKILL');
+    await this.#closed;
   }
 
   get pid(): number {
@@ -93,9 +126,7 @@ export function run(
   cwd?: string,
 ): Running {
   const env = { PATH: process.env['PATH'] ?? '', ...environment };
-  return new Running(
-    spawn(process.execPath, [file, ...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] }),
-  );
+  return new Running(process.execPath, [file, ...args], { env, cwd });
 }
 
 /** The compiled program. */
@@ -118,7 +149,7 @@ export function runServerWithin(descriptors: number): Running {
     STORE_URL: `lmdb:${temporaryFolder()}/store`,
   };
   const command = [`ulimit -n ${descriptors}; exec "$0" "$1"`, process.execPath, program];
-  return new Running(spawn('bash', ['-c', ...command], { env, stdio: ['ignore', 'pipe', 'pipe'] }));
+  return new Running('bash', ['-c', ...command], { env });
 }
 
 /** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
@@ -138,18 +169,34 @@ export async function listening(server: Running): Promise<{ port: number; metric
   return { port: Number(port), metricsPort: Number(metricsPort) };
 }
 
+/** The processes that one has started and that live (Linux tells). */
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+}
+
+function treeOf(pid: number): number[] {
+  try {
+    return [pid, ...childrenOf(pid).flatMap(treeOf)];
+  } catch {
+    return [pid]; // It has ended, or this is no Linux.
+  }
+}
+
 /** A server's parent and its workers. */
 export function processesOf({ pid }: Running): number[] {
-  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-  return [pid, ...workers];
+  return [pid, ...childrenOf(pid)];
+}
+
+/** Sends a signal; 0 only asks. Whether the process lives. */
+function signal(pid: number, sent: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, sent);
+  } catch {
+    return false;
+  }
 }
 
 /** Whether a process lives. */
 export function lives(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+  return signal(pid, 0);
 }

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,8 +39,7 @@ with sqlite3.connect(sys.argv[1]) as database:
 async function startLitewitness(vkey: string): Promise<string> {
   buildPrograms(['litewitness']);
   const [socket, key] = [join(folder, 'agent'), join(folder, 'key')];
-  const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await new Running(agent).prints(/SSH_AUTH_SOCK/);
+  await new Running('ssh-agent', ['-D', '-a', socket]).prints(/SSH_AUTH_SOCK/);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
   const env = { ...process.env, SSH_AUTH_SOCK: socket };
   execFileSync('ssh-add', ['-q', key], { env, stdio: 'ignore' });
@@ -49,8 +48,7 @@ async function startLitewitness(vkey: string): Promise<string> {
   );
   const [database, listen] = [join(folder, 'lite.db'), `127.0.0.1:${await freePort()}`];
   const options = ['-name', 'lite.example/w', '-db', database, '-ssh-agent', socket, '-key', fingerprint];
-  const child = spawn(join(programs, 'litewitness'), [...options, '-listen', listen], { stdio: 'pipe' });
-  const lite = new Running(child);
+  const lite = new Running(join(programs, 'litewitness'), [...options, '-listen', listen]);
   const [, own = ''] = await lite.prints(/vkey=(\S+)/);
   await until(
     () =>
