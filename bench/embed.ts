@@ -35,7 +35,8 @@ export interface EmbedOptions extends RecordOptions {
 const TARGETS = { cold: 2, warm: 2_000, static: 500, p99: 2, memory: 10 } as const;
 const DOCS = 100;
 const THREADS = '1';
-const STATIC = 'static-256';
+/** The model whose vectors are read from a table. */
+export const STATIC = 'static-256';
 /** Requests of a cold round: each has docs of its own. */
 const COLD = 6;
 
@@ -77,22 +78,27 @@ function startPeer(python: string): Promise<Server> {
   });
 }
 
-interface Fusegate {
+/** A server with a key. */
+export interface Fusegate {
   readonly server: Server;
   readonly key: string;
   readonly metricsUrl: string;
   readonly stop: () => Promise<void>;
 }
 
-/** A fresh server with an empty cache, and a key for 100 docs a request. */
-async function start(): Promise<Fusegate> {
+/** A fresh server with an empty cache, and a key for 100 docs a request. `root`: the program's folder. */
+export async function start(root = projectRoot): Promise<Fusegate> {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
   const metricsPort = await freePort();
   const STORE_URL = `lmdb:${join(folder, 'store')}`;
-  const server = await startFusegate({
-    ...{ STORE_URL, METRICS_PORT: String(metricsPort), EMBED_THREADS: THREADS, LOG_LEVEL: 'error' },
-  });
-  const args = [join(projectRoot, 'fusegate.mjs'), 'keys', 'create', '--tier', 'enterprise'];
+  const environment = {
+    STORE_URL,
+    METRICS_PORT: String(metricsPort),
+    EMBED_THREADS: THREADS,
+    LOG_LEVEL: 'error',
+  };
+  const server = await startFusegate(environment, root);
+  const args = [join(root, 'fusegate.mjs'), 'keys', 'create', '--tier', 'enterprise'];
   const said = execFileSync(process.execPath, args, { env: { ...process.env, STORE_URL }, encoding: 'utf8' });
   const key = said.trim().split(/\s+/).at(-1) ?? '';
   const stop = async (): Promise<void> => {

@@ -1,8 +1,9 @@
 /** `npm run bench -- <name>`: the benchmarks, checked, plotted and recorded with the machine they ran on. */
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { projectRoot } from '../test/support/python.js';
 import { benchAccess } from './access.js';
+import { benchAgainst, type AgainstOptions } from './against.js';
 import { benchAudit } from './audit.js';
 import { benchBatch } from './batch.js';
 import { benchBeside } from './beside.js';
@@ -65,6 +66,18 @@ add('fuse', 'POST /v1/fuse against an echo, FastAPI + rank_bm25, bm25s and tanti
 add('access', 'key check, limit and header lines of a request, beside an empty native call', benchAccess)
   .option('--rounds <n>', 'rounds in which the cases take turns', whole, 7)
   .option('--requests <n>', 'requests a case and round', whole, 50_000);
+program
+  .command('against <folder>')
+  .description(
+    'fuse, embed mode and normalize by this program and by a built working tree of another version',
+  )
+  .option('--rounds <n>', 'rounds in which the two take turns', whole, 7)
+  .option('--seconds <s>', 'seconds of load a request and round', positive, 2)
+  .option('--connections <n>', 'connections of the load', whole, 8)
+  .option('--only <text>', 'only requests whose name contains this', '')
+  .action(async (folder: string, options: AgainstOptions) => {
+    process.exitCode = await benchAgainst(options, resolve(folder));
+  });
 add('batch', 'queries of ten docs as one POST /v1/fuse/batch, beside the same one by one', benchBatch)
   .option('--rounds <n>', 'rounds in which the two take turns', whole, 15)
   .option('--queries <n>', 'queries of a round', whole, 1_000);
