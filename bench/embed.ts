@@ -87,15 +87,13 @@ export interface Fusegate {
 }
 
 /** A fresh server with an empty cache, and a key for 100 docs a request. `root`: the program's folder. */
-export async function start(root = projectRoot): Promise<Fusegate> {
+export async function start(root = projectRoot, more: Record<string, string> = {}): Promise<Fusegate> {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
   const metricsPort = await freePort();
   const STORE_URL = `lmdb:${join(folder, 'store')}`;
   const environment = {
-    STORE_URL,
-    METRICS_PORT: String(metricsPort),
-    EMBED_THREADS: THREADS,
-    LOG_LEVEL: 'error',
+    ...{ STORE_URL, METRICS_PORT: String(metricsPort), EMBED_THREADS: THREADS, LOG_LEVEL: 'error' },
+    ...more,
   };
   const server = await startFusegate(environment, root);
   const args = [join(root, 'fusegate.mjs'), 'keys', 'create', '--tier', 'enterprise'];

@@ -105,24 +105,32 @@ export const untrustedProxy =
 const checkedOf = 64;
 
 /**
+ * Looks at requests of untrusted peers: `onFound` gets the address of one that sends `X-Forwarded-For`. One
+ * request in 64 is checked.
+ */
+export function proxyLook(onFound: (peer: Uint8Array) => void): (head: CallerHead) => void {
+  let untilChecked = 1;
+  return (head) => {
+    untilChecked -= 1;
+    if (untilChecked > 0) return;
+    untilChecked = checkedOf;
+    if (head.field('x-forwarded-for') !== '') onFound(unmapped(head.peer()));
+  };
+}
+
+/**
  * Finds a client's address; `proxies` are the trusted addresses and networks, already validated.
- * `onUntrusted` gets the address of an untrusted peer that sends `X-Forwarded-For`. One request in 64 is
- * checked.
+ * `onUntrusted` gets each request of a peer that is none of them.
  */
 export function clientAddress(
   proxies: readonly string[],
-  onUntrusted?: (peer: Uint8Array) => void,
+  onUntrusted?: (head: CallerHead) => void,
 ): ClientAddress {
   const trusted = proxies.flatMap((text) => parseNetwork(text) ?? []);
-  let untilChecked = 1;
   return (head) => {
     const peer = unmapped(head.peer());
     if (!trusted.some((network) => contains(network, peer))) {
-      untilChecked -= 1;
-      if (untilChecked === 0) {
-        untilChecked = checkedOf;
-        if (head.field('x-forwarded-for') !== '') onUntrusted?.(peer);
-      }
+      onUntrusted?.(head);
       return countedAddress(peer);
     }
     return countedAddress(forwardedAddress(head, peer, trusted));

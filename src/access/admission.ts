@@ -9,7 +9,7 @@ import type { Access as NativeAccess, AdmitOutcome } from '../native/index.js';
 import { dayMs, type Clock, type Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
-import { clientAddress, untrustedProxy } from './address.js';
+import { clientAddress, proxyLook, untrustedProxy } from './address.js';
 import type { CallerHead, ClientAddress, Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
 import { limitedAs, limitedByRoute, type Limited } from './limited.js';
@@ -47,7 +47,7 @@ export interface Admission {
   readonly remaining?: number | undefined;
   /** Adds the characters of a 200 to the caller's month. */
   readonly charge: (characters: number) => void;
-  /** The address of an admitted caller without a key; absent if there is a key. */
+  /** The address of an admitted caller without a key, where it was needed; absent if there is a key. */
   readonly address?: Uint8Array | undefined;
   /** The accepted key; absent if there is none. */
   readonly key?: string | undefined;
@@ -55,8 +55,11 @@ export interface Admission {
 
 /** The access of one process. */
 export interface Access {
-  /** Decides about a request to a route for keys; a promise only if the store must be asked. */
-  readonly keyed: (head: CallerHead) => Admission | Promise<Admission>;
+  /**
+   * Decides about a request to a route for keys; a promise only if the store must be asked. `needsAddress`:
+   * the admission of a caller without a key has the address even where nothing is counted by it.
+   */
+  readonly keyed: (head: CallerHead, needsAddress?: boolean) => Admission | Promise<Admission>;
   /**
    * Decides about a request to a route with a limit by address. `counts`: a second limit, to which the
    * charged amount counts; a request is refused while that limit has no room for one.
@@ -124,6 +127,7 @@ const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, charac
 
 class ProcessAccess implements Access {
   private readonly told = factsRoom();
+  private readonly lookForProxy: ReturnType<typeof proxyLook>;
   private readonly addressOf: ClientAddress;
   private readonly keyring: Keyring;
   private readonly usageFlush: UsageFlush | undefined;
@@ -131,6 +135,8 @@ class ProcessAccess implements Access {
   private readonly byTier: readonly Limited[];
   private readonly anonymous: Limited;
   private readonly needsKey: boolean;
+  /** True if callers without a key have no limit, and each is its own peer. */
+  private readonly admitsAnyone: boolean;
   private readonly refusals: ReturnType<typeof keyRefusals>;
   private readonly byRoute: Readonly<Record<RouteLimit, Limited>>;
   private seesProxy = false;
@@ -145,13 +151,17 @@ class ProcessAccess implements Access {
     const storing = storingLimit(parts, () => (this.crowded += 1));
     this.store = (limit, ...what) => (routeLimits[limit] === 0 ? undefined : storing.take(...what));
     this.stored = (limit, ...what) => (routeLimits[limit] === 0 ? undefined : storing.spend(...what));
-    this.addressOf = clientAddress(parts.trustedProxies, (peer) => {
+    this.lookForProxy = proxyLook((peer) => {
       if (!this.seesProxy) parts.log.warn({ peer: Buffer.from(peer).toString('hex') }, untrustedProxy);
       this.seesProxy = true;
     });
+    this.addressOf = clientAddress(parts.trustedProxies, this.lookForProxy);
     this.byTier = tierNames.map((name) => limitedAs(tiers[name], `a key of tier ${name}`, liftTier));
     const lifts = [liftAnonymous('minute'), liftAnonymous('month')] as const;
     this.anonymous = limitedAs(tiers.anonymous, 'an address without a key', ...lifts);
+    const { requests_per_minute: perMinute, characters_per_month: perMonth } = tiers.anonymous;
+    this.admitsAnyone =
+      !this.needsKey && perMinute === 0 && perMonth === 0 && parts.trustedProxies.length === 0;
     this.byRoute = limitedByRoute(routeLimits);
     this.keyring = new Keyring(parts.keys, {
       know: (key) => this.know(key),
@@ -171,8 +181,13 @@ class ProcessAccess implements Access {
     this.timer = clock.every(usageFlushMs, () => void this.flush());
   }
 
-  readonly keyed = (head: CallerHead): Admission | Promise<Admission> => {
+  readonly keyed = (head: CallerHead, needsAddress = false): Admission | Promise<Admission> => {
     const key = sentKey(head);
+    if (key === '' && this.admitsAnyone && !needsAddress) {
+      // To ask for the peer's address takes longer than all of the rest.
+      this.lookForProxy(head);
+      return unlimited;
+    }
     if (key === '') return this.admitAnonymous(this.addressOf(head));
     if (key === undefined) return this.refused(differingKeys, this.addressOf(head));
     if (key.length !== keyLength) return this.refused(this.refusals.invalid, this.addressOf(head));

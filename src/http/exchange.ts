@@ -75,9 +75,12 @@ export class Exchange extends Reception implements RouteRequest {
     return this.mounted.handler(this as unknown as RouteRequest<never>);
   }
 
-  /** The handler may read the body until its promise settles, even if the client has gone. */
+  /**
+   * The handler may read the body and ask who calls until its promise settles, even if the client has gone.
+   */
   private wait(answer: Promise<Answer>): void {
     this.watch();
+    this.peer();
     this.handling = true;
     answer.then(
       (value) => {
@@ -149,7 +152,7 @@ export class Exchange extends Reception implements RouteRequest {
     const finished = 'bytes' in answer.body ? answer.body : undefined;
     this.releaseAnswer = finished?.release;
     const { keylessAnswerLimit } = mounted.route;
-    if (keylessAnswerLimit < Infinity && admission?.address !== undefined) {
+    if (keylessAnswerLimit < Infinity && admission !== undefined && admission.key === undefined) {
       const bytes = lengthOf(body);
       if (bytes > keylessAnswerLimit) {
         this.releaseAnswer?.();

@@ -34,12 +34,14 @@ export class RequestHead implements Head {
 /** The parts of a head that access reads, for use after uWebSockets.js has released it. */
 export class KeptHead implements Head {
   private readonly fields = new Map<string, string>();
-  private readonly address: Uint8Array;
 
-  constructor(request: HttpRequest, response: HttpResponse) {
+  constructor(
+    request: HttpRequest,
+    response: HttpResponse,
+    private readonly address: Uint8Array,
+  ) {
     for (const name of ['x-api-key', 'authorization']) this.fields.set(name, request.getHeader(name));
     for (const name of listedFields) this.fields.set(name, fieldOf(name, request, response));
-    this.address = new Uint8Array(response.getRemoteAddress());
   }
 
   field(name: string): string {

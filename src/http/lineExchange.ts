@@ -155,7 +155,7 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   override begin(request: HttpRequest): void {
-    if (this.mounted.admit !== undefined) this.keptHead = new KeptHead(request, this.response);
+    if (this.mounted.admit !== undefined) this.keptHead = new KeptHead(request, this.response, this.peer());
     super.begin(request);
   }
 

@@ -140,7 +140,7 @@ function storingKeyed(parts: PipelineParts): ServedRoute['admit'] & object {
     return over === undefined ? { ...admission, charge } : { ...admission, refusal: over };
   };
   return (head) => {
-    const admission = access.keyed(head);
+    const admission = access.keyed(head, true);
     return admission instanceof Promise ? admission.then(decide) : decide(admission);
   };
 }

@@ -55,6 +55,8 @@ export abstract class Reception {
   private retained = 0;
   /** Holder of this request's memory; null until first needed. */
   private heldAs: Holder | null = null;
+  /** The peer's address, once asked for: the connection no longer has it when it has gone. */
+  private peerAddress: Uint8Array | undefined;
   /** Aborted when the connection goes; made when first needed. */
   private abortion: AbortController | undefined;
 
@@ -104,8 +106,7 @@ export abstract class Reception {
   }
 
   get keyed(): boolean {
-    const { decided } = this;
-    return decided !== undefined && decided.address === undefined;
+    return this.key !== undefined;
   }
 
   get key(): string | undefined {
@@ -128,7 +129,8 @@ export abstract class Reception {
   }
 
   peer(): Uint8Array {
-    return new Uint8Array(this.response.getRemoteAddress());
+    this.peerAddress ??= new Uint8Array(this.response.getRemoteAddress());
+    return this.peerAddress;
   }
 
   caller(): Uint8Array {

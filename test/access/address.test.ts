@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { clientAddress } from '../../src/access/address.js';
+import { clientAddress, proxyLook } from '../../src/access/address.js';
 import { headFrom } from '../support/access.js';
 
 const proxy = [10, 0, 0, 1];
@@ -106,7 +106,10 @@ test('a proxy that says nothing counts itself, as do those it does not name', ()
 
 test('of what peers that are not trusted say, the first request and each 64th after it is checked', () => {
   let reports = 0;
-  const find = clientAddress([], () => (reports += 1));
+  const find = clientAddress(
+    [],
+    proxyLook(() => (reports += 1)),
+  );
   const send = (requests: number): number => {
     for (let sent = 0; sent < requests; sent += 1) {
       find(headFrom(stranger, { 'x-forwarded-for': '203.0.113.9' }));
@@ -119,7 +122,10 @@ test('of what peers that are not trusted say, the first request and each 64th af
 
 test('a proxy that is not trusted but says for whom it asks is told of', () => {
   const told: number[][] = [];
-  const find = clientAddress(['10.0.0.0/8'], (peer) => told.push([...peer]));
+  const find = clientAddress(
+    ['10.0.0.0/8'],
+    proxyLook((peer) => told.push([...peer])),
+  );
   find(headFrom([192, 0, 2, 1]));
   for (let count = 0; count < 64; count += 1) {
     const fields = { 'x-forwarded-for': '203.0.113.9' };

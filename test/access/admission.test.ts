@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import type { Access, Admission } from '../../src/access/admission.js';
 import type { Problem } from '../../src/contract/problem.js';
 import type { RouteLimit } from '../../src/contract/routes.js';
+import { untrustedProxy, type Head } from '../../src/access/address.js';
 import { kinds } from '../../src/access/nativeDecision.js';
 import { limitVariables } from '../../src/access/refusals.js';
 import { native } from '../../src/native/addon.js';
@@ -17,6 +18,7 @@ import {
   limitsFile,
   MemoryKeys,
   MemoryUsage,
+  openTiers,
   SetClock,
   shippedTiers,
   testAccess,
@@ -290,6 +292,30 @@ describe('requests a minute', () => {
   test('a caller that nothing limits has its address all the same', () => {
     const access = testAccess({ routeLimits: { leads: 0 } });
     assert.deepEqual(access.limited('leads', headFrom(peer)).address, Uint8Array.from(peer));
+  });
+
+  test('a caller without a key that nothing limits is asked for its address only where it is needed', async () => {
+    const access = testAccess({ tiers: openTiers() });
+    const nobody: Head = { ...headFrom(peer), peer: () => assert.fail('asked') };
+    assert.deepEqual(await anonymously(access), { status: 200, ...noLimit });
+    assert.equal((await access.keyed(nobody)).address, undefined);
+    assert.deepEqual((await access.keyed(headFrom(peer), true)).address, Uint8Array.from(peer));
+    const behind = testAccess({ tiers: openTiers(), trustedProxies: ['192.0.2.0/24'] });
+    const named = { 'x-forwarded-for': '203.0.113.9' };
+    assert.deepEqual((await behind.keyed(headFrom(peer, named))).address, Uint8Array.of(203, 0, 113, 9));
+    for (const limits of [{ requests_per_minute: 1 }, { characters_per_month: 1 }]) {
+      const tiers = { ...openTiers(), anonymous: { ...openTiers().anonymous, ...limits } };
+      assert.deepEqual((await testAccess({ tiers }).keyed(headFrom(peer))).address, Uint8Array.from(peer));
+    }
+  });
+
+  test('a proxy that is not trusted is told of where nothing is limited, too', async () => {
+    const access = testAccess({ tiers: openTiers() });
+    await access.keyed(headFrom(peer));
+    assert.deepEqual(access.warnings(), []);
+    const named = headFrom(peer, { 'x-forwarded-for': '203.0.113.9' });
+    for (let count = 0; count < 64; count += 1) await access.keyed(named);
+    assert.deepEqual(access.warnings(), [untrustedProxy]);
   });
 
   test('a route limit has its fields and Retry-After', () => {

@@ -83,12 +83,12 @@ describe('callers', () => {
     assert.equal(access.limited('pages', headFrom(from)).refusal, undefined, 'public routes stay public');
   });
 
-  test('without a key are never refused by an open server, and still count as keyless memory', async () => {
+  test('without a key are never refused by an open server, and still count as keyless', async () => {
     const access = testAccess({ mode: 'open', tiers: openTiers() });
     for (let count = 0; count < 200; count += 1) {
-      const { refusal, address, charge } = await access.keyed(headFrom(from));
+      const { refusal, key, charge } = await access.keyed(headFrom(from));
       charge(1_000_000);
-      assert.deepEqual([refusal, address], [undefined, Uint8Array.from(from)]);
+      assert.deepEqual([refusal, key], [undefined, undefined]);
     }
   });
 });

@@ -33,6 +33,18 @@ const more: ServedRoute[] = [
   },
 ];
 
+/** Called with the caller's address that a handler asked for once its client had gone. */
+const asked: ((caller: string) => void)[] = [];
+
+more.push({
+  route: route({ id: 'late', method: 'POST', path: '/late' }),
+  handler: async (request: RouteRequest<never>) => {
+    while (!request.aborted()) await pause(2);
+    asked.shift()?.(Buffer.from(request.caller()).join('.'));
+    return text('nobody reads it');
+  },
+});
+
 const limits = { bodyWindowMs: 300, bodyWindowBytes: 20_000, sweepMs: 20, bodyBytes: 16 * MiB };
 const { port, server } = await startServer({ routes: [...testRoutes(), ...more], limits });
 
@@ -181,6 +193,15 @@ describe('a slow body', () => {
     assert.equal((await client.response()).status, 200);
     client.destroy();
   });
+});
+
+test('a handler may still ask who called when the client has gone', async () => {
+  const caller = new Promise((resolve) => asked.push(resolve));
+  const client = await RawClient.open(port);
+  client.send(post('/late', 'x'));
+  while (gauge(server, 'fusegate_http_requests_in_flight') === 0) await pause(2);
+  client.destroy();
+  assert.equal(await caller, '127.0.0.1');
 });
 
 describe('memory for bodies', () => {

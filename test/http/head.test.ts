@@ -73,7 +73,7 @@ describe('a head', () => {
       const all = ['x-api-key', 'authorization', 'x-forwarded-for', 'forwarded'];
       const listed = all.map((name) => head.allOf(name));
       const peer = head.peer();
-      const kept = new KeptHead(sent.request, sent.response);
+      const kept = new KeptHead(sent.request, sent.response, peer);
       sent.isReleased = true;
       assert.deepEqual(
         ['x-api-key', 'authorization'].map((name) => kept.field(name)),

@@ -77,10 +77,14 @@ test('a network is a /24 or a /48', () => {
   assert.equal(networkOf(new Uint8Array(0)), '');
 });
 
-/** Admits by fields: `x-api-key` is a key, `x-from` the last but one part of an address without one. */
+/**
+ * Admits by fields: `x-api-key` is a key, `x-from` the last but one part of an address without one; with
+ * neither nobody asked for the address.
+ */
 const admit: ServedRoute['admit'] = (request): Admission => {
   const passes = { refusal: undefined, rateLimit: '', rateLimitPolicy: '', charge: () => undefined };
-  if (request.field('x-api-key') !== '') return passes;
+  if (request.field('x-api-key') !== '') return { ...passes, key: 'k' };
+  if (request.field('x-from') === '') return passes;
   return { ...passes, address: Uint8Array.of(10, 0, Number(request.field('x-from')), 1) };
 };
 
@@ -173,22 +177,27 @@ describe('answers', () => {
   const limits = { answerBytes: 128 * MiB, networkBytes: 32 * MiB, sendWindowMs: 600_000 };
   const waiting = 'fusegate_http_answer_bytes';
 
-  test('that wait are bounded: the slowest reader of a network goes first', async () => {
-    const own = await startServer({ routes, limits });
-    const aborted = (): number =>
-      own.server.metrics().find(({ name }) => name === 'fusegate_http_aborted_total')?.values[0]?.value ?? 0;
-    const readers: RawClient[] = [];
-    for (let count = 0; count < 40; count += 1) {
-      readers.push(await stalled(own.port, 12 * MiB, { 'x-from': '1' }));
-      await held(own, waiting, (bytes) => bytes > 0);
-      assert.ok(gauge(own, waiting) <= 32 * MiB);
-    }
-    while (aborted() < 8) await new Promise(setImmediate);
-    const other = await exchange(own.port, head('GET', `/large?bytes=${12 * MiB}`, { 'x-from': '2' }));
-    assert.equal(other.body.byteLength, 12 * MiB, 'others are served meanwhile');
-    for (const client of readers) client.destroy();
-    await held(own, waiting, (bytes) => bytes === 0);
-  });
+  for (const [name, fields] of Object.entries({
+    'that wait are bounded: the slowest reader of a network goes first': { 'x-from': '1' },
+    'are counted to the network of the peer where nothing else needed its address': {},
+  } as Record<string, Record<string, string>>))
+    test(name, async () => {
+      const own = await startServer({ routes, limits });
+      const aborted = (): number =>
+        own.server.metrics().find(({ name }) => name === 'fusegate_http_aborted_total')?.values[0]?.value ??
+        0;
+      const readers: RawClient[] = [];
+      for (let count = 0; count < 40; count += 1) {
+        readers.push(await stalled(own.port, 12 * MiB, fields));
+        await held(own, waiting, (bytes) => bytes > 0);
+        assert.ok(gauge(own, waiting) <= 32 * MiB);
+      }
+      while (aborted() < 8) await new Promise(setImmediate);
+      const other = await exchange(own.port, head('GET', `/large?bytes=${12 * MiB}`, { 'x-from': '2' }));
+      assert.equal(other.body.byteLength, 12 * MiB, 'others are served meanwhile');
+      for (const client of readers) client.destroy();
+      await held(own, waiting, (bytes) => bytes === 0);
+    });
 
   test('of callers without a key leave half to those with one', async () => {
     const own = await startServer({ routes, limits });
