@@ -210,7 +210,7 @@ describe('a request of lines', async () => {
     assert.match((await client.response()).body.toString(), /"status":400,"detail":"Too many short lines/);
     client.send('4\r\none\n\r\n0\r\n\r\n');
     client.destroy();
-    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0, 30_000);
+    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0);
   });
 
   test('may come in any pieces, and its connection serves the next one', async () => {
@@ -237,7 +237,7 @@ describe('a request of lines', async () => {
   test('answers while its body comes; after a chunked one nothing is read on its connection', async () => {
     const client = await RawClient.open(port);
     client.send(head('POST', '/lines', { 'Transfer-Encoding': 'chunked' }) + '4\r\none\n\r\n');
-    await until(() => client.received.includes('<one>'), 30_000);
+    await until(() => client.received.includes('<one>'));
     client.send('3\r\ntwo\r\n0\r\n\r\n');
     const { headers, body } = await client.response();
     assert.equal(body.toString(), '<one>\n<two>\n');
@@ -268,18 +268,18 @@ describe('a request of lines', async () => {
     });
     socket.pause();
     socket.write(post('/many', 'line\n'.repeat(lines)));
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0, 30_000);
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
     for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
     assert.ok(gauge(server, 'fusegate_http_answer_bytes') < 1 << 20);
     socket.resume();
-    await until(() => received.end === '0\r\n\r\n', 30_000);
+    await until(() => received.end === '0\r\n\r\n');
     assert.ok(received.bytes > lines * 200_001);
     socket.pause();
     socket.write(post('/many', 'line\n'.repeat(lines)));
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0, 30_000);
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
     socket.destroy();
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') === 0, 30_000);
-    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0, 30_000);
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') === 0);
+    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0);
   });
 
   test('is not read on while a line waits for its answer', async () => {
@@ -287,17 +287,17 @@ describe('a request of lines', async () => {
     const flood = Buffer.alloc(900 << 10, `${'x'.repeat(899)}\n`);
     client.send(head('POST', '/gate', { 'Content-Length': String(64 * flood.length) }));
     for (let at = 0; at < 64; at += 1) client.send(flood);
-    await until(() => open !== undefined && client.socket.writableLength > 0, 30_000);
+    await until(() => open !== undefined && client.socket.writableLength > 0);
     for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
     assert.ok(gauge(server, 'fusegate_http_body_bytes') < 4 << 20);
     open?.();
-    await until(() => client.received.includes('opened'), 30_000);
+    await until(() => client.received.includes('opened'));
     client.destroy();
     // Who is not read from is found gone when the next answers are written.
     await until(() => {
       open?.();
       return gauge(server, 'fusegate_http_body_bytes') === 0;
-    }, 30_000);
+    });
   });
 
   test('that stops coming is 408, as a line where there were others', async () => {

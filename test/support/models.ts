@@ -120,7 +120,7 @@ export function startEmbedder(
     models,
     threads: 1,
     mostTexts: 4_000,
-    deadlineMs: 60_000,
+    deadlineMs: 600_000, // A busy machine leaves a process of low priority little of it.
     clock: systemClock,
     log,
     logFormat: 'json',

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Waits until a condition holds; fails after `timeoutMs`. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 120_000): Promise<void> {
   const end = performance.now() + timeoutMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${timeoutMs} ms: ${condition.toString()}`);

@@ -40,7 +40,7 @@ async function receiptOf(title: string): Promise<ReceiptResponse> {
   const { receipt } = (await sent.json()) as { receipt: string };
   const read = async (): Promise<ReceiptResponse> =>
     JSON.parse(await text(`/receipt/${receipt}`)) as ReceiptResponse;
-  await until(async () => (await read()).log?.included_at !== null, 30_000);
+  await until(async () => (await read()).log?.included_at !== null);
   return read();
 }
 
@@ -54,7 +54,7 @@ before(async () => {
     STORE_URL: `lmdb:${folder}/store`,
     PUBLIC_DOOR_URL: 'https://fuse.example.com',
   });
-  await until(async () => (await fetch(`${address}/checkpoint`)).status === 200, 30_000);
+  await until(async () => (await fetch(`${address}/checkpoint`)).status === 200);
   vkey = (await text('/log/vkey')).trim();
   verify = (asked) => said({ key: vkey, ...asked });
 });
