@@ -104,7 +104,9 @@ export function startInProcess(python: string | undefined, say: (line: string) =
   say('Building the Rust peer (tantivy; some minutes the first time) …');
   const tantivy = buildTantivy(say);
   if (tantivy !== undefined) {
-    const takes = (body: Body): boolean => body.request.tokenizer !== 'ngram';
+    // It refuses a member whose first value is of another type, whatever the last one is.
+    const takes = ({ request, name }: Body): boolean =>
+      request.tokenizer !== 'ngram' && !name.endsWith('repeated names');
     programs.push({ name: 'tantivy', command: tantivy, args: [], check: of(checkTantivy), takes });
   }
   return programs.map(startPeer);
