@@ -12,8 +12,8 @@ import { foldText } from '../test/reference/unicode.js';
 export type Check = (request: ReferenceRequest, answer: unknown) => void;
 
 /**
- * Fusegate's answers: all of the oracle's, order included, but for warnings of members that the request, which
- * is not the body, does not have.
+ * Fusegate's answers: all of the oracle's, order included, but for warnings of unknown members, which a body
+ * may have and its request has not.
  */
 export const checkFusegate: Check = (request, answer) => {
   const { warnings = [], ...rest } = answer as ReferenceResponse;

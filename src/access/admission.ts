@@ -8,11 +8,11 @@ import type { RouteLimit } from '../contract/routes.js';
 import type { Access as NativeAccess, AdmitOutcome } from '../native/index.js';
 import { dayMs, type Clock, type Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { single, type Metric } from '../system/metrics.js';
+import type { Metric } from '../system/metrics.js';
 import { clientAddress, proxyLook, untrustedProxy } from './address.js';
 import type { CallerHead, ClientAddress, Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
-import { limitedAs, limitedByRoute, type Limited } from './limited.js';
+import { limitedAs, limitedByRoute, limitMetrics, type Limited } from './limited.js';
 import { noRateLimit, rateLimit } from './rateLimit.js';
 import type { AccessMode } from './mode.js';
 import { facts, factsRoom, kinds, outcomes, statuses } from './nativeDecision.js';
@@ -240,26 +240,7 @@ class ProcessAccess implements Access {
     await this.flush();
   };
 
-  readonly metrics = (): Metric[] => [
-    single(
-      'counter',
-      'fusegate_limits_uncounted_total',
-      'Requests that passed uncounted because every slot for their limit was busy.',
-      this.uncounted,
-    ),
-    single(
-      'counter',
-      'fusegate_limits_crowded_total',
-      'Requests of addresses that found every slot busy and shared one bucket, refused ones included.',
-      this.crowded,
-    ),
-    single(
-      'counter',
-      'fusegate_usage_unstored_total',
-      'Charges of addresses without a key that were not stored: their network had reached its storage limit.',
-      this.unstored,
-    ),
-  ];
+  readonly metrics = (): Metric[] => limitMetrics(this.uncounted, this.crowded, this.unstored);
 
   private byAddress(limit: RouteLimit, head: Head): Admission {
     const limited = this.byRoute[limit];

@@ -1,6 +1,7 @@
 /** Limits of callers, and of addresses on routes with a limit by address. */
 import type { TierLimits } from '../contract/pricing.js';
 import type { RouteLimit } from '../contract/routes.js';
+import { single, type Metric } from '../system/metrics.js';
 import { rateLimitPolicy } from './rateLimit.js';
 import { liftRoute } from './refusals.js';
 
@@ -40,4 +41,31 @@ export function limitedByRoute(
     cardEvents: byAddress('cardEvents'),
     markers: byAddress('markers', 'an address on this path, where each marker counts as one'),
   };
+}
+
+/**
+ * Metrics of requests at limits: those that passed uncounted, those that shared a bucket, and charges that
+ * were not stored.
+ */
+export function limitMetrics(uncounted: number, crowded: number, unstored: number): Metric[] {
+  return [
+    single(
+      'counter',
+      'fusegate_limits_uncounted_total',
+      'Requests that passed uncounted because every slot for their limit was busy.',
+      uncounted,
+    ),
+    single(
+      'counter',
+      'fusegate_limits_crowded_total',
+      'Requests of addresses that found every slot busy and shared one bucket, refused ones included.',
+      crowded,
+    ),
+    single(
+      'counter',
+      'fusegate_usage_unstored_total',
+      'Charges of addresses without a key that were not stored: their network had reached its storage limit.',
+      unstored,
+    ),
+  ];
 }

@@ -294,7 +294,7 @@ describe('requests a minute', () => {
     assert.deepEqual(access.limited('leads', headFrom(peer)).address, Uint8Array.from(peer));
   });
 
-  test('a caller without a key that nothing limits is asked for its address only where it is needed', async () => {
+  test('nobody asks for the address of a caller that nothing limits, unless it is needed', async () => {
     const access = testAccess({ tiers: openTiers() });
     const nobody: Head = { ...headFrom(peer), peer: () => assert.fail('asked') };
     assert.deepEqual(await anonymously(access), { status: 200, ...noLimit });

@@ -83,7 +83,7 @@ describe('callers', () => {
     assert.equal(access.limited('pages', headFrom(from)).refusal, undefined, 'public routes stay public');
   });
 
-  test('without a key are never refused by an open server, and still count as keyless', async () => {
+  test('without a key are never refused by an open server, and still count as keyless memory', async () => {
     const access = testAccess({ mode: 'open', tiers: openTiers() });
     for (let count = 0; count < 200; count += 1) {
       const { refusal, key, charge } = await access.keyed(headFrom(from));
