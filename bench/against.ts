@@ -146,15 +146,16 @@ export function benchAgainst(options: AgainstOptions, folder: string): Promise<n
     const enterprise = { ...tiers.enterprise, requests_per_minute: 1_000_000 };
     writeFileSync(TIERS_FILE, JSON.stringify({ ...tiers, enterprise }));
     const own = await start(projectRoot, { TIERS_FILE });
-    const other = await start(folder, { TIERS_FILE });
+    let other: Fusegate | undefined;
     try {
+      other = await start(folder, { TIERS_FILE });
       for (const each of cases().filter(({ name }) => name.includes(options.only))) {
         const compared = await compare([own, other], each, join(scratch, 'body.json'), options);
         all.push(compared);
         if (!options.json) console.log(lineOf(compared));
       }
     } finally {
-      await Promise.all([own.stop(), other.stop()]);
+      await Promise.all([own.stop(), other?.stop()]);
     }
     return report(options, startedAt, all);
   });

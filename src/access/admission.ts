@@ -135,8 +135,6 @@ class ProcessAccess implements Access {
   private readonly byTier: readonly Limited[];
   private readonly anonymous: Limited;
   private readonly needsKey: boolean;
-  /** True if callers without a key have no limit, and each is its own peer. */
-  private readonly admitsAnyone: boolean;
   private readonly refusals: ReturnType<typeof keyRefusals>;
   private readonly byRoute: Readonly<Record<RouteLimit, Limited>>;
   private seesProxy = false;
@@ -159,9 +157,6 @@ class ProcessAccess implements Access {
     this.byTier = tierNames.map((name) => limitedAs(tiers[name], `a key of tier ${name}`, liftTier));
     const lifts = [liftAnonymous('minute'), liftAnonymous('month')] as const;
     this.anonymous = limitedAs(tiers.anonymous, 'an address without a key', ...lifts);
-    const { requests_per_minute: perMinute, characters_per_month: perMonth } = tiers.anonymous;
-    this.admitsAnyone =
-      !this.needsKey && perMinute === 0 && perMonth === 0 && parts.trustedProxies.length === 0;
     this.byRoute = limitedByRoute(routeLimits);
     this.keyring = new Keyring(parts.keys, {
       know: (key) => this.know(key),
@@ -183,12 +178,7 @@ class ProcessAccess implements Access {
 
   readonly keyed = (head: CallerHead, needsAddress = false): Admission | Promise<Admission> => {
     const key = sentKey(head);
-    if (key === '' && this.admitsAnyone && !needsAddress) {
-      // To ask for the peer's address takes longer than all of the rest.
-      this.lookForProxy(head);
-      return unlimited;
-    }
-    if (key === '') return this.admitAnonymous(this.addressOf(head));
+    if (key === '') return this.admitAnonymous(head, needsAddress);
     if (key === undefined) return this.refused(differingKeys, this.addressOf(head));
     if (key.length !== keyLength) return this.refused(this.refusals.invalid, this.addressOf(head));
     return this.admitKey(key, () => this.addressOf(head));
@@ -319,11 +309,17 @@ class ProcessAccess implements Access {
     this.parts.native.knowKey(hash, countedAs ?? hash, tier, issuedAtMs, expiresAtMs, status);
   }
 
-  private admitAnonymous(address: Uint8Array): Admission | Promise<Admission> {
-    if (this.needsKey) return this.refused(keyRequired, address);
+  private admitAnonymous(head: CallerHead, needsAddress: boolean): Admission | Promise<Admission> {
     const { limits } = this.anonymous;
-    if (limits.requests_per_minute === 0 && limits.characters_per_month === 0)
-      return { ...unlimited, address };
+    const isLimited = limits.requests_per_minute !== 0 || limits.characters_per_month !== 0;
+    if (!this.needsKey && !isLimited && !needsAddress && this.parts.trustedProxies.length === 0) {
+      // To ask for the peer's address takes longer than all of the rest.
+      this.lookForProxy(head);
+      return unlimited;
+    }
+    const address = this.addressOf(head);
+    if (this.needsKey) return this.refused(keyRequired, address);
+    if (!isLimited) return { ...unlimited, address };
     const outcome = this.askForAddress(kinds.anonymous, address, this.anonymous);
     if (outcome === outcomes.Unloaded) return this.loadAddressUsage(address);
     return this.decideAnonymous(outcome, address);

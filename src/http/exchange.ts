@@ -80,7 +80,8 @@ export class Exchange extends Reception implements RouteRequest {
    */
   private wait(answer: Promise<Answer>): void {
     this.watch();
-    this.peer();
+    // Where admission has the address, the connection need not be asked for it.
+    if (this.decided?.address === undefined) this.peer();
     this.handling = true;
     answer.then(
       (value) => {

@@ -1,9 +1,8 @@
 /** Every process of a server killed at one stroke: the leads and clicks that it acknowledged are there. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { exchange, head, post, RawClient } from '../support/raw.js';
-import { commandApart, temporaryFolder } from '../support/run.js';
+import { commandApart, processesOf, temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
 import { browser, environmentOf, linkIn, rowsOf, starter } from './served.js';
 
@@ -20,10 +19,9 @@ async function exported(table: string): Promise<Record<string, unknown>[]> {
 
 /** Kills the parent and its workers at one stroke, and starts anew. */
 async function killAll(): Promise<void> {
-  const { pid } = server;
-  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-  assert.equal(workers.length, 2);
-  for (const each of [pid, ...workers]) process.kill(each, 'SIGKILL');
+  const processes = processesOf(server);
+  assert.equal(processes.length, 3);
+  for (const each of processes) process.kill(each, 'SIGKILL');
   await server.ended();
   ({ server, port } = await start());
 }

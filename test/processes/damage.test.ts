@@ -1,11 +1,11 @@
 /** Mapped files of the data folder that are damaged while the served program runs. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { exchange, head, post } from '../support/raw.js';
-import { run, temporaryFolder } from '../support/run.js';
+import { childrenOf, run, temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -42,8 +42,7 @@ async function statusOf(port: number, request: string | Uint8Array): Promise<num
   return answer?.status;
 }
 
-const workersOf = (pid: number): string[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').slice(0, 2);
+const workersOf = (pid: number): number[] => childrenOf(pid).slice(0, 2);
 
 test('a cut file is made again, and every request is answered', { skip }, async () => {
   const data = temporaryFolder();
@@ -88,7 +87,7 @@ test('where a file cannot be made again, workers go on without it', { skip }, as
     writeFileSync(join(data, name, 'in the way', 'file'), '');
   }
   const before = workersOf(server.pid);
-  for (const pid of before) process.kill(Number(pid), 'SIGKILL');
+  for (const pid of before) process.kill(pid, 'SIGKILL');
   await server.prints(/limits".*cannot be created again/);
   let answered = 0;
   await until(async () => {

@@ -11,7 +11,7 @@ import { exchange, head, post, type RawResponse } from '../support/raw.js';
 import { buildWithoutSync } from '../store/noSync.js';
 import { skipWithout } from '../store/tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from '../store/trace.js';
-import { commandApart, Running, run, temporaryFolder } from '../support/run.js';
+import { childrenOf, commandApart, Running, run, temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -37,8 +37,8 @@ async function serveTraced(data: string, options: readonly string[], more: Recor
   const server = new Running('strace', [...set, ...options, process.execPath, main, 'serve']);
   const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
   const stop = async (): Promise<void> => {
-    const parent = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim();
-    process.kill(Number(parent.split(' ')[0]), 'SIGTERM');
+    const [parent = NaN] = childrenOf(server.pid);
+    process.kill(parent, 'SIGTERM');
     await server.ended();
   };
   return { server, port: Number(port), stop };

@@ -10,7 +10,7 @@ import type { FragmentsResponse } from '../../src/contract/graph.js';
 import type { NearResponse } from '../../src/contract/near.js';
 import type { WalkResponse } from '../../src/contract/walk.js';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
-import { run, memoryFolder, type Running } from '../support/run.js';
+import { processesOf, run, memoryFolder, type Running } from '../support/run.js';
 import { doorClient, type DoorAnswer, type DoorClient } from '../support/door.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -177,9 +177,7 @@ describe('workers and restarts', () => {
         }
       });
       while (receipts.length < 200) await new Promise((resolve) => setTimeout(resolve, 5));
-      const { pid } = server;
-      const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-      for (const each of [pid, ...workers]) process.kill(each, 'SIGKILL');
+      for (const each of processesOf(server)) process.kill(each, 'SIGKILL');
       await Promise.all(load);
       await server.ended();
       ({ server, client } = await start());

@@ -14,9 +14,7 @@ function newFolder(place: string): string {
   const folder = mkdtempSync(join(place, 'fusegate-test-'));
   after(async () => {
     // A program begun after the folder was made still writes there.
-    await Promise.all(
-      [...living].filter((program) => program.names(folder)).map((program) => program.kill()),
-    );
+    await Promise.all([...living].filter((each) => each.names(folder)).map((each) => each.kill()));
     rmSync(folder, { recursive: true, force: true });
   });
   return folder;
@@ -45,6 +43,7 @@ export function memoryFolder(): string {
   return newFolder(isInMemory() ? memory : tmpdir());
 }
 
+/** Programs that run. */
 const living = new Set<Running>();
 
 /** A program that runs; killed when the tests are over, at the latest. */
@@ -170,7 +169,7 @@ export async function listening(server: Running): Promise<{ port: number; metric
 }
 
 /** The processes that one has started and that live (Linux tells). */
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }
 
@@ -183,7 +182,7 @@ function treeOf(pid: number): number[] {
 }
 
 /** A server's parent and its workers. */
-export function processesOf({ pid }: Running): number[] {
+export function processesOf({ pid }: Pick<Running, 'pid'>): number[] {
   return [pid, ...childrenOf(pid)];
 }
 

@@ -12,7 +12,7 @@ import { readAccount } from '../../../src/checkout/onchain/addresses.js';
 import { allOrders } from '../../../src/store/tables/orders.js';
 import { storeAt } from '../../support/openStore.js';
 import type { RawResponse } from '../../support/raw.js';
-import { run, temporaryFolder } from '../../support/run.js';
+import { processesOf, run, temporaryFolder } from '../../support/run.js';
 import { until } from '../../support/until.js';
 import { bodyOf, Gateway, main } from './gateway.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
@@ -198,12 +198,11 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     for (let round = 0; round < 5; round += 1) {
       await gateway.stop();
       await gateway.start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
-      const { pid } = gateway.server;
-      const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+      const processes = processesOf(gateway.server);
       const asked = Array.from({ length: 64 }, () => create().catch(() => undefined));
       if (round % 2 === 1) {
         await Promise.race(asked);
-        for (const each of [pid, ...workers.map(Number)]) process.kill(each, 'SIGKILL');
+        for (const each of processes) process.kill(each, 'SIGKILL');
         await gateway.server.ended();
         await gateway.start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
       }
