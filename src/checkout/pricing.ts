@@ -45,21 +45,21 @@ export async function pricesOf({ tiers, rates, rails }: PricingParts): Promise<P
   const [rate, paths, ...ofTiers] = await Promise.all([
     rates.current(),
     paymentPaths(rails, undefined),
-    ...tierNames.map((tier) => paymentPaths(rails, tier)),
+    ...tierNames.map(async (tier) => ({ tier, payment_paths: await paymentPaths(rails, tier) })),
   ]);
   return {
     base_currency: 'BTC',
     surcharge_bps,
     term_days,
     fiat_reason: 'reason' in rate ? rate.reason : null,
-    tiers: tierNames.map((tier, index) => {
+    tiers: ofTiers.map(({ tier, payment_paths }) => {
       const { requests_per_minute, characters_per_month, price_sat } = tiers[tier];
       return {
         tier,
         ...bitcoinPrice(tiers, tier),
         fiat: fiatPrice(BigInt(price_sat), surcharge_bps, rate),
         limits: { requests_per_minute, characters_per_month },
-        payment_paths: ofTiers[index] ?? [],
+        payment_paths,
       };
     }),
     rails: paths,

@@ -64,10 +64,7 @@ class HttpRates implements Rates {
 
   async current(): Promise<Rate> {
     const { clock } = this.parts;
-    if (clock.monotonicMs() - this.askedMs >= refreshMs) {
-      this.askedMs = clock.monotonicMs();
-      this.asking = this.ask();
-    }
+    if (clock.monotonicMs() - this.askedMs >= refreshMs) this.asking = this.ask();
     // A buyer waits only if there is no rate to show.
     if (this.fresh() === undefined) await this.asking;
     return this.fresh() ?? { reason: this.reason };
@@ -79,6 +76,7 @@ class HttpRates implements Rates {
   }
 
   private async ask(): Promise<void> {
+    this.askedMs = this.parts.clock.monotonicMs();
     const [first, second] = await Promise.all(this.urls.map((url) => this.price(url)));
     if (first === undefined || second === undefined) {
       const names = this.urls.filter((_, index) => [first, second][index] === undefined);
@@ -112,7 +110,7 @@ function pointed(value: unknown, pointer: string): unknown {
   return names
     .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
     .reduce<unknown>((at, name) => {
-      if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+      if (!(at instanceof Object) || !Object.hasOwn(at, name)) return undefined;
       return (at as Readonly<Record<string, unknown>>)[name];
     }, value);
 }

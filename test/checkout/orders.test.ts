@@ -602,6 +602,8 @@ describe('an order is looked after', () => {
       const order: BtcOrder = { ...btc, status, orderedBy, outputs: [output('a', price, 2)] };
       assert.deepEqual(attended(order, 0), { ...order, orderedBy: null });
     }
+    const deep: BtcOrder = { ...btc, status: 'confirmed', orderedBy, outputs: [output('a', price, 6)] };
+    assert.deepEqual(attended(deep, 0), { ...deep, open: false, orderedBy: null }, 'nor looked after');
     const known: BtcOrder = { ...btc, status: 'seen', orderedBy: null };
     assert.equal(attended(known, 0), known);
   });

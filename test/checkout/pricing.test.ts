@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { pricing, quote, type PricingParts } from '../../src/checkout/pricing.js';
 import { notConfigured } from '../../src/checkout/rail.js';
 import type { Rate } from '../../src/checkout/rates.js';
+import type { Answer } from '../../src/contract/exchange.js';
 import type { PricingResponse, QuoteResponse, Tier } from '../../src/contract/pricing.js';
 import { call, checksOf, jsonOf, tiers } from '../support/shop.js';
 
@@ -25,8 +26,11 @@ function parts(current: Rate = rate): PricingParts & { readonly asked: (Tier | u
   return { tiers, rails, clock, rates: { current: () => Promise.resolve(current) }, asked };
 }
 
+/** What an answer's JSON is for its reader: a value that is only promised is nothing there. */
+const written = (answer: Answer): unknown => JSON.parse(JSON.stringify(jsonOf(answer)));
+
 const list = async (from: PricingParts): Promise<PricingResponse> =>
-  jsonOf(await call(pricing(from), { input: undefined })) as PricingResponse;
+  written(await call(pricing(from), { input: undefined })) as PricingResponse;
 
 const quoted = async (
   from: PricingParts,

@@ -1,5 +1,6 @@
 /** The suite of all rails (railConformance.ts): on chain, over Lightning, by card. */
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
 import { Card } from '../../src/checkout/card/card.js';
 import type { CardEvent } from '../../src/checkout/card/cardEvents.js';
@@ -169,5 +170,13 @@ async function card(): Promise<RailSubject> {
     setUp: (up) => (stripe.up = up),
   };
 }
+
+test('a rail that is not set up takes no order, says so, and has nothing to look up', async () => {
+  const rail = closedRail('Card payments', viewCard);
+  const reason = 'Card payments are not configured on this server.';
+  assert.deepEqual(await rail.check(50_000n), { ready: false, reason });
+  assert.deepEqual(await rail.create(wish), { kind: 'rail unavailable', reason });
+  assert.equal(await rail.reconcile(), 0);
+});
 
 for (const subject of [await onChain(), await lightning(), await card()]) railConformance(subject);

@@ -59,11 +59,9 @@ export function isDue(
   if (status !== 'expired') return true;
   let intervalMs = firstExpiredLookUpMs;
   let dueMs = expiresAtMs + intervalMs;
-  while (dueMs <= lastMs && intervalMs < maxExpiredLookUpMs) {
+  while (dueMs <= lastMs) {
     intervalMs = Math.min(2 * intervalMs, maxExpiredLookUpMs);
     dueMs += intervalMs;
   }
-  if (dueMs > lastMs) return dueMs <= nowMs;
-  const steps = Math.floor((nowMs - dueMs) / maxExpiredLookUpMs);
-  return dueMs + steps * maxExpiredLookUpMs > lastMs;
+  return dueMs <= nowMs;
 }

@@ -1,0 +1,44 @@
+/** Routes of orders: what a refusal carries besides its reason, and what a code to scan costs. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createRoute, qrRoute, railUnavailable } from '../../src/checkout/orderRoutes.js';
+import { privateFields } from '../../src/contract/route.js';
+import { findOrder } from '../../src/store/tables/orders.js';
+import { call, Shop, wish } from '../support/shop.js';
+
+const shop = await Shop.open();
+const input = { tier: wish.tier, email: wish.email };
+
+test('a refused order says when to come again, and nobody caches the refusal', async () => {
+  const order = () => Promise.resolve(railUnavailable('The node is away.'));
+  const route = createRoute({ order, poll: () => Promise.resolve(undefined) });
+  const { status, headers } = await call(route, { input });
+  assert.deepEqual([status, headers], [503, { ...privateFields, 'retry-after': '30' }]);
+});
+
+describe('a code to scan', () => {
+  const route = qrRoute(
+    (id) => findOrder(shop.book.store, id),
+    'order',
+    ({ place }) => place,
+  );
+  const drawn = async (id: string) => call(route, { input: undefined, path: { order: id } });
+
+  test('is drawn for an order that is not paid, is not cached and charges nothing', async () => {
+    const { order } = await shop.make('lightning');
+    const { status, body, headers, charge } = await drawn(order.id);
+    assert.deepEqual([status, headers, charge], [200, privateFields, 0]);
+    assert.ok('bytes' in body && String(body.bytes).startsWith('<svg '));
+    assert.equal(body.type, 'image/svg+xml; charset=utf-8');
+  });
+
+  test('is refused once the order is paid, on whichever rail: no more money is to be sent', async () => {
+    const settled = { kind: 'invoice', state: 'settled', paidSat: 50_000n, settledAtMs: 1 } as const;
+    const { order: invoice } = await shop.make('lightning');
+    await shop.happened(invoice.id, settled);
+    const output = { txid: 'ab'.repeat(32), vout: 0, sat: 50_000n, atMs: null, height: 7, confirmations: 2 };
+    const { order: onChain } = await shop.make('btc');
+    await shop.happened(onChain.id, { kind: 'outputs', outputs: [output] });
+    for (const { id } of [invoice, onChain]) assert.equal((await drawn(id)).status, 410);
+  });
+});
