@@ -42,7 +42,7 @@ export interface RecoverParts extends BookParts {
 export async function recoverOrders(parts: RecoverParts): Promise<Recovery> {
   const keys = await replaceKeys(parts);
   const search = parts.chain === undefined ? undefined : await searchChain(parts, parts.chain);
-  const moved = await moveIndexes(parts, search?.highest ?? -1);
+  const moved = await moveIndexes(parts, search?.unpaidFrom ?? 0);
   const unowned = parts.lnd === undefined ? [] : await unownedInvoices(parts, parts.lnd);
   const done = [
     ...(keys === 0 ? [] : [`${counted(keys, 'order')} will give out another key than before.`]),
@@ -71,22 +71,22 @@ async function replaceKeys(parts: RecoverParts): Promise<number> {
 }
 
 /**
- * Advances every account's index; `highest` is the last index of the configured account that the chain knows.
+ * Advances every account's index; from `unpaidFrom` on, the chain knows no address of the configured account.
  */
-async function moveIndexes({ store, chain }: RecoverParts, highest: number): Promise<number> {
+async function moveIndexes({ store, chain }: RecoverParts, unpaidFrom: number): Promise<number> {
   const accounts: ({ readonly key: Uint8Array } & AddressIndex)[] = [];
   for await (const { key } of recordsAfter(store, 'addressIndexes')) {
     accounts.push({ key, ...(await nextAddressIndex(store, key)) });
   }
   const operations = accounts.map(({ key, next, passedOver, bytes }) => {
-    const known = chain?.account.digest.equals(key) === true ? Math.max(next, highest + 1) : next;
+    const known = chain?.account.digest.equals(key) === true ? Math.max(next, unpaidFrom) : next;
     return takeIndexes(key, { bytes, passedOver }, known + margin);
   });
   // The chain knows an account without an index in the backup: all of its orders are newer.
   const unknown = chain !== undefined && !accounts.some(({ key }) => chain.account.digest.equals(key));
-  if (unknown && highest >= 0)
+  if (unknown && unpaidFrom > 0)
     operations.push(
-      takeIndexes(chain.account.digest, { bytes: undefined, passedOver: 0 }, highest + 1 + margin),
+      takeIndexes(chain.account.digest, { bytes: undefined, passedOver: 0 }, unpaidFrom + margin),
     );
   if (operations.length === 0) return 0;
   const outcome = await store.commit(operations);
@@ -95,8 +95,8 @@ async function moveIndexes({ store, chain }: RecoverParts, highest: number): Pro
 }
 
 interface Search {
-  /** The highest index whose address has a history; -1: none from the stored index on. */
-  readonly highest: number;
+  /** The index after the highest one whose address has a history; 0: none from the stored index on. */
+  readonly unpaidFrom: number;
   readonly lost: readonly string[];
 }
 
@@ -111,7 +111,7 @@ async function searchChain(
     `Payments to addresses of lost orders could not be looked for: ${reason}.`;
   const history = await searchHistory({ account, chain }, begin, progress);
   if (history.kind === 'failed') {
-    return { highest: -1, lost: [failed(history.reason)] };
+    return { unpaidFrom: 0, lost: [failed(history.reason)] };
   }
   const lost: string[] = [];
   for (const index of history.value) {
@@ -123,7 +123,7 @@ async function searchChain(
     const sentence = await paidWithoutOrder(store, account.address(index), answer.value);
     if (sentence !== '') lost.push(sentence);
   }
-  return { highest: history.value.at(-1) ?? -1, lost };
+  return { unpaidFrom: (history.value.at(-1) ?? -1) + 1, lost };
 }
 
 /** A sentence about payments to an address without an order; empty if there are none, or if it has one. */

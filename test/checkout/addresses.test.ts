@@ -1,7 +1,11 @@
 /** Addresses against BIP 84's vectors, and what may be given as an account's key. */
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import * as secp256k1 from '@bitcoinerlab/secp256k1';
+import { BIP32Factory } from 'bip32';
+import { networks } from 'bitcoinjs-lib';
 import { readAccount } from '../../src/checkout/onchain/addresses.js';
 import { bip21 } from '../../src/checkout/onchain/bitcoinView.js';
 import type { Network } from '../../src/store/tables/orderRow.js';
@@ -13,6 +17,8 @@ interface Vector {
   readonly account_xpub_same_key?: string;
   readonly receive: readonly { readonly path: string; readonly address: string }[];
 }
+
+const bip32 = BIP32Factory(secp256k1);
 
 const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
   readonly vectors: readonly Vector[];
@@ -41,6 +47,42 @@ test('the same account has the same digest, another has another', () => {
     return 'account' in read ? read.account.digest.toString('hex') : '';
   });
   assert.equal(new Set(digests).size, vectors.length);
+});
+
+test('an account is stored under the first 16 bytes of SHA-256 over its chain code and key', () => {
+  const read = readAccount(mainnet.account_public, 'mainnet');
+  assert.ok('account' in read);
+  const key = bip32.fromBase58(mainnet.account_xpub_same_key ?? '');
+  const digest = hash('sha256', Buffer.concat([key.chainCode, key.publicKey]), 'buffer');
+  assert.deepEqual(read.account.digest, digest.subarray(0, 16));
+});
+
+/** Version bytes of keys by their prefix (SLIP 132), public and private. */
+const prefixes = [
+  { name: 'xpub', other: 'testnet', bip32: { public: 0x0488b21e, private: 0x0488ade4 } },
+  { name: 'zpub', other: 'testnet', bip32: { public: 0x04b24746, private: 0x04b2430c } },
+  { name: 'tpub', other: 'mainnet', bip32: { public: 0x043587cf, private: 0x04358394 } },
+  { name: 'vpub', other: 'mainnet', bip32: { public: 0x045f1cf6, private: 0x045f18bc } },
+] as const;
+
+test('a key is refused by its prefix where its network is another, and where it is private', () => {
+  for (const { name, other, bip32: version } of prefixes) {
+    const key = bip32.fromSeed(Buffer.alloc(32, 1), { ...networks.bitcoin, bip32: version });
+    const [shown, secret] = [key.neutered().toBase58(), key.toBase58()];
+    assert.deepEqual([shown.slice(0, 4), secret.slice(0, 4)], [name, name.replace('pub', 'prv')]);
+    assert.deepEqual(readAccount(shown, other), {
+      wrong: `is a ${name}, which is not of BTC_NETWORK ${other}`,
+    });
+    const read = readAccount(secret, other);
+    assert.match('wrong' in read ? read.wrong : '', /^is a private key: never give one to a server/);
+  }
+});
+
+test('addresses of signet are those of testnet', () => {
+  const testnet = vectors.find(({ network }) => network === 'testnet');
+  const read = readAccount(testnet?.account_public ?? '', 'signet');
+  assert.ok('account' in read && testnet?.receive[0] !== undefined);
+  assert.equal(read.account.address(0), testnet.receive[0].address);
 });
 
 test('what is no public key of the network is refused, and never shown', () => {

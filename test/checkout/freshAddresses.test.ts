@@ -10,7 +10,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
 import type { BookParts } from '../../src/checkout/order/book.js';
 import type { Chain } from '../../src/checkout/onchain/chain.js';
-import { addressSentence, maxPassedOver } from '../../src/checkout/onchain/freshAddresses.js';
+import { addressSentence } from '../../src/checkout/onchain/freshAddresses.js';
 import { native } from '../../src/native/addon.js';
 import { allKeys } from '../../src/store/tables/keys.js';
 import { findOrder } from '../../src/store/tables/orders.js';
@@ -125,6 +125,14 @@ describe('an account that was used before', () => {
     assert.equal((await order(await world.begun(await world.store()))).addressIndex, 1_021);
   });
 
+  test('that gap is counted from the last address with a history', async (context) => {
+    const world = new World(context);
+    for (const index of [0, 1_001]) world.pay(index);
+    assert.equal((await order(await world.begun(await world.store()))).addressIndex, 21);
+    world.pay(1_000);
+    assert.equal((await order(await world.begun(await world.store()))).addressIndex, 1_022);
+  });
+
   test('an account without history begins at 0', async (context) => {
     const world = new World(context);
     const rail = await world.begun(await world.store());
@@ -187,6 +195,18 @@ describe('an address with a history', () => {
     );
   });
 
+  test('is asked for with at most fifteen others: deriving each takes a millisecond', async (context) => {
+    const world = new World(context);
+    const asked: number[] = [];
+    const used: Chain['used'] = (addresses) => {
+      asked.push(addresses.length);
+      return world.simulated.chain.used(addresses);
+    };
+    const rail = await world.begun(await world.store(), { used });
+    await Promise.all(Array.from({ length: 40 }, () => order(rail)));
+    assert.equal(Math.max(...asked), 16);
+  });
+
   test('orders made at once each get an address without one', async (context) => {
     const world = new World(context);
     const rail = await world.begun(await world.store());
@@ -202,9 +222,9 @@ describe('an address with a history', () => {
     const world = new World(context);
     const book = await world.store();
     const rail = await world.begun(book);
-    for (let index = 0; index < maxPassedOver - 1; index += 1) world.pay(index);
-    assert.equal((await order(rail)).addressIndex, maxPassedOver - 1);
-    for (let index = 0; index < maxPassedOver; index += 1) world.pay(maxPassedOver + index);
+    for (let index = 0; index < 999; index += 1) world.pay(index);
+    assert.equal((await order(rail)).addressIndex, 999);
+    for (let index = 0; index < 1_000; index += 1) world.pay(1_000 + index);
     world.time.nowMs += 60_000;
     const reason = 'No unused address is left for an order.';
     assert.deepEqual(await rail.create(wish), { kind: 'rail unavailable', reason });

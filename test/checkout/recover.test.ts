@@ -11,7 +11,7 @@ import { findKey, type KeyRecord } from '../../src/store/tables/keys.js';
 import { findOrder } from '../../src/store/tables/orders.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { account } from '../support/shop.js';
+import { account, Shop } from '../support/shop.js';
 import { memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
 
@@ -150,6 +150,52 @@ test('a node that does not answer: the stored index is moved, and it is said', a
   assert.deepEqual(lost, ['Payments to addresses of lost orders could not be looked for: it is down.']);
 });
 
+test('an account whose node is not configured is moved, and keeps its count', async (context) => {
+  const parts = await book(context);
+  const known = takeIndexes(account.digest, { bytes: undefined, passedOver: 3 }, 10);
+  assert.equal((await parts.store.commit([known])).kind, 'done');
+  assert.deepEqual((await recovered(parts)).lost, []);
+  const { next, passedOver } = await nextAddressIndex(parts.store, account.digest);
+  assert.deepEqual([next, passedOver], [1_010, 3]);
+});
+
+test('an account that only the chain knows begins with no address skipped', async (context) => {
+  const parts = await book(context);
+  await recovered(parts, { chain: { account, chain: chainWith(new Map([[3, 5n]])) } });
+  const { passedOver, bytes } = await nextAddressIndex(parts.store, account.digest);
+  assert.deepEqual([passedOver, bytes?.byteLength], [0, 4]);
+});
+
+test('an account to which nothing came since is moved past what may have been shown', async (context) => {
+  const parts = await book(context);
+  await giveOut(parts, account.digest, 10);
+  await recovered(parts, { chain: { account, chain: chainWith(new Map([[4, 5n]])) } });
+  assert.equal(await nextOf(parts, account.digest), 1_010);
+});
+
+test('an unknown account whose node does not answer is not begun', async (context) => {
+  const parts = await book(context);
+  const { done } = await recovered(parts, { chain: { account, chain: chainWith(new Map(), true) } });
+  assert.deepEqual(done, []);
+  assert.equal((await nextAddressIndex(parts.store, account.digest)).bytes, undefined);
+});
+
+test('a payment that its block lost again is no lost payment; its address stays used', async (context) => {
+  const parts = await book(context);
+  const chain = chainWith(new Map([[3, 5n]]));
+  const gone: Chain = { ...chain, lookup: () => Promise.resolve({ kind: 'answer', value: [] }) };
+  assert.deepEqual((await recovered(parts, { chain: { account, chain: gone } })).lost, []);
+  assert.equal(await nextOf(parts, account.digest), 1_004);
+});
+
+test('indexes are not moved while another process uses the store', async () => {
+  const shop = await Shop.open();
+  shop.beforeCommits.push(() => giveOut(shop.aside, account.digest, 7));
+  const chain = { account, chain: chainWith(new Map([[3, 5n]])) };
+  await assert.rejects(recovered(shop.book, { chain }), /^Error: Another process uses the store/);
+  assert.equal(await nextOf(shop.aside, account.digest), 7);
+});
+
 async function keyOf(parts: BookParts, raw: string | null): Promise<KeyRecord['status'] | undefined> {
   const hash = native.hashKey(raw ?? '');
   assert.ok(hash !== null);
@@ -195,6 +241,7 @@ test('a key that may have been handed out since is replaced; one that was stays'
   assert.equal(after?.keyGeneration, 1);
   const handedOut = await reveal(paid);
   assert.equal(await keyOf(parts, handedOut), 'active');
+  assert.deepEqual((await recovered(parts)).done, ['1 order will give out another key than before.']);
   await pay(unpaid);
   assert.equal(await keyOf(parts, await reveal(unpaid)), 'active');
 });
