@@ -1,5 +1,5 @@
 /** One request to a node's HTTP or HTTPS interface, with a time limit. */
-import { Agent as PlainAgent, request as requestPlainly } from 'node:http';
+import { Agent as PlainAgent } from 'node:http';
 import { Agent, request, type RequestOptions } from 'node:https';
 import type { Clock } from '../system/clock.js';
 import { activeSpan, httpFacts, recorded } from '../telemetry/tracer.js';
@@ -68,7 +68,8 @@ function send(
     ...(auth === undefined ? {} : { auth }),
   };
   return new Promise((resolve, reject) => {
-    const sent = (url.protocol === 'http:' ? requestPlainly : request)(url, options);
+    // The agent decides whether the connection is one of TLS.
+    const sent = request(url, options);
     const timer = clock.after(answerMs, () => sent.destroy(new Error('it took too long')));
     const fail = (error: Error): void => {
       timer.stop();

@@ -154,6 +154,8 @@ describe('a trace', () => {
     const { traceparent, 'x-field': field } = asked.at(-1)?.request.headers ?? {};
     assert.equal(traceparent, `00-${first.traceId}-${first.spanId}-01`);
     assert.equal(field, 'value');
+    await spansOf(() => askNode(plainUrl, { ...own, body: '{}' }, clock));
+    assert.deepEqual([asked.at(-1)?.request.method, asked.at(-1)?.body], ['POST', '{}']);
     for (const request of [bare, { ...bare, isOwn: false, headers: { 'x-field': 'value' } }]) {
       await spansOf(() => askNode(plainUrl, request, clock));
       assert.equal(asked.at(-1)?.request.headers['traceparent'], undefined);
