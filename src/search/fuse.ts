@@ -4,7 +4,7 @@
  */
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { FuseOutcome } from '../native/index.js';
+import type { FuseOutcome, Fuser } from '../native/index.js';
 import { ownerRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
@@ -34,10 +34,12 @@ class FuseHandler {
   // Reused by all requests: http has sent or copied an answer's bytes before the next call.
   private out = new Uint8Array(2 * LOOP_BODY_LIMIT);
   private readonly facts = new Float64Array(2);
+  private readonly run: Fuser['fuse'];
   private readonly pooled: PooledAnswers;
   private readonly keylessDocs: number;
 
   constructor(private readonly parts: FuseParts) {
+    this.run = parts.embedMode.fuser.fuse;
     this.pooled = new PooledAnswers(parts.embedMode, parts.FuseOutcome);
     this.keylessDocs = parts.keylessDocs ?? embedDocs.anonymous;
   }
@@ -76,12 +78,12 @@ class FuseHandler {
   }
 
   private fuse(body: Uint8Array, mostDocs: number, owner: string | undefined): FuseOutcome {
-    const { embedMode, FuseOutcome: outcomes } = this.parts;
-    let outcome = embedMode.fuser.fuse(body, this.out, this.facts, mostDocs, owner);
+    const { FuseOutcome: outcomes } = this.parts;
+    let outcome = this.run(body, this.out, this.facts, mostDocs, owner);
     // More room may be needed once the results are known.
     while (outcome === outcomes.NeedsRoom) {
       this.out = new Uint8Array(this.facts[0] ?? 0);
-      outcome = embedMode.fuser.fuse(body, this.out, this.facts, mostDocs, owner);
+      outcome = this.run(body, this.out, this.facts, mostDocs, owner);
     }
     return outcome;
   }

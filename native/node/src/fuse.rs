@@ -1,6 +1,7 @@
 //! Binding of `fusegate_core::fuse`.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use fusegate_core::embed::dense::{Gathered, Models};
@@ -10,7 +11,7 @@ use fusegate_core::fuse::profiles::Profiles as ProfileTable;
 use fusegate_core::fuse::request::rerank::{Api, Refused as Unranked};
 use fusegate_core::fuse::{Embedding, Outcome, Pending, Visible, Workspace};
 use napi::bindgen_prelude::{
-    AsyncTask, Buffer, Error, Float32Array, Float64ArraySlice, Result, Uint8ArraySlice,
+    AsyncTask, Buffer, Error, Float32Array, Float64ArraySlice, Function, Result, Uint8ArraySlice,
 };
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -85,15 +86,16 @@ fn tell(outcome: Outcome, facts: &mut [f64]) -> FuseOutcome {
 /// or until another takes its place.
 #[napi]
 pub struct Fuser {
+    state: Rc<State>,
+}
+
+/// What a fuser answers by, and what its last request left.
+struct State {
     models: Arc<Models>,
     tables: Tables,
-    /// In a cell: a request in the thread pool borrows the fuser until it is done.
     pending: RefCell<Option<PendingFuse>>,
-    /// In a cell for the same reason.
     unranked: RefCell<Option<Unranked>>,
-    /// In a cell for the same reason.
     faults: RefCell<Option<Vec<u8>>>,
-    /// In a cell for the same reason.
     written_out: RefCell<Option<Vec<u8>>>,
 }
 
@@ -104,15 +106,17 @@ impl Fuser {
     #[napi(constructor)]
     pub fn new(models: &DenseModels, corpora: Option<&Corpora>, profiles: Option<&Profiles>) -> Self {
         Self {
-            models: models.inner.clone(),
-            tables: Tables {
-                corpora: corpora.map(|corpora| corpora.inner.clone()),
-                profiles: profiles.map(|profiles| profiles.inner.clone()),
-            },
-            pending: RefCell::default(),
-            unranked: RefCell::default(),
-            faults: RefCell::default(),
-            written_out: RefCell::default(),
+            state: Rc::new(State {
+                models: models.inner.clone(),
+                tables: Tables {
+                    corpora: corpora.map(|corpora| corpora.inner.clone()),
+                    profiles: profiles.map(|profiles| profiles.inner.clone()),
+                },
+                pending: RefCell::default(),
+                unranked: RefCell::default(),
+                faults: RefCell::default(),
+                written_out: RefCell::default(),
+            }),
         }
     }
 
@@ -120,42 +124,48 @@ impl Fuser {
     /// length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
     /// docs. `owner`: whose collections it may name besides everybody's, or empty for nobody's; absent where
     /// that was not looked up. `Pending`: `takePending` has the request.
-    #[napi]
-    pub fn fuse(
-        &self,
-        body: &[u8],
-        mut out: Uint8ArraySlice<'_>,
-        mut facts: Float64ArraySlice<'_>,
-        most_docs: u32,
-        owner: Option<String>,
-    ) -> FuseOutcome {
-        self.run(
-            body,
-            (&mut out, &mut facts),
-            most_docs,
-            owner.as_deref(),
-            |workspace, body, out, embedding| {
-                let outcome = workspace.fuse(body, out, embedding);
-                if outcome == Outcome::Invalid {
-                    *self.faults.borrow_mut() = workspace.take_faults();
-                    *self.written_out.borrow_mut() = workspace.take_written_out();
-                }
-                outcome
-            },
-        )
+    ///
+    /// A function that is made when it is read, and no method: each call of a method looks up its object and
+    /// locks it, which takes a twentieth of the time of a small request.
+    #[napi(
+        getter,
+        ts_return_type = "(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, \
+                          owner?: string | null) => FuseOutcome"
+    )]
+    pub fn fuse<'a>(&self, env: &'a Env) -> Result<Function<'a, (), FuseOutcome>> {
+        let state = self.state.clone();
+        env.create_function_from_closure("fuse", move |call| {
+            let mut out: Uint8ArraySlice<'_> = call.get(1)?;
+            let mut facts: Float64ArraySlice<'_> = call.get(2)?;
+            let owner: Option<String> = if call.length() > 4 { call.get(4)? } else { None };
+            Ok(state.run(
+                call.get(0)?,
+                (&mut out, &mut facts),
+                call.get(3)?,
+                owner.as_deref(),
+                |workspace, body, out, embedding| {
+                    let outcome = workspace.fuse(body, out, embedding);
+                    if outcome == Outcome::Invalid {
+                        *state.faults.borrow_mut() = workspace.take_faults();
+                        *state.written_out.borrow_mut() = workspace.take_written_out();
+                    }
+                    outcome
+                },
+            ))
+        })
     }
 
     /// Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`.
     #[napi]
     pub fn take_faults(&self) -> Option<String> {
-        text(self.faults.take())
+        text(self.state.faults.take())
     }
 
     /// The body with the settings of its profile written out in it, where the last `fuse` came to `Invalid`
     /// for what it then says.
     #[napi]
     pub fn take_written_out(&self) -> Option<Buffer> {
-        self.written_out.take().map(Buffer::from)
+        self.state.written_out.take().map(Buffer::from)
     }
 
     /// Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
@@ -170,14 +180,14 @@ impl Fuser {
         path: RerankPath,
         id: String,
     ) -> FuseOutcome {
-        self.run(
+        self.state.run(
             body,
             (&mut out, &mut facts),
             most_docs,
             None,
             |workspace, body, out, embedding| {
                 let outcome = workspace.rerank(body, path.into(), &id, out, embedding);
-                *self.unranked.borrow_mut() = workspace.take_unranked();
+                *self.state.unranked.borrow_mut() = workspace.take_unranked();
                 outcome
             },
         )
@@ -186,7 +196,7 @@ impl Fuser {
     /// Why the last `rerank` came to `Invalid`. Throws where it did not.
     #[napi]
     pub fn take_refusal(&self) -> Result<RerankRefusal> {
-        refusal(self.unranked.take())
+        refusal(self.state.unranked.take())
     }
 
     /// Does what `rerank` does in the thread pool, as `fuseAsync` does what `fuse` does.
@@ -200,8 +210,8 @@ impl Fuser {
         id: String,
     ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
-            models: self.models.clone(),
-            tables: self.tables.clone(),
+            models: self.state.models.clone(),
+            tables: self.state.tables.clone(),
             body: Some(body),
             out,
             most_docs: most_docs as usize,
@@ -213,7 +223,8 @@ impl Fuser {
     /// Takes the request that the last `fuse` or `rerank` left pending. Throws where there is none.
     #[napi]
     pub fn take_pending(&self) -> Result<PendingFuse> {
-        self.pending
+        self.state
+            .pending
             .take()
             .ok_or_else(|| Error::from_reason("nothing is pending"))
     }
@@ -230,8 +241,8 @@ impl Fuser {
         owner: Option<String>,
     ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
-            models: self.models.clone(),
-            tables: self.tables.clone(),
+            models: self.state.models.clone(),
+            tables: self.state.tables.clone(),
             body: Some(body),
             out,
             most_docs: most_docs as usize,
@@ -241,7 +252,7 @@ impl Fuser {
     }
 }
 
-impl Fuser {
+impl State {
     /// Answers a body by `answer` in this thread's workspace; keeps the request that is pending.
     fn run(
         &self,

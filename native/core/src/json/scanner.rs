@@ -5,7 +5,7 @@
 
 use super::number;
 use super::refusal::{Reason, Refusal, Unfit};
-use super::text::{means, unit};
+use super::text::{means, unit, unit_escape};
 use crate::cpu::scan;
 
 /// Greatest nesting of arrays and objects.
@@ -283,7 +283,19 @@ impl<'a> Scanner<'a> {
     }
 
     /// Skips one escape; its backslash comes next. A surrogate pair is one escape.
+    #[inline]
     fn escape(&mut self) -> Result<(), Refusal> {
+        match unit_escape(&self.body[self.at..]) {
+            Some(0..0xD800 | 0xE000..) => {
+                self.at += 6;
+                Ok(())
+            }
+            _ => self.other_escape(),
+        }
+    }
+
+    /// The same of any escape, also one that must be refused.
+    fn other_escape(&mut self) -> Result<(), Refusal> {
         let start = self.at;
         self.at += 1;
         match self.peek() {

@@ -22,6 +22,15 @@ pub(super) fn unit(digits: &[u8; 4]) -> Option<u32> {
     ((first | second | third | fourth) < 16).then_some(unit)
 }
 
+/// The UTF-16 unit of the escape at the beginning of a text, if it is written in hex digits.
+#[inline]
+pub(super) fn unit_escape(text: &[u8]) -> Option<u32> {
+    match text.first_chunk() {
+        Some([b'\\', b'u', first, second, third, fourth]) => unit(&[*first, *second, *third, *fourth]),
+        _ => None,
+    }
+}
+
 /// True if a checked string means `word`, which is ASCII.
 pub(super) fn means(mut text: &[u8], word: &[u8]) -> bool {
     for &byte in word {
@@ -117,15 +126,12 @@ fn push(code: u32, out: &mut Vec<u8>) {
 /// The code point of a checked escape, and the escape's length in bytes.
 #[inline]
 fn escaped(text: &[u8]) -> (u32, usize) {
-    let unit_at = |at: usize| {
-        text.get(at..)
-            .and_then(<[u8]>::first_chunk)
-            .and_then(unit)
-            .unwrap_or(0)
-    };
     match text.get(1) {
-        Some(b'u') => match unit_at(2) {
-            high @ 0xD800..=0xDBFF => (0x1_0000 + ((high & 0x3FF) << 10 | unit_at(8) & 0x3FF), 12),
+        Some(b'u') => match unit_escape(text).unwrap_or(0) {
+            high @ 0xD800..=0xDBFF => {
+                let low = unit_escape(&text[6..]).unwrap_or(0);
+                (0x1_0000 + ((high & 0x3FF) << 10 | low & 0x3FF), 12)
+            }
             code => (code, 6),
         },
         Some(b'b') => (0x8, 2),
