@@ -23,7 +23,7 @@ async function unpaidInARow(store: Store, account: Account, most: number): Promi
   for (let count = 0; ; count += 1) {
     if (count === most || count === next) return count;
     const order = await findOrderAt(store, 'btc', account.address(next - 1 - count));
-    if ((order?.outputs.length ?? 0) > 0) return count;
+    if (order !== undefined && order.outputs.length > 0) return count;
   }
 }
 
@@ -69,9 +69,9 @@ export async function rescan(
     progress(at - from, end - from);
     const indexes = Array.from({ length: Math.min(together, end - at) }, (_, offset) => at + offset);
     for (const outcome of await Promise.all(indexes.map((each) => settle(parts, each)))) {
-      if (outcome.kind === 'failed') return outcome;
-      if (outcome.kind === 'changed') changed += 1;
-      if (outcome.kind === 'unowned') unowned.push(outcome.sentence);
+      if (outcome?.kind === 'failed') return outcome;
+      if (outcome?.kind === 'changed') changed += 1;
+      if (outcome?.kind === 'unowned') unowned.push(outcome.sentence);
     }
   }
   const addresses = Math.max(0, end - from);
@@ -79,8 +79,9 @@ export async function rescan(
   return { addresses, changed, unowned };
 }
 
+/** What one address showed; undefined: nothing new. */
 type Settled =
-  | { readonly kind: 'same' }
+  | undefined
   | { readonly kind: 'changed' }
   | { readonly kind: 'unowned'; readonly sentence: string }
   | { readonly kind: 'failed'; readonly reason: string };
@@ -94,14 +95,14 @@ async function settle(parts: RescanParts, index: number): Promise<Settled> {
   const { status, outputs } = found;
   const after = outcome.kind !== 'absent' && isOn(outcome.order, 'btc') ? outcome.order : found;
   // That an order without payments expired does not count as a find.
-  if (outputs.length === 0 && after.outputs.length === 0) return { kind: 'same' };
-  return { kind: after.status === status ? 'same' : 'changed' };
+  if (outputs.length === 0 && after.outputs.length === 0) return undefined;
+  return after.status === status ? undefined : { kind: 'changed' };
 }
 
 async function settleUnowned(parts: RescanParts, index: number, place: string): Promise<Settled> {
   const answer = await parts.chain.lookup(place);
   if (answer.kind === 'failed') return answer;
-  if (answer.value.length === 0) return { kind: 'same' };
+  if (answer.value.length === 0) return undefined;
   const order = await findOrderAt(parts.store, 'btc', place);
   // The order was made meanwhile.
   if (order !== undefined) return settle(parts, index);

@@ -285,27 +285,25 @@ impl<'a> Scanner<'a> {
     /// Skips one escape; its backslash comes next. A surrogate pair is one escape.
     #[inline]
     fn escape(&mut self) -> Result<(), Refusal> {
-        match unit_escape(&self.body[self.at..]) {
+        let text = &self.body[self.at..];
+        if let Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') = text.get(1) {
+            self.at += 2;
+            return Ok(());
+        }
+        match unit_escape(text) {
             Some(0..0xD800 | 0xE000..) => {
                 self.at += 6;
                 Ok(())
             }
-            _ => self.other_escape(),
+            _ => self.surrogates(),
         }
     }
 
-    /// The same of any escape, also one that must be refused.
-    fn other_escape(&mut self) -> Result<(), Refusal> {
+    /// Skips a surrogate pair in two escapes; refuses any other escape that is no character.
+    fn surrogates(&mut self) -> Result<(), Refusal> {
         let start = self.at;
         self.at += 1;
-        match self.peek() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 1;
-                return Ok(());
-            }
-            Some(b'u') => self.at += 1,
-            _ => return self.refuse(Reason::Syntax),
-        }
+        self.expect(b'u')?;
         let unit = self.hex4()?;
         let lone = Err(Refusal {
             offset: start,

@@ -1,0 +1,235 @@
+/** Looking addresses up one by one: the scan of an account, and the look-up of one order. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
+import type { Chain } from '../../src/checkout/onchain/chain.js';
+import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
+import { gapSentence, rescan, type Rescan, type RescanParts } from '../../src/checkout/onchain/scan.js';
+import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
+import { account, pricedWish, Shop } from '../support/shop.js';
+import { Dice, SimulatedChain } from '../support/world.js';
+
+const price = 50_000n;
+
+/** A shop whose on-chain orders are paid over a simulated chain. */
+class Scanned {
+  readonly world: SimulatedChain;
+  /** The address of each look-up. */
+  readonly asked: string[] = [];
+  /** An address for which the node does not answer. */
+  failing: string | undefined;
+  /** Runs before the node answers a look-up. */
+  before: (address: string) => Promise<void> = () => Promise.resolve();
+
+  private constructor(readonly shop: Shop) {
+    this.world = new SimulatedChain(new Dice(7), shop.time);
+  }
+
+  static async open(): Promise<Scanned> {
+    const scanned = new Scanned(await Shop.open());
+    assert.equal(await scanned.rail().begin(), 0);
+    return scanned;
+  }
+
+  readonly chain: Chain = {
+    network: () => this.world.chain.network(),
+    tip: () => this.world.chain.tip(),
+    used: (addresses) => this.world.chain.used(addresses),
+    close: () => undefined,
+    lookup: async (address) => {
+      this.asked.push(address);
+      if (address === this.failing) return { kind: 'failed', reason: 'not this one' };
+      const answer = await this.world.chain.lookup(address);
+      await this.before(address);
+      return answer;
+    },
+  };
+
+  rail(): Bitcoin {
+    const { book, log } = this.shop;
+    const limits = { confirmationsRequired: 2, maxUnpaidOrders: 0 };
+    return new Bitcoin({ ...book, ...limits, account, chain: this.chain, log });
+  }
+
+  async order(): Promise<BtcOrder> {
+    const made = await this.rail().create(pricedWish);
+    return made.kind === 'made' ? made.order : assert.fail(made.kind);
+  }
+
+  scan(from: number, progress: RescanParts['progress'] = () => undefined): ReturnType<typeof rescan> {
+    this.asked.length = 0;
+    return rescan({ ...this.shop.book, account, chain: this.chain, progress }, from);
+  }
+}
+
+/** What a scan found. */
+async function found(scan: ReturnType<typeof rescan>): Promise<Rescan> {
+  const outcome = await scan;
+  return 'kind' in outcome ? assert.fail(outcome.reason) : outcome;
+}
+
+const addressesFrom = (first: number, end: number): string[] =>
+  Array.from({ length: end - first }, (_, offset) => account.address(first + offset));
+
+describe('a scan', () => {
+  test('asks once for each address, and tells how far it is', async () => {
+    const scanned = await Scanned.open();
+    await scanned.order();
+    const told: (readonly [number, number])[] = [];
+    const { addresses } = await found(scanned.scan(0, (...progress) => told.push(progress)));
+    assert.equal(addresses, 21);
+    assert.deepEqual(scanned.asked.toSorted(), addressesFrom(0, 21).toSorted());
+    assert.deepEqual(told, [
+      [0, 21],
+      [8, 21],
+      [16, 21],
+      [21, 21],
+    ]);
+    told.length = 0;
+    assert.equal((await found(scanned.scan(5, (...progress) => told.push(progress)))).addresses, 16);
+    assert.deepEqual(told, [
+      [0, 16],
+      [8, 16],
+      [16, 16],
+    ]);
+  });
+
+  test('from an index after the last one has nothing to ask', async () => {
+    const scanned = await Scanned.open();
+    await scanned.order();
+    const told: (readonly [number, number])[] = [];
+    const outcome = await found(scanned.scan(22, (...progress) => told.push(progress)));
+    assert.deepEqual(outcome, { addresses: 0, changed: 0, unowned: [] });
+    assert.deepEqual([scanned.asked, told], [[], [[0, 0]]]);
+  });
+
+  test('finds orders that a payment changed, and no order that only ended', async () => {
+    const scanned = await Scanned.open();
+    const [paid, partly, unpaid] = [await scanned.order(), await scanned.order(), await scanned.order()];
+    scanned.world.pay(paid.place, price);
+    scanned.world.pay(partly.place, 1n);
+    scanned.world.mine();
+    scanned.world.mine();
+    scanned.shop.time.nowMs = unpaid.expiresAtMs;
+    assert.equal((await found(scanned.scan(0))).changed, 2);
+    assert.equal((await scanned.shop.stored(paid.id)).status, 'confirmed');
+    assert.equal((await scanned.shop.stored(unpaid.id)).status, 'expired');
+    assert.equal((await found(scanned.scan(0))).changed, 0);
+  });
+
+  test('counts an order whose payment vanished', async () => {
+    const scanned = await Scanned.open();
+    const order = await scanned.order();
+    scanned.world.pay(order.place, price);
+    assert.equal((await found(scanned.scan(0))).changed, 1);
+    scanned.world.drop();
+    assert.equal((await found(scanned.scan(0))).changed, 1);
+    assert.equal((await scanned.shop.stored(order.id)).status, 'pending');
+  });
+
+  test('adds up what came to an address without an order', async () => {
+    const scanned = await Scanned.open();
+    for (const sat of [3n, 4n]) scanned.world.pay(account.address(2), sat);
+    const { unowned } = await found(scanned.scan(0));
+    assert.deepEqual(unowned, [`7 sat came to ${account.address(2)} (index 2), which no order has.`]);
+  });
+
+  test('ends with the reason of the node, at an address with an order as at one without', async () => {
+    const scanned = await Scanned.open();
+    scanned.world.up = false;
+    assert.deepEqual(await scanned.scan(0), { kind: 'failed', reason: 'it is down' });
+    assert.equal(scanned.asked.length, 8);
+    scanned.world.up = true;
+    for (const index of [0, 1]) {
+      scanned.failing = undefined;
+      await scanned.order();
+      scanned.failing = account.address(index * 19);
+      assert.deepEqual(await scanned.scan(0), { kind: 'failed', reason: 'not this one' });
+    }
+  });
+
+  test('takes an order that was made while the node answered for what it is', async () => {
+    const scanned = await Scanned.open();
+    const place = account.address(0);
+    scanned.world.pay(place, price);
+    // Else the rail gives out no address with a payment.
+    scanned.world.lagging.add(place);
+    let order: BtcOrder | undefined;
+    scanned.before = async (address) => {
+      if (address === place) order ??= await scanned.order();
+    };
+    const outcome = await found(scanned.scan(0));
+    assert.equal(order?.place, place);
+    assert.deepEqual(outcome.unowned, []);
+    assert.equal(scanned.asked.filter((address) => address === place).length, 2);
+  });
+});
+
+describe('the look-up of an order', () => {
+  test('asks the node again where the order changed while it answered', async () => {
+    const scanned = await Scanned.open();
+    const order = await scanned.order();
+    scanned.world.pay(order.place, 1n);
+    let changes = 1;
+    scanned.before = async () => {
+      if (changes === 0) return;
+      changes -= 1;
+      scanned.world.pay(order.place, price);
+      await lookUpOrder({ ...scanned.shop.book, chain: scanned.world.chain }, order);
+    };
+    const outcome = await lookUpOrder({ ...scanned.shop.book, chain: scanned.chain }, order);
+    assert.equal(scanned.asked.length, 2);
+    assert.ok(outcome.kind !== 'failed' && outcome.kind !== 'absent');
+    assert.equal(outcome.order.status, 'seen');
+    assert.equal((await scanned.shop.stored(order.id)).status, 'seen');
+  });
+
+  test('changes nothing where the node does not answer', async () => {
+    const scanned = await Scanned.open();
+    const order = await scanned.order();
+    scanned.world.up = false;
+    const outcome = await lookUpOrder({ ...scanned.shop.book, chain: scanned.chain }, order);
+    assert.deepEqual(outcome, { kind: 'failed', reason: 'it is down' });
+    assert.deepEqual(await scanned.shop.stored(order.id), order);
+  });
+});
+
+describe('the warning of a gap', () => {
+  const sentence = ({ shop }: Scanned): Promise<string | null> => gapSentence(shop.book.store, account);
+
+  test('comes with the sixteenth unpaid address after a paid one', async () => {
+    const scanned = await Scanned.open();
+    scanned.world.pay((await scanned.order()).place, price);
+    await scanned.rail().reconcile();
+    for (let made = 0; made < 15; made += 1) await scanned.order();
+    assert.equal(await sentence(scanned), null);
+    await scanned.order();
+    assert.match((await sentence(scanned)) ?? '', /^More than 15 on-chain addresses/);
+  });
+
+  test('counts addresses that were passed over, and reads no more than it must', async () => {
+    const scanned = await Scanned.open();
+    const { store } = scanned.shop.book;
+    const before = await nextAddressIndex(store, account.digest);
+    assert.equal((await store.commit([takeIndexes(account.digest, before, 40)])).kind, 'done');
+    let reads = 0;
+    const counting = {
+      ...store,
+      get: (...asked: Parameters<typeof store.get>) => {
+        reads += 1;
+        return store.get(...asked);
+      },
+    };
+    assert.match((await gapSentence(counting, account)) ?? '', /^More than 15 on-chain addresses/);
+    assert.equal(reads, 1 + 16);
+  });
+
+  test('does not come while the store is not available', async () => {
+    const scanned = await Scanned.open();
+    for (let made = 0; made < 16; made += 1) await scanned.order();
+    scanned.shop.fault = { left: 0, met: false };
+    assert.equal(await sentence(scanned), null);
+    assert.match((await sentence(scanned)) ?? '', /^More than 15 on-chain addresses/);
+  });
+});
