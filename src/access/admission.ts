@@ -119,8 +119,14 @@ export const monthMs = 30 * dayMs;
 const nothing = (): void => undefined;
 
 // With all members: V8 gives an object that spreads another and adds a member a map of its own, each time.
-const absent = { remaining: undefined, address: undefined, key: undefined };
-const unlimited: Admission = { refusal: undefined, ...noRateLimit, charge: nothing, ...absent };
+const unlimited: Admission = {
+  refusal: undefined,
+  ...noRateLimit,
+  charge: nothing,
+  remaining: undefined,
+  address: undefined,
+  key: undefined,
+};
 
 /** The limit on look-ups of unknown keys by an address; every 401 shows how many are left. */
 const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '', '');
@@ -326,13 +332,10 @@ class ProcessAccess implements Access {
   }
 
   private decideAnonymous(outcome: AdmitOutcome, address: Uint8Array): Admission {
-    if (this.anonymous.limits.characters_per_month === 0) {
-      return this.decided(outcome, this.anonymous, nothing, address);
-    }
     const { native, clock } = this.parts;
     const monthStartMs = this.fact(facts.MonthStartMs);
     const charge = (characters: number): void => {
-      // The address has no slot of its own: its characters are not counted.
+      // No month is limited, or the address has no slot of its own: its characters are not counted.
       if (monthStartMs === 0) return;
       native.chargeAddress(kinds.anonymous, address, monthStartMs, characters, clock.machineMicros());
     };

@@ -1,6 +1,6 @@
 /** Helpers for records and whole logs: find one, append, read all, erase some, remove old ones. */
 import type { Log, Space } from './spaces.js';
-import type { Entry, LogEntry, Operation, Range, Store } from './store.js';
+import type { Entry, LogEntry, Operation, Store } from './store.js';
 
 /** Entries read, erased or removed in one step. */
 const pageEntries = 500;
@@ -79,7 +79,8 @@ export function recordsAfter(
   space: Space,
   after: Uint8Array = Buffer.alloc(0),
 ): AsyncGenerator<Entry, void> {
-  return recordsIn(store, space, { from: after.byteLength === 0 ? after : behind(after) });
+  // No key is empty, so that all follow the empty one.
+  return recordsIn(store, space, { from: behind(after) });
 }
 
 /** The records of a space whose keys begin with a prefix, in the order of the keys. */
@@ -90,10 +91,10 @@ export function recordsUnder(store: Store, space: Space, prefix: Uint8Array): As
 async function* recordsIn(
   store: Store,
   space: Space,
-  range: Omit<Range, 'limit'>,
+  { from: first, ...end }: { readonly from: Uint8Array; readonly to?: Uint8Array },
 ): AsyncGenerator<Entry, void> {
-  for (let from = range.from ?? Buffer.alloc(0); ;) {
-    const page = await store.scan(space, { ...range, from, limit: pageEntries });
+  for (let from = first; ;) {
+    const page = await store.scan(space, { ...end, from, limit: pageEntries });
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < pageEntries) return;

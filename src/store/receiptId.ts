@@ -11,7 +11,7 @@ export function receiptId(bytes: Uint8Array): string {
   let number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
   let digits = '';
   for (let count = 0; count < digitCount; count += 1) {
-    digits = (alphabet[Number(number & 31n)] ?? '') + digits;
+    digits = alphabet.charAt(Number(number & 31n)) + digits;
     number >>= 5n;
   }
   return `fr_${digits}`;

@@ -108,10 +108,11 @@ export function walkOver(scan: Scan): (visit: (page: FramedPage) => unknown) => 
 }
 
 /**
- * Records to read for the next page of about {@link pageBytes}; it grows slowly, as the sizes of values vary.
+ * Records to read for the next page of about {@link pageBytes}, after a page that is not empty; it grows
+ * slowly, as the sizes of values vary.
  */
 function nextLimit(page: readonly Entry[], limit: number): number {
   const bytes = page.reduce((sum, { key, value }) => sum + key.byteLength + value.byteLength, 0);
-  const wanted = Math.floor((pageBytes * page.length) / Math.max(1, bytes));
+  const wanted = Math.floor((pageBytes * page.length) / bytes);
   return Math.max(1, Math.min(wanted, limit * 2, mostRecords));
 }

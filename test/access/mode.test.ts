@@ -83,6 +83,11 @@ describe('callers', () => {
     assert.equal(access.limited('pages', headFrom(from)).refusal, undefined, 'public routes stay public');
   });
 
+  test('without a key are refused where one is needed, even if their tier has no limit', async () => {
+    const access = testAccess({ mode: 'keys', tiers: openTiers() });
+    assert.equal((await access.keyed(headFrom(from))).refusal?.status, 401);
+  });
+
   test('without a key are never refused by an open server, and still count as keyless memory', async () => {
     const access = testAccess({ mode: 'open', tiers: openTiers() });
     for (let count = 0; count < 200; count += 1) {

@@ -129,6 +129,11 @@ for (const { name, decode, rewrite } of kinds) {
   });
 }
 
+test('a record that cannot be read is named in the error', () => {
+  assert.throws(() => decodeLease(Buffer.of(9)), /\blease\b/);
+  assert.throws(() => decodePreview(Buffer.of(9)), /\bpreview\b/);
+});
+
 test('what exploration reads of a fragment is what the whole fragment says, in every format', () => {
   const kept = JSON.parse(readFileSync('test/vectors/store/fragment.json', 'utf8')) as Kept;
   const formats = new Set<string>();

@@ -241,6 +241,20 @@ mod tests {
         prop_oneof![4 => usual, 3 => written, 1 => others.prop_map(str::to_owned)]
     }
 
+    #[test]
+    fn a_request_knows_nothing_of_an_earlier_one() {
+        let mut named = Named::default();
+        for name in ["a", "b"] {
+            let mut scanner = Scanner::of(&format!("{{\"{name}\":1}}"));
+            named.read(&mut scanner, 0).expect("an object of numbers");
+            assert_eq!(named.names(), [name.as_bytes()]);
+            assert_eq!((named.find(name.as_bytes()), named.numbers().len()), (Some(0), 1));
+            named.clear();
+            assert!(named.names().is_empty() && named.numbers().is_empty());
+            assert_eq!(named.find(name.as_bytes()), None);
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(5000))]
         #[test]

@@ -411,6 +411,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_found_by_whatever_byte_its_sequence_begins_with() {
+        let mut begun = [false; 256];
+        for (sequence, name) in NAMES {
+            let first = usize::from(sequence.as_bytes()[0]);
+            if !std::mem::replace(&mut begun[first], true) {
+                assert_eq!(glossed(sequence, Place::Instead, &[]), *name, "{sequence}");
+            }
+        }
+        // Of two, three and four bytes.
+        assert!([0xC2, 0xE2, 0xE3, 0xF0].iter().all(|&first: &usize| begun[first]));
+    }
+
+    #[test]
     fn glosses_that_touch_are_one_space_apart() {
         let animals = [("犬", "dog"), ("猫", "cat")];
         assert_eq!(glossed("犬猫", Place::After, &animals), "犬 (dog) 猫 (cat)");

@@ -85,3 +85,21 @@ impl Key {
 
 /// The short terms of a query with at most this many distinct terms are counted without branches.
 pub(super) const FEW: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_term_is_in_its_key() {
+        for length in 1..70 {
+            let term: Vec<u8> = (0..length).map(|at| b'a' + (at % 26) as u8).collect();
+            let key = Key::of(&term, 0, length, 0);
+            for at in 0..length {
+                let mut other = term.clone();
+                other[at] = b'0';
+                assert_ne!(Key::of(&other, 0, length, 0), key, "byte {at} of {length}");
+            }
+        }
+    }
+}

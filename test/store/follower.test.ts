@@ -1,0 +1,150 @@
+/** Following a log of changed names, on a store that is read by hand. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Follower } from '../../src/store/follower.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { Gate } from '../support/gate.js';
+import { HandClock } from '../support/handClock.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
+
+const away = new StoreUnavailable('away');
+
+/** A process that follows the log of profiles' changes. */
+class World {
+  readonly clock = new HandClock();
+  readonly taken: string[] = [];
+  readonly gate = new Gate();
+  readonly follower: Follower;
+  /** Number of looks that read the store. */
+  reads = 0;
+  /** What happens while all is taken. */
+  meanwhile: () => unknown = () => undefined;
+  failsAt: string | undefined;
+
+  constructor(readonly store: Store) {
+    const counted: Store = {
+      ...store,
+      last: (log) => this.counted(() => store.last(log)),
+      read: (log, range) => this.counted(() => store.read(log, range)),
+    };
+    this.follower = new Follower({
+      store: counted,
+      clock: this.clock,
+      changes: 'profileChanges',
+      takeAll: async () => {
+        this.take('all');
+        await this.meanwhile();
+      },
+      takeChange: (name) => Promise.resolve().then(() => this.take(name)),
+    });
+  }
+
+  async change(...names: string[]): Promise<void> {
+    for (const name of names) {
+      await this.store.commit([{ kind: 'append', log: 'profileChanges', value: Buffer.from(name) }]);
+    }
+  }
+
+  private take(name: string): void {
+    this.taken.push(name);
+    if (name === this.failsAt) throw away;
+  }
+
+  private async counted<Value>(read: () => Promise<Value>): Promise<Value> {
+    this.reads += 1;
+    await this.gate.passed();
+    return read();
+  }
+}
+
+describe('a process that follows changed names', () => {
+  test('takes all that is there, then each change once, in order', async () => {
+    const world = new World(await openTestStore());
+    await world.change('before');
+    await world.follower.start();
+    assert.deepEqual(world.taken.splice(0), ['all']);
+    await world.change('b', 'a');
+    await world.follower.look();
+    await world.follower.look();
+    assert.deepEqual(world.taken, ['b', 'a']);
+    world.follower.stop();
+  });
+
+  test('takes a change again that came while all was taken: it may have missed it', async () => {
+    const world = new World(await openTestStore());
+    world.meanwhile = () => world.change('a');
+    await world.follower.start();
+    await world.follower.look();
+    assert.deepEqual(world.taken, ['all', 'a']);
+    world.follower.stop();
+  });
+
+  test('is behind by at most the changes of one look, 100 of them', async () => {
+    const world = new World(await openTestStore());
+    await world.follower.start();
+    await world.change(...Array.from({ length: 101 }, (_, at) => `${at}`));
+    await world.follower.look();
+    assert.equal(world.taken.at(-1), '99');
+    await world.follower.look();
+    assert.equal(world.taken.at(-1), '100');
+    world.follower.stop();
+  });
+
+  test('asks a store again that did not answer, and takes nothing twice that it took', async () => {
+    const failing = new FailingStore(await openTestStore());
+    const world = new World(failing.seen);
+    failing.failure = 'not written';
+    await world.follower.start();
+    assert.deepEqual(world.taken, []);
+    failing.failure = undefined;
+    world.failsAt = 'all';
+    await world.follower.look();
+    world.failsAt = undefined;
+    await world.follower.look();
+    assert.deepEqual(world.taken.splice(0), ['all', 'all']);
+    await world.change('a', 'b', 'c');
+    world.failsAt = 'b';
+    await world.follower.look();
+    assert.deepEqual(world.taken.splice(0), ['a', 'b']);
+    world.failsAt = undefined;
+    await world.follower.look();
+    assert.deepEqual(world.taken, ['b', 'c']);
+    world.follower.stop();
+  });
+
+  test('looks four times a second until it is stopped, but not while a look waits', async () => {
+    const world = new World(await openTestStore());
+    const open = world.gate.hold();
+    const started = world.follower.start();
+    await world.clock.pass(1_000);
+    assert.equal(world.reads, 1);
+    open();
+    await started;
+    await world.clock.pass(249);
+    assert.equal(world.reads, 1);
+    await world.clock.pass(1);
+    assert.equal(world.reads, 2);
+    await world.follower.look();
+    await world.clock.pass(250);
+    assert.equal(world.reads, 4);
+    await world.follower.look();
+    world.follower.stop();
+    await world.clock.pass(1_000);
+    assert.equal(world.reads, 5);
+  });
+
+  test('a look waits for one under way and then reads: it knows what was stored before it began', async () => {
+    const world = new World(await openTestStore());
+    await world.follower.start();
+    const open = world.gate.hold();
+    const first = world.follower.look();
+    await world.change('a');
+    const second = world.follower.look();
+    assert.equal(world.clock.timers, 1);
+    open();
+    await Promise.all([first, second]);
+    assert.deepEqual(world.taken, ['all', 'a']);
+    assert.equal(world.reads, 3);
+    world.follower.stop();
+  });
+});
