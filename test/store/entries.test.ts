@@ -5,6 +5,7 @@ import {
   appendEntry,
   entriesAfter,
   eraseEntries,
+  findRecord,
   recordsAfter,
   recordsUnder,
   removeOldEntries,
@@ -182,6 +183,13 @@ describe('a space', () => {
       after.map((each) => each.key),
       [next, key(2)],
     );
+  });
+
+  test('has a record under a key, or none', async () => {
+    const { store } = await watched();
+    await fill(store, [key(1)]);
+    const find = (at: number) => findRecord(store, 'state', key(at), ([first]) => `read ${first ?? ''}`);
+    assert.deepEqual([await find(1), await find(2)], ['read 1', undefined]);
   });
 
   test('is read under a prefix: neither what is before nor what is behind it', async () => {

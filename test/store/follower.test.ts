@@ -133,6 +133,16 @@ describe('a process that follows changed names', () => {
     assert.equal(world.reads, 5);
   });
 
+  test('looks no more if it is stopped while it starts', async () => {
+    const world = new World(await openTestStore());
+    const open = world.gate.hold();
+    const started = world.follower.start();
+    world.follower.stop();
+    open();
+    await started;
+    assert.equal(world.clock.timers, 0);
+  });
+
   test('a look waits for one under way and then reads: it knows what was stored before it began', async () => {
     const world = new World(await openTestStore());
     await world.follower.start();

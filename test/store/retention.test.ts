@@ -64,6 +64,28 @@ describe('what is said of retention', () => {
     assert.deepEqual(row('Previews', settings), own, 'a store is not shared unless it is said to be');
   });
 
+  test('names each table with what people sent, or what was made of it', () => {
+    const everything = storedData({ ...settings, embedCacheStore: true, isStoreShared: true });
+    const named = everything.flatMap(({ where }) => {
+      const [, names = ''] = /[Tt]ables? ([\w, ]+?) of the store\.$/.exec(where) ?? [];
+      return names.split(/, | and /).filter((name) => name !== '');
+    });
+    const sent = [
+      'leads',
+      'interests',
+      'optouts',
+      'clicks',
+      'orders',
+      'orderEvents',
+      'ledger',
+      'keys',
+      'usage',
+    ];
+    const texts = ['embeddings', 'fragments', 'legacyReceipts', 'previews', 'profiles'];
+    const learned = ['corpora', 'corpusVersions', 'corpusLearning', 'corpusSamples'];
+    assert.deepEqual(named.toSorted(), [...sent, ...texts, ...learned].sort());
+  });
+
   test('says of everything what it is, why it is stored, how long and where', () => {
     for (const { what, why, retention, where } of storedData({ ...settings, isStoreShared: true })) {
       for (const sentence of [what, why, retention, where]) assert.match(sentence, /^[A-Z0-9].*\.$/);
