@@ -245,7 +245,8 @@ mod tests {
     fn a_request_knows_nothing_of_an_earlier_one() {
         let mut named = Named::default();
         for name in ["a", "b"] {
-            let mut scanner = Scanner::of(&format!("{{\"{name}\":1}}"));
+            let object = format!("{{\"{name}\":1}}");
+            let mut scanner = Scanner::of(&object);
             named.read(&mut scanner, 0).expect("an object of numbers");
             assert_eq!(named.names(), [name.as_bytes()]);
             assert_eq!((named.find(name.as_bytes()), named.numbers().len()), (Some(0), 1));
