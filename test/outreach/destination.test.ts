@@ -130,6 +130,8 @@ describe('signed', () => {
       ['/docs', '/docs'],
       ['/.//elsewhere.example', '/elsewhere.example'],
       [`https://elsewhere.example/${'a'.repeat(9_000)}`, `https://elsewhere.example/${'a'.repeat(9_000)}`],
+      [`/${'a'.repeat(9_000)}`, `/${'a'.repeat(9_000)}`],
+      ['https:elsewhere.example', 'https://elsewhere.example/'],
       ['javascript:alert(1)', '/'],
       ['data:text/html,x', '/'],
       ['mailto:a@b', '/'],

@@ -9,12 +9,12 @@ import { click } from '../../src/outreach/click.js';
 import { deliveryInterest, deliveryModels } from '../../src/outreach/delivery.js';
 import { noOperator, parseOperator } from '../../src/outreach/operator.js';
 import { leads } from '../../src/outreach/leads.js';
-import { optoutState, unsubscribe } from '../../src/outreach/optout.js';
+import { optOut, optoutState, unsubscribe } from '../../src/outreach/optout.js';
 import { clickToken, optoutToken } from '../../src/outreach/tokens.js';
 import type { Click } from '../../src/store/tables/clicks.js';
 import { interestsAfter } from '../../src/store/tables/interests.js';
 import { leadsAfter } from '../../src/store/tables/leads.js';
-import { systemClock } from '../../src/system/clock.js';
+import { findOptout } from '../../src/store/tables/optouts.js';
 import { FailingStore, openTestStore, request, secrets } from '../support/serving.js';
 import { collect } from '../support/collect.js';
 import { whenUnavailable } from '../../src/store/store.js';
@@ -46,6 +46,17 @@ describe('storing', () => {
     const kept = (await collect(leadsAfter(failing.seen, 0))).map(({ value }) => value);
     const none = { tier: null, message: null, source: null, segment: null, campaign: null, eventId: null };
     assert.deepEqual(kept, [{ id, receivedAtMs: Date.UTC(2026, 10, 21, 9, 30), email, ...none }]);
+  });
+
+  test('a lead is kept whole', async () => {
+    const rest = { source: 's', segment: 'g', campaign: 'c' };
+    const input = { email: 'a@b', tier: 'growth', message: 'm', ...rest, event_id: 'e' } as const;
+    const answer = await answerOf(leads(parts), request({ input }));
+    assert.equal(answer.status, 200);
+    const kept = (await collect(leadsAfter(failing.seen, 0))).at(-1)?.value;
+    const { tier, message, source, segment, campaign, eventId } = kept ?? assert.fail('there is no lead');
+    assert.deepEqual([tier, message], ['growth', 'm']);
+    assert.deepEqual({ source, segment, campaign, eventId }, { ...rest, eventId: 'e' });
   });
 
   test('an interest is kept whole and promises nothing automatic', async () => {
@@ -103,6 +114,19 @@ describe('storing', () => {
     assert.deepEqual(await state(), { kind: 'unsubscribed', email: 'Ada@Example.com' });
     const nothing = await optoutState(parts)(request({ input: undefined }));
     assert.deepEqual(nothing, { kind: 'bad_link' });
+  });
+
+  test('opting out says whose mail stops, and when it did; a link without its token stops none', async () => {
+    const email = 'grace@example.com';
+    const query = { e: email, t: optoutToken(secrets[1], email) };
+    for (const bad of [{}, { e: email }, { ...query, t: 'x' }]) {
+      assert.deepEqual(await optOut(parts)(request({ input: undefined, query: bad })), { kind: 'bad_link' });
+    }
+    assert.equal(await findOptout(failing.seen, secrets, email), undefined);
+    const state = await optOut(parts)(request({ input: undefined, query }));
+    assert.deepEqual(state, { kind: 'unsubscribed', email });
+    const found = await findOptout(failing.seen, secrets, email);
+    assert.equal(found?.optout.optedOutAtMs, Date.UTC(2026, 10, 21, 9, 30));
   });
 });
 
@@ -176,7 +200,7 @@ describe('clicks', () => {
     publicUrl: null,
     clickHosts: [],
     secrets,
-    clock: systemClock,
+    clock,
     record: (each) => recorded.push(each),
   });
 
@@ -222,9 +246,27 @@ describe('clicks', () => {
 
   test('a line tells token, way and validity, cut where they are long', async () => {
     const good = await clicked({ 'user-agent': browser });
-    assert.deepEqual({ ...good, atMs: 0 }, { atMs: 0, token, destination, valid: true, bot: false });
+    const atMs = Date.UTC(2026, 10, 21, 9, 30);
+    assert.deepEqual(good, { atMs, token, destination, valid: true, bot: false });
     const long = { path: { token: 'x'.repeat(60_000) }, query: { d: `/${'y'.repeat(8_000)}` } };
     const cut = await clicked({ 'user-agent': browser }, long);
     assert.deepEqual([cut?.token.length, cut?.destination.length, cut?.valid], [128, 2_048, false]);
+    const bare = await clicked({ 'user-agent': browser }, { path: {}, query: {} });
+    assert.deepEqual([bare?.token, bare?.destination, bare?.valid], ['', '/', false]);
+  });
+
+  test('the answer leads on, and says nothing else: nobody stores it, hears of it or finds it', async () => {
+    const given = request({ input: undefined, path: { token }, query: { d: destination } });
+    assert.deepEqual(await answerOf(handler, given), {
+      status: 302,
+      body: { bytes: '', type: 'text/plain; charset=utf-8' },
+      headers: {
+        location: destination,
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+        'x-robots-tag': 'noindex',
+      },
+      charge: 0,
+    });
   });
 });
