@@ -143,7 +143,7 @@ describe('a process that follows changed names', () => {
     assert.equal(world.clock.timers, 0);
   });
 
-  test('a look waits for one under way and then reads: it knows what was stored before it began', async () => {
+  test('a look waits for one under way, then reads: it knows what was stored before', async () => {
     const world = new World(await openTestStore());
     await world.follower.start();
     const open = world.gate.hold();

@@ -69,7 +69,7 @@ class World {
 }
 
 describe('the background sweep', () => {
-  test('removes each half minute, in small steps, what is older than a retry and the skew of clocks', async () => {
+  test('removes each half minute, in small steps, what is older than a retry and clock skew', async () => {
     const world = new World();
     await world.clock.pass(periodMs - 1);
     assert.deepEqual([world.steps.length, world.rounds], [0, 0]);

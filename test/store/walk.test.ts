@@ -74,7 +74,7 @@ describe('a walk over all records', () => {
     assert.equal((await assertWalk(many(64, 3))).ranges.length, 2);
   });
 
-  test('begins with a small page; a page is at most twice the last, and has at most 1,024 records', async () => {
+  test('begins small; a page is at most twice the last, and has at most 1,024 records', async () => {
     const { ranges } = await assertWalk(many(4_000, 0));
     assert.deepEqual(
       ranges.map(({ limit }) => limit),
