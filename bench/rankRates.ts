@@ -78,9 +78,9 @@ async function corporaOf({ docs }: FuseRequest) {
 }
 
 /** Seconds of one answer. */
-function timed(fuser: Fuser, body: Buffer, out: Uint8Array, facts: Float64Array): number {
+function timed(fuse: Fuser['fuse'], body: Buffer, out: Uint8Array, facts: Float64Array): number {
   const began = process.hrtime.bigint();
-  const outcome = fuser.fuse(body, out, facts, 1_000, '');
+  const outcome = fuse(body, out, facts, 1_000, '');
   const took = Number(process.hrtime.bigint() - began) / 1e9;
   if (outcome !== native.FuseOutcome.Written) throw new Error(`a request came to ${outcome}`);
   return took;
@@ -112,14 +112,14 @@ export interface Rates {
 }
 
 async function ratesOfBody(request: FuseRequest, rounds: number): Promise<Rate[]> {
-  const { fuser } = staticMode(await corporaOf(request));
+  const { fuse } = staticMode(await corporaOf(request)).fuser;
   const bodies = KINDS.map((kind) => bodyOf(request, kind));
   const [out, facts] = [new Uint8Array(8 << 20), new Float64Array(2)];
   const times = KINDS.map(() => [] as number[]);
   for (let round = -Math.ceil(rounds / 10); round < rounds; round += 1) {
     for (let step = 0; step < KINDS.length; step += 1) {
       const kind = (step + Math.abs(round)) % KINDS.length;
-      const took = timed(fuser, bodies[kind] ?? Buffer.of(), out, facts);
+      const took = timed(fuse, bodies[kind] ?? Buffer.of(), out, facts);
       if (round >= 0) times[kind]?.push(took);
     }
   }

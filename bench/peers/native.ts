@@ -28,11 +28,11 @@ function normalized(body: Uint8Array): Uint8Array {
   return out.subarray(0, facts[0]);
 }
 
-const fuser = new native.Fuser(new native.DenseModels([]));
+const { fuse } = new native.Fuser(new native.DenseModels([]));
 
 function fused(body: Uint8Array): Uint8Array {
   const { FuseOutcome: outcomes } = native;
-  const outcome = fuser.fuse(body, out, facts, 0);
+  const outcome = fuse(body, out, facts, 0);
   if (outcome === outcomes.NeedsRoom) {
     out = new Uint8Array(facts[0] ?? 0);
     return fused(body);

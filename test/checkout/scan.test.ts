@@ -32,19 +32,19 @@ class Scanned {
     return scanned;
   }
 
-  readonly chain: Chain = {
-    network: () => this.world.chain.network(),
-    tip: () => this.world.chain.tip(),
-    used: (addresses) => this.world.chain.used(addresses),
-    close: () => undefined,
-    lookup: async (address) => {
-      this.asked.push(address);
-      if (address === this.failing) return { kind: 'failed', reason: 'not this one' };
-      const answer = await this.world.chain.lookup(address);
-      await this.before(address);
-      return answer;
-    },
-  };
+  get chain(): Chain {
+    const { chain } = this.world;
+    return {
+      ...chain,
+      lookup: async (address) => {
+        this.asked.push(address);
+        if (address === this.failing) return { kind: 'failed', reason: 'not this one' };
+        const answer = await chain.lookup(address);
+        await this.before(address);
+        return answer;
+      },
+    };
+  }
 
   rail(): Bitcoin {
     const { book, log } = this.shop;

@@ -14,25 +14,17 @@ import {
 import type { Operation, Store } from '../../src/store/store.js';
 import { collect } from '../support/collect.js';
 import { newUnitId } from '../support/openStore.js';
-import { openTestStore } from '../support/serving.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
 
 const pageEntries = 500;
 
-/** A store's own members: another may take the place of one. */
-function bound(store: Store): Store {
-  return {
-    commit: (operations, id) => store.commit(operations, id),
-    newUnitId: () => store.newUnitId(),
-    get: (space, key) => store.get(space, key),
-    scan: (space, range) => store.scan(space, range),
-    read: (log, range) => store.read(log, range),
-    last: (log) => store.last(log),
-    trim: (log, last, limit) => store.trim(log, last, limit),
-    prune: (space, before, limit) => store.prune(space, before, limit),
-    probe: () => store.probe(),
-    close: () => store.close(),
-  };
-}
+/** Numbers of entries, and the pages that are read of them: a page that is full may not be the last. */
+const pagesOf = [
+  [0, 1],
+  [pageEntries - 1, 1],
+  [pageEntries, 2],
+  [pageEntries + 1, 2],
+] as const;
 
 /** A store, and the limits of the reads that it was asked for. */
 async function watched() {
@@ -43,7 +35,7 @@ async function watched() {
     return answer;
   };
   const seen: Store = {
-    ...bound(store),
+    ...new FailingStore(store).seen,
     scan: (space, range) => noting(range.limit, store.scan(space, range)),
     read: (log, range) => noting(range.limit, store.read(log, range)),
     trim: (log, upTo, limit) => noting(limit, store.trim(log, upTo, limit)),
@@ -67,12 +59,7 @@ const upTo = (count: number, from = 1): number[] =>
 
 describe('a log', () => {
   test('is read in pages of 500; a page that is not full is the last', async () => {
-    for (const [count, reads] of [
-      [0, 1],
-      [pageEntries - 1, 1],
-      [pageEntries, 2],
-      [pageEntries + 1, 2],
-    ] as const) {
+    for (const [count, reads] of pagesOf) {
       const { store, seen, limits } = await watched();
       await append(store, count);
       assert.deepEqual(await positions(seen), upTo(count));
@@ -119,15 +106,16 @@ describe('a log', () => {
     const { store } = await watched();
     await append(store, 2);
     const trim = (): Promise<number> => assert.fail('trimmed');
+    const seen: Store = { ...new FailingStore(store).seen, trim };
     for (const atMs of [5, undefined]) {
-      assert.equal(await removeOldEntries({ ...bound(store), trim }, 'leads', () => atMs, 5), 0);
+      assert.equal(await removeOldEntries(seen, 'leads', () => atMs, 5), 0);
     }
   });
 
   test('counts as erased what this process erased', async () => {
     const { store } = await watched();
     await append(store, 3);
-    const other = bound(store);
+    const other = new FailingStore(store).seen;
     const erased = Buffer.of(0);
     let first = true;
     other.commit = async (operations, id) => {
@@ -151,12 +139,7 @@ describe('a space', () => {
   }
 
   test('is read in pages of 500, also where the next key is one zero byte longer', async () => {
-    for (const [count, reads] of [
-      [0, 1],
-      [pageEntries - 1, 1],
-      [pageEntries, 2],
-      [pageEntries + 1, 2],
-    ] as const) {
+    for (const [count, reads] of pagesOf) {
       const { store, seen, limits } = await watched();
       const keys = upTo(count, 1).map(key);
       const longer = keys

@@ -89,7 +89,7 @@ pub struct Fuser {
     state: Rc<State>,
 }
 
-/// What a fuser answers by, and what its last request left.
+/// The models and tables that a fuser uses, and what its last request left for a later call.
 struct State {
     models: Arc<Models>,
     tables: Tables,

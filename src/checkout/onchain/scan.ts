@@ -79,7 +79,7 @@ export async function rescan(
   return { addresses, changed, unowned };
 }
 
-/** What one address showed; undefined: nothing new. */
+/** The result for one address; undefined if there is nothing new. */
 type Settled =
   | undefined
   | { readonly kind: 'changed' }

@@ -304,25 +304,17 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         self.at += 1;
         self.expect(b'u')?;
-        let unit = self.hex4()?;
-        let lone = Err(Refusal {
+        let high = self.hex4()?;
+        if matches!(high, 0xD800..=0xDBFF) && self.body[self.at..].starts_with(b"\\u") {
+            self.at += 2;
+            if matches!(self.hex4()?, 0xDC00..=0xDFFF) {
+                return Ok(());
+            }
+        }
+        Err(Refusal {
             offset: start,
             reason: Reason::LoneSurrogate,
-        });
-        match unit {
-            0xD800..=0xDBFF => {
-                if !self.body[self.at..].starts_with(b"\\u") {
-                    return lone;
-                }
-                self.at += 2;
-                match self.hex4()? {
-                    0xDC00..=0xDFFF => Ok(()),
-                    _ => lone,
-                }
-            }
-            0xDC00..=0xDFFF => lone,
-            _ => Ok(()),
-        }
+        })
     }
 
     #[inline]
