@@ -888,8 +888,8 @@ export interface Neighbour {
 
 /**
  * Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the
- * answer's length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean
- * here that the glosses would take too long on the event loop.
+ * answer's length (written, or needed) and the characters that it counts for. `LongText`, `LongForm` and
+ * `LongBody` mean that the work would take too long on the event loop.
  */
 export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): NormalizeOutcome
 
@@ -923,11 +923,13 @@ export declare enum NormalizeOutcome {
   LongText = 3,
   /** A surface form is too long for the text. */
   LongForm = 4,
+  /** The body is too long for the event loop, unless its text is plain. */
+  LongBody = 5,
 }
 
 /** Result of [`normalize_async`]. */
 export interface NormalizeResult {
-  /** Outcome of the body; never `NeedsRoom`. */
+  /** Outcome of the body; never `NeedsRoom` or `LongBody`. */
   outcome: NormalizeOutcome
   /** Bytes of the answer. */
   length: number

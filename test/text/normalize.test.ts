@@ -10,7 +10,7 @@ import type { NormalizeRequest, NormalizeResponse } from '../../src/contract/nor
 import { routes } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
-import { LOOP_BODY_LIMIT, normalizeHandler } from '../../src/text/normalize.js';
+import { LOOP_BODY_LIMIT, LOOP_PLAIN_LIMIT, normalizeHandler } from '../../src/text/normalize.js';
 import { examples } from '../support/examples.js';
 import { MemoryKeys, shippedTiers, testAccess } from '../support/access.js';
 import { startServer } from '../support/http.js';
@@ -77,6 +77,7 @@ function spellings(request: NormalizeRequest): string[] {
     plain.replace('{', '{"text":5,"mode":null,"unknown":[{}],'),
     plain.replace('{', `{"unknown":"${'x'.repeat(LOOP_BODY_LIMIT)}","te\\u0078t":"",`),
     plain.replace('{', `{"unknown":"${'x'.repeat(LOOP_BODY_LIMIT)}",`),
+    plain.replace('{', `{"unknown":"${'x'.repeat(LOOP_PLAIN_LIMIT)}",`),
   ];
 }
 
@@ -129,6 +130,50 @@ describe('the vectors', () => {
       ...['space', 'quote', 'dash', 'control', 'confusable', 'emoji', 'symbol', 'gloss'],
     ];
     assert.deepEqual([...kinds].sort(), all.sort());
+  });
+});
+
+describe('a long text is answered', () => {
+  const word = 'plain "words" of\t7-bit ASCII\n';
+  const text = word.repeat(Math.floor(90_000 / word.length));
+  const answerFor = (request: NormalizeRequest) => handler(requestOf(Buffer.from(JSON.stringify(request))));
+
+  test('at once if it is plain', () => {
+    for (const mode of ['augment', 'replace', 'repair'] as const) {
+      const answer = answerFor({ text, mode });
+      assert.ok(!(answer instanceof Promise), mode);
+      assert.deepEqual([answer.status, answer.charge], [200, text.length]);
+      const { normalized, changed, mode: told } = read(answer) as NormalizeResponse;
+      assert.deepEqual({ normalized, changed, told }, { normalized: text, changed: false, told: mode });
+    }
+  });
+
+  test('by the thread pool if there is something to do', async () => {
+    const requests: NormalizeRequest[] = [
+      ...['\u00e9', '\r', '\u007f'].map((odd) => ({ text: `${text}${odd}` })),
+      { text, include_skeleton: true },
+      { text, chinese_glosses: { '7-bit': 'seven bits' } },
+      { text: 'short', chinese_glosses: { [word]: text } },
+    ];
+    for (const request of requests) {
+      const answer = answerFor(request);
+      assert.ok(answer instanceof Promise, JSON.stringify(request).slice(-60));
+      assert.equal((await answer).status, 200);
+      read(await answer);
+    }
+  });
+
+  test('by the thread pool if its body is longer than the loop takes', async () => {
+    const padding = (length: number) => Buffer.from(JSON.stringify({ text }).padEnd(length, ' '));
+    assert.ok(!(handler(requestOf(padding(LOOP_PLAIN_LIMIT))) instanceof Promise));
+    const answer = handler(requestOf(padding(LOOP_PLAIN_LIMIT + 1)));
+    assert.ok(answer instanceof Promise);
+    assert.equal((read(await answer) as NormalizeResponse).normalized, text);
+  });
+
+  test('with what is wrong if it is invalid', async () => {
+    const answer = answerFor({ text, mode: 'mend' as 'repair' });
+    assert.equal((await answer).status, 422);
   });
 });
 

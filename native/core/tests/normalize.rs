@@ -9,20 +9,25 @@ use serde_json::{Value, json};
 /// The answer to a request.
 fn answer(request: &Value) -> Value {
     let body = serde_json::to_vec(request).expect("a request");
-    let mut out = Vec::new();
     let mut workspace = Workspace::default();
-    let Outcome::NeedsRoom { length: room, .. } = workspace.normalize(&body, &mut out, Bounds::REQUEST)
-    else {
-        panic!("not answered: {request}");
+    let mut answer_in = |room: usize| {
+        let mut out = vec![0; room];
+        match workspace.normalize(&body, &mut out, Bounds::REQUEST) {
+            Outcome::NeedsRoom { answer, characters } => {
+                assert!(answer.len() > room);
+                (answer, characters)
+            }
+            Outcome::Written { length, characters } => (out[..length].to_vec(), characters),
+            other => panic!("{other:?} to {request}"),
+        }
     };
-    let beside = workspace.take_answer();
-    out.resize(room, 0);
-    let Outcome::Written { length, characters } = workspace.normalize(&body, &mut out, Bounds::REQUEST)
-    else {
-        panic!("not answered: {request}");
-    };
-    assert_eq!((length, &out), (room, &beside));
-    let answer: Value = serde_json::from_slice(&out[..length]).expect("an answer in JSON");
+    let whole = answer_in(0);
+    let length = whole.0.len();
+    for room in [1, 20, 100, length - 1, length, length + 1] {
+        assert_eq!(answer_in(room), whole, "in a room of {room}");
+    }
+    let (bytes, characters) = whole;
+    let answer: Value = serde_json::from_slice(&bytes).expect("an answer in JSON");
     assert_eq!(answer["chars"], characters);
     answer
 }
@@ -77,5 +82,38 @@ fn glosses_are_bounded_by_what_they_make() {
     assert!(matches!(
         outcome(10_000, &form, 1, Bounds::REQUEST),
         Outcome::NeedsRoom { .. }
+    ));
+}
+
+#[test]
+fn long_bodies_on_the_event_loop_are_plain() {
+    let mut workspace = Workspace::default();
+    let text = "plain \"words\"\n".repeat(3_000);
+    let mut out = vec![0; 3 * text.len()];
+    let mut outcome = |change: Value, length: usize| {
+        let mut request = json!({"text": text[..length]});
+        request
+            .as_object_mut()
+            .expect("an object")
+            .extend(change.as_object().cloned().unwrap_or_default());
+        workspace.normalize(
+            &serde_json::to_vec(&request).expect("a request"),
+            &mut out,
+            Bounds::BRIEF,
+        )
+    };
+    let long = Outcome::Refused(Refused::Body);
+    let all = text.len();
+    assert!(matches!(outcome(json!({}), all), Outcome::Written { .. }));
+    assert_eq!(outcome(json!({"include_skeleton": true}), all), long);
+    assert_eq!(outcome(json!({"chinese_glosses": {"x": "y"}}), all), long);
+    assert_eq!(outcome(json!({"text": format!("{text}é")}), all), long);
+    assert!(matches!(
+        outcome(json!({"text": "é"}), all),
+        Outcome::Written { .. }
+    ));
+    assert!(matches!(
+        outcome(json!({"include_skeleton": true}), 20_000),
+        Outcome::Written { .. }
     ));
 }

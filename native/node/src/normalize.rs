@@ -28,26 +28,31 @@ pub enum NormalizeOutcome {
     LongText,
     /// A surface form is too long for the text.
     LongForm,
+    /// The body is too long for the event loop, unless its text is plain.
+    LongBody,
 }
 
 /// An outcome, the answer's bytes (written, or needed), and the characters that it counts for.
-fn told(outcome: Outcome) -> (NormalizeOutcome, f64, f64) {
+fn told(outcome: &Outcome) -> (NormalizeOutcome, f64, f64) {
     match outcome {
         Outcome::Written { length, characters } => {
-            (NormalizeOutcome::Written, length as f64, characters as f64)
+            (NormalizeOutcome::Written, *length as f64, *characters as f64)
         }
-        Outcome::NeedsRoom { length, characters } => {
-            (NormalizeOutcome::NeedsRoom, length as f64, characters as f64)
-        }
+        Outcome::NeedsRoom { answer, characters } => (
+            NormalizeOutcome::NeedsRoom,
+            answer.len() as f64,
+            *characters as f64,
+        ),
         Outcome::Invalid => (NormalizeOutcome::Invalid, 0.0, 0.0),
         Outcome::Refused(Refused::Text) => (NormalizeOutcome::LongText, 0.0, 0.0),
         Outcome::Refused(Refused::Forms) => (NormalizeOutcome::LongForm, 0.0, 0.0),
+        Outcome::Refused(Refused::Body) => (NormalizeOutcome::LongBody, 0.0, 0.0),
     }
 }
 
 /// Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the
-/// answer's length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean
-/// here that the glosses would take too long on the event loop.
+/// answer's length (written, or needed) and the characters that it counts for. `LongText`, `LongForm` and
+/// `LongBody` mean that the work would take too long on the event loop.
 #[napi]
 pub fn normalize(
     body: &[u8],
@@ -58,7 +63,7 @@ pub fn normalize(
     // nothing else reads or writes either array meanwhile.
     let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
     let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.normalize(body, out, Bounds::BRIEF));
-    let (outcome, length, characters) = told(outcome);
+    let (outcome, length, characters) = told(&outcome);
     if let [first, second, ..] = facts {
         (*first, *second) = (length, characters);
     }
@@ -68,7 +73,7 @@ pub fn normalize(
 /// Result of [`normalize_async`].
 #[napi(object)]
 pub struct NormalizeResult {
-    /// Outcome of the body; never `NeedsRoom`.
+    /// Outcome of the body; never `NeedsRoom` or `LongBody`.
     pub outcome: NormalizeOutcome,
     /// Bytes of the answer.
     pub length: f64,
@@ -85,28 +90,26 @@ pub struct NormalizeTask {
 }
 
 impl Task for NormalizeTask {
-    type Output = (Outcome, Option<Vec<u8>>);
+    type Output = Outcome;
     type JsValue = NormalizeResult;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(WORKSPACE.with_borrow_mut(|workspace| {
-            let outcome = workspace.normalize(&self.body, &mut self.out, Bounds::REQUEST);
-            let beside = matches!(outcome, Outcome::NeedsRoom { .. });
-            (outcome, beside.then(|| workspace.take_answer()))
-        }))
+        Ok(WORKSPACE
+            .with_borrow_mut(|workspace| workspace.normalize(&self.body, &mut self.out, Bounds::REQUEST)))
     }
 
-    fn resolve(&mut self, _: Env, (outcome, beside): Self::Output) -> Result<Self::JsValue> {
-        let (outcome, length, characters) = told(outcome);
-        let outcome = match outcome {
-            NormalizeOutcome::NeedsRoom => NormalizeOutcome::Written,
-            other => other,
-        };
+    fn resolve(&mut self, _: Env, answered: Self::Output) -> Result<Self::JsValue> {
+        let (mut outcome, length, characters) = told(&answered);
+        let mut beside = None;
+        if let Outcome::NeedsRoom { answer, .. } = answered {
+            outcome = NormalizeOutcome::Written;
+            beside = Some(Buffer::from(answer));
+        }
         Ok(NormalizeResult {
             outcome,
             length,
             characters,
-            beside: beside.map(Buffer::from),
+            beside,
         })
     }
 }

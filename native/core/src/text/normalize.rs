@@ -1,5 +1,6 @@
 //! POST /v1/normalize from the request's bytes to the answer's: repair, glosses, and a list of every change.
 
+mod answer;
 pub mod edits;
 pub mod gloss;
 mod mode;
@@ -13,15 +14,15 @@ pub mod skeleton;
 pub mod spelling;
 pub mod stream;
 
-use std::io::Write as _;
+use std::fmt::Write as _;
 
 use super::normalize_tables;
 use crate::json::unescape;
 use crate::unicode::words;
-use edits::{Edit, Edits};
+use answer::Answer;
+use edits::Edits;
 use gloss::{Bounds, Glosses, Place, Refused};
 pub use mode::Mode;
-use properties::Kind;
 use request::Options;
 
 /// Version of the CLDR names, such as `48.2.0`.
@@ -91,7 +92,7 @@ fn checked(bytes: &[u8]) -> &str {
 }
 
 /// Outcome of one body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer was written.
     Written {
@@ -104,23 +105,22 @@ pub enum Outcome {
     Invalid,
     /// The glosses exceed the bounds.
     Refused(Refused),
-    /// The answer needs more room; it is in [`Workspace::take_answer`].
+    /// The answer needs more room.
     NeedsRoom {
-        /// Bytes of the answer.
-        length: usize,
+        /// The answer.
+        answer: Vec<u8>,
         /// Code points of the text.
         characters: u64,
     },
 }
 
-/// Buffers that one thread reuses from request to request.
+/// Memory that one thread reuses from request to request.
 #[derive(Debug, Default)]
 pub struct Workspace {
     unescaped: Vec<u8>,
-    answer: Vec<u8>,
 }
 
-/// Buffers above this size are freed after the request.
+/// Memory above this size is freed after the request.
 const KEPT_BYTES: usize = 4 << 20;
 
 impl Workspace {
@@ -129,38 +129,28 @@ impl Workspace {
         let Ok(options) = request::read(body) else {
             return Outcome::Invalid;
         };
-        self.answer.clear();
-        let outcome = match self.write(body, &options, bounds) {
-            Ok(Some(characters)) => self.copied(out, characters),
-            Ok(None) => Outcome::Invalid,
-            Err(refused) => Outcome::Refused(refused),
-        };
-        if matches!(outcome, Outcome::NeedsRoom { .. }) {
-            return outcome;
+        let mut answer = Answer::new(out);
+        let written = self.write(body, &options, bounds, &mut answer);
+        if self.unescaped.capacity() > KEPT_BYTES {
+            self.unescaped = Vec::new();
         }
-        if self.unescaped.capacity() + self.answer.capacity() > KEPT_BYTES {
-            *self = Workspace::default();
+        match (written, answer.done()) {
+            (Ok(Some(characters)), Ok(length)) => Outcome::Written { length, characters },
+            (Ok(Some(characters)), Err(answer)) => Outcome::NeedsRoom { answer, characters },
+            (Ok(None), _) => Outcome::Invalid,
+            (Err(refused), _) => Outcome::Refused(refused),
         }
-        outcome
-    }
-
-    /// The answer that needed more room.
-    pub fn take_answer(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.answer)
-    }
-
-    fn copied(&self, out: &mut [u8], characters: u64) -> Outcome {
-        let length = self.answer.len();
-        let Some(room) = out.get_mut(..length) else {
-            return Outcome::NeedsRoom { length, characters };
-        };
-        room.copy_from_slice(&self.answer);
-        Outcome::Written { length, characters }
     }
 
     /// Writes the answer; returns the text's code points, or `None` if it is too long.
-    fn write(&mut self, body: &[u8], options: &Options, bounds: Bounds) -> Result<Option<u64>, Refused> {
-        let Workspace { unescaped, answer } = self;
+    fn write(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        bounds: Bounds,
+        writer: &mut Answer,
+    ) -> Result<Option<u64>, Refused> {
+        let Workspace { unescaped } = self;
         let span = options.text;
         let raw = &body[span.start..span.end];
         let text = if span.escaped {
@@ -170,6 +160,9 @@ impl Workspace {
         } else {
             checked(raw)
         };
+        if body.len() > bounds.worked_body && !is_plain(options, text) {
+            return Err(Refused::Body);
+        }
         let characters = crate::cpu::scan::code_points(text.as_bytes());
         if characters > MAX_CHARACTERS {
             return Ok(None);
@@ -180,7 +173,6 @@ impl Workspace {
             Glosses::new(&options.glosses, options.contextual)
         };
         let edits = bounded_edits(text, options.mode, options.contextual, glosses.as_ref(), bounds)?;
-        let mut writer = Answer { out: answer };
         writer.head(raw, text, &edits, options.mode);
         writer.changes(text, &edits, options.max_changes);
         writer.stats(&edits);
@@ -191,122 +183,15 @@ impl Workspace {
         }
         let (unicode, cldr) = (words::VERSION, CLDR_VERSION);
         let _ = write!(
-            writer.out,
+            writer,
             ",\"data_versions\":{{\"unicode\":\"{unicode}\",\"cldr\":\"{cldr}\"}},\"chars\":{characters}}}"
         );
         Ok(Some(characters))
     }
 }
 
-/// The answer while it is written into a buffer.
-struct Answer<'a> {
-    out: &'a mut Vec<u8>,
-}
-
-impl Answer<'_> {
-    fn raw(&mut self, text: &str) {
-        self.out.extend_from_slice(text.as_bytes());
-    }
-
-    /// Writes the text before a member's number, then the number.
-    fn number(&mut self, before: &str, value: u64) {
-        self.raw(before);
-        let (mut digits, mut at, mut rest) = ([0; 20], 20, value);
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.out.extend_from_slice(&digits[at..]);
-    }
-
-    /// Writes a string's characters, escaped as JSON requires (RFC 8259 section 7).
-    fn string(&mut self, text: &str) {
-        let bytes = text.as_bytes();
-        let mut at = 0;
-        while at < bytes.len() {
-            let (stop, _) = crate::cpu::scan::string_stop(bytes, at);
-            self.out.extend_from_slice(&bytes[at..stop]);
-            let Some(&byte) = bytes.get(stop) else { return };
-            let _ = match byte {
-                b'"' | b'\\' => self.out.write(&[b'\\', byte]),
-                b'\n' => self.out.write(b"\\n"),
-                b'\t' => self.out.write(b"\\t"),
-                b'\r' => self.out.write(b"\\r"),
-                _ => write!(self.out, "\\u{byte:04x}").map(|()| 0),
-            };
-            at = stop + 1;
-        }
-    }
-
-    fn head(&mut self, raw: &[u8], text: &str, edits: &Edits, mode: Mode) {
-        self.out.reserve(2 * raw.len() + 512);
-        self.raw("{\"text\":\"");
-        self.out.extend_from_slice(raw);
-        self.raw("\",\"normalized\":\"");
-        if edits.is_empty() {
-            self.out.extend_from_slice(raw);
-        } else {
-            self.string(checked(&applied(text, edits)));
-        }
-        let changed = !edits.is_empty();
-        let _ = write!(self.out, "\",\"mode\":\"{}\",\"changed\":{changed}", mode.name());
-    }
-
-    fn changes(&mut self, text: &str, edits: &Edits, most: usize) {
-        self.raw(",\"changes\":[");
-        let (mut at, mut place) = (0, 0);
-        for (number, edit) in edits.list().iter().take(most).enumerate() {
-            let points = |from, to| crate::cpu::scan::code_points(&text.as_bytes()[from..to]);
-            let start = place + points(at, edit.start);
-            let end = start + points(edit.start, edit.end);
-            (at, place) = (edit.end, end);
-            self.raw(if number == 0 { "{" } else { ",{" });
-            self.number("\"start\":", start);
-            self.number(",\"end\":", end);
-            self.raw(",\"original\":\"");
-            self.string(&text[edit.start..edit.end]);
-            self.raw("\",\"replacement\":\"");
-            self.string(checked(edits.replacement(edit)));
-            self.raw("\",\"kind\":\"");
-            self.raw(edit.kind().name());
-            self.raw("\",\"reason\":\"");
-            self.reason(edit);
-            self.raw("\"}");
-        }
-        self.raw("]");
-        if edits.list().len() > most {
-            self.raw(",\"changes_truncated\":true");
-        }
-    }
-
-    /// Writes the reasons of all kinds that took part in a change.
-    fn reason(&mut self, edit: &Edit) {
-        let kinds = Kind::ALL.into_iter().filter(|kind| edit.kinds & kind.bit() != 0);
-        for (number, kind) in kinds.enumerate() {
-            self.raw(if number == 0 { "" } else { "; " });
-            match kind {
-                Kind::Mojibake => self.raw(&mojibake::explain(edit.encoding)),
-                _ => self.raw(kind.reason()),
-            }
-        }
-    }
-
-    fn stats(&mut self, edits: &Edits) {
-        self.raw(",\"stats\":{");
-        let mut counts = [0usize; Kind::ALL.len()];
-        edits
-            .list()
-            .iter()
-            .for_each(|edit| counts[edit.kind() as usize] += 1);
-        let counted = Kind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
-        for (number, (kind, count)) in counted.enumerate() {
-            let comma = if number == 0 { "" } else { "," };
-            let _ = write!(self.out, "{comma}\"{}\":{count}", kind.name());
-        }
-        self.raw("}");
-    }
+/// True if the answer only copies the text: nothing to repair, no glosses, no skeleton.
+fn is_plain(options: &Options, text: &str) -> bool {
+    let copied = options.glosses.is_empty() && !options.include_skeleton;
+    copied && repair::plain_length(text.as_bytes()) == text.len()
 }

@@ -21,6 +21,9 @@ pub enum Place {
 /// short body can cause much work.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
+    /// Longest body whose text may need repair or glosses. Longer ones must be plain, so that their text is
+    /// only copied.
+    pub worked_body: usize,
     /// Most bytes of the glossed text.
     pub text_bytes: usize,
     /// Most steps of the search: bytes of the text times bytes of the longest surface form. After each match
@@ -31,21 +34,25 @@ pub struct Bounds {
 impl Bounds {
     /// No limits.
     pub const NONE: Bounds = Bounds {
+        worked_body: usize::MAX,
         text_bytes: usize::MAX,
         steps: usize::MAX,
     };
     /// For work on the event loop.
     pub const BRIEF: Bounds = Bounds {
+        worked_body: 32 << 10,
         text_bytes: 64 << 10,
         steps: 1 << 20,
     };
     /// For one request: four times the longest body, more than CLDR's names can make of any text.
     pub const REQUEST: Bounds = Bounds {
+        worked_body: usize::MAX,
         text_bytes: 8 << 20,
         steps: 1 << 28,
     };
     /// For one piece of a file.
     pub const PIECE: Bounds = Bounds {
+        worked_body: usize::MAX,
         text_bytes: 1 << 30,
         steps: usize::MAX,
     };
@@ -54,6 +61,8 @@ impl Bounds {
 /// The [`Bounds`] that a text and its glosses exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
+    /// The body is long and its text is not plain.
+    Body,
     /// The glossed text is too long.
     Text,
     /// The longest surface form is too long for the text.
