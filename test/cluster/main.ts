@@ -11,7 +11,7 @@
  * has all that the machines' programs write, a file a program.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -73,6 +73,7 @@ async function main(): Promise<number> {
     patroni: values.patroni,
     logs: values.logs,
   };
+  if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
   if (!values.inside) return runInside();
   startRouter();
   const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();

@@ -29,7 +29,7 @@ impl Workspace {
             let mut message = Vec::new();
             // Writing to memory does not fail.
             let _ = write!(message, "\"{}\" is not a member of {owner}", stranger.name);
-            let _ = match stranger.meant {
+            let _ = match stranger.meant() {
                 Some(meant) => write!(message, " and was ignored: is it \"{meant}\"?"),
                 None => write!(message, " and was ignored."),
             };

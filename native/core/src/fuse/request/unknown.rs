@@ -58,8 +58,15 @@ pub struct Stranger {
     owner: usize,
     /// Its name; a long one is cut and ends with `…`.
     pub name: String,
+    /// The declared members of its owner.
+    known: &'static [&'static [u8]],
+}
+
+impl Stranger {
     /// The nearest declared name, if one is near.
-    pub meant: Option<&'static str>,
+    pub fn meant(&self) -> Option<&'static str> {
+        nearest(self.name.as_bytes(), self.known)
+    }
 }
 
 /// The unknown members of a request, in the order in which they occur.
@@ -149,12 +156,11 @@ impl Unknown {
         if of_place.clone().any(|stranger| stranger.name == name) {
             return;
         }
-        let meant = nearest(name.as_bytes(), known);
         self.met.push(Stranger {
             place,
             owner,
             name,
-            meant,
+            known,
         });
     }
 
@@ -171,8 +177,10 @@ impl Unknown {
 
 /// A name in lower case, without `_` and `-`.
 fn plain(name: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(name.len());
     let kept = name.iter().filter(|byte| !b"_-".contains(byte));
-    kept.map(u8::to_ascii_lowercase).collect()
+    plain.extend(kept.map(u8::to_ascii_lowercase));
+    plain
 }
 
 /// The declared name with the fewest edits, the first of equal ones; none where it takes edits for half of
@@ -181,11 +189,28 @@ fn nearest(name: &[u8], known: &[&'static [u8]]) -> Option<&'static str> {
     let name = plain(name);
     let near = |known: &&'static [u8]| {
         let other = plain(known);
+        let is_near = |changes: usize| 2 * changes < name.len().max(other.len());
+        // Most names have little in common, which takes less time to see.
+        if !is_near(least_changes(&name, &other)) {
+            return None;
+        }
         let changes = changes(&name, &other);
-        (2 * changes < name.len().max(other.len())).then_some((changes, *known))
+        is_near(changes).then_some((changes, *known))
     };
     let found = known.iter().filter_map(near).min_by_key(|&(changes, _)| changes);
     found.and_then(|(_, known)| std::str::from_utf8(known).ok())
+}
+
+/// A number of changes that is never too high: the difference of the lengths, and the bytes that only one has.
+fn least_changes(one: &[u8], other: &[u8]) -> usize {
+    // A bit for each byte, which bytes with the same low five bits share.
+    let bit = |byte: &u8| 1u32 << (byte & 31);
+    let missing = |of: &[u8], bits: u32| of.iter().filter(|byte| bits & bit(byte) == 0).count();
+    let bits = |of: &[u8]| of.iter().map(bit).fold(0, std::ops::BitOr::bitor);
+    let lengths = one.len().abs_diff(other.len());
+    lengths
+        .max(missing(one, bits(other)))
+        .max(missing(other, bits(one)))
 }
 
 /// Levenshtein distance: bytes to insert, delete or replace.
@@ -201,4 +226,31 @@ fn changes(one: &[u8], other: &[u8]) -> usize {
         }
     }
     row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_number_of_changes_is_never_too_high() {
+        let mut words = vec![Vec::new()];
+        let mut from = 0;
+        for _ in 0..4 {
+            let longest = from..words.len();
+            from = words.len();
+            for at in longest {
+                // `A` shares its low five bits with `a`.
+                words.extend(b"abA".map(|byte| [words[at].as_slice(), &[byte]].concat()));
+            }
+        }
+        for one in &words {
+            for other in &words {
+                let (least, all) = (least_changes(one, other), changes(one, other));
+                assert!(least <= all, "{one:?} {other:?}");
+            }
+        }
+        assert_eq!(least_changes(b"abcd", b"cdx"), 2);
+        assert_eq!(least_changes(b"ab", b"abcde"), 3);
+    }
 }
