@@ -117,9 +117,9 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /** Answers before the body was read. */
-  protected override refuse(answer: Answer, close = false): void {
+  override refuse(answer: Answer, close = false): void {
     this.stopReceiving();
-    this.write(answer, close || this.declared < 0 || this.declared > droppableBytes);
+    this.write(answer, close || this.chunked || this.declared > droppableBytes);
   }
 
   /**

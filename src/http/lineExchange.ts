@@ -289,7 +289,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.lookMs = Math.min(2 * this.lookMs, lastLookMs);
   }
 
-  protected override refuse(answer: Answer, close?: boolean): void {
+  override refuse(answer: Answer, close?: boolean): void {
     this.unpause();
     super.refuse(answer, close);
   }

@@ -33,12 +33,10 @@ export abstract class Reception {
   /** Its span; undefined: it is not recorded. */
   protected readonly span: Span | undefined;
   protected readonly crossOrigin: boolean;
-  /** True if the body is chunked: bytes after its end are never read as another request. */
-  protected readonly chunked: boolean;
   /** The method of a request that is recorded. */
   protected method = '';
-  /** The Content-Length; -1 when the length is not known. */
-  protected declared = 0;
+  /** The Content-Length; see {@link declaredLength}. */
+  protected readonly declared: number;
   protected bytesIn = 0;
   private readonly headers: readonly string[];
   /** State of the connection; `unwatched`: no callback for its end yet, as nothing is pending. */
@@ -78,7 +76,7 @@ export abstract class Reception {
     const query = request.getQuery() as string | undefined;
     this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
-    this.chunked = request.getHeader('transfer-encoding') !== '';
+    this.declared = declaredLength(request);
     this.headers =
       route.headers.length === 0 ? [] : route.headers.map((name) => fieldOf(name, request, response));
     this.head = mounted.head;
@@ -89,8 +87,8 @@ export abstract class Reception {
   protected abstract isAnswered(): boolean;
   /** Handles the received request. */
   protected abstract handle(): void;
-  /** Answers before the body was read; `close`: and ends the connection. */
-  protected abstract refuse(answer: Answer, close?: boolean): void;
+  /** Answers by the head alone, or before the body was read; `close`: and ends the connection. */
+  abstract refuse(answer: Answer, close?: boolean): void;
   /** Answers for a thrown error. */
   protected abstract fail(error: unknown): void;
   /** Returns what the request holds; the connection has gone. */
@@ -103,6 +101,11 @@ export abstract class Reception {
     if (value === undefined)
       throw new Error(`Route ${this.mounted.route.id} does not declare header ${name}`);
     return value;
+  }
+
+  /** True if the body is chunked: bytes after its end are never read as another request. */
+  protected get chunked(): boolean {
+    return this.declared < 0;
   }
 
   get keyed(): boolean {
@@ -150,20 +153,20 @@ export abstract class Reception {
   /** Starts the request: refuses it by its head, waits for its body, or handles it. */
   begin(request: HttpRequest): void {
     const { admit } = this.mounted;
-    if (admit !== undefined && !this.admit(admit(new RequestHead(request, this.response)), request)) return;
+    if (admit !== undefined && !this.admit(admit(new RequestHead(request, this.response)))) return;
     if (this.mounted.route.body) this.receive(request);
     else this.whenAdmitted(() => this.handle());
   }
 
   /** True if the request continues: its sender is admitted, or the store is asked while the body arrives. */
-  private admit(admission: Admission | Promise<Admission>, request: HttpRequest): boolean {
+  private admit(admission: Admission | Promise<Admission>): boolean {
     if (admission instanceof Promise) {
       this.waitForAdmission(admission);
       return true;
     }
     this.admission = admission;
     if (admission.refusal === undefined) return true;
-    this.refuseUnread(request, admission.refusal);
+    this.refuse(admission.refusal);
     return false;
   }
 
@@ -191,14 +194,7 @@ export abstract class Reception {
     else step();
   }
 
-  /** Answers a request without a handler, by the head alone, whatever its body. */
-  refuseUnread(request: HttpRequest, answer: Answer): void {
-    this.declared = declaredLength(request);
-    this.refuse(answer);
-  }
-
   private receive(request: HttpRequest): void {
-    this.declared = declaredLength(request);
     if (Number.isNaN(this.declared)) {
       this.watch();
       return;
@@ -216,7 +212,7 @@ export abstract class Reception {
   protected expectBody(): void {
     // A body with a length always begins with a piece, perhaps an empty one, so most bodies are never checked
     // for pace.
-    if (this.declared < 0) this.incoming = this.expect();
+    if (this.chunked) this.incoming = this.expect();
     this.response.onData((chunk, isLast) => {
       if (!this.isAnswered() && !this.aborted() && this.next === undefined) this.take(chunk, isLast);
     });

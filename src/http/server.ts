@@ -323,7 +323,7 @@ function mount(
     const answer = isPage
       ? missing
       : notFoundNear(nearest(request.getMethod().toUpperCase(), request.getUrl()), docs);
-    new Exchange(state, unserved, response, request).refuseUnread(request, answer);
+    new Exchange(state, unserved, response, request).refuse(answer);
   });
 }
 
@@ -378,7 +378,7 @@ function mountPlace(
     [],
   );
   app.any(pattern, (response, request) => {
-    new Exchange(state, wrong, response, request).refuseUnread(request, refusal);
+    new Exchange(state, wrong, response, request).refuse(refusal);
   });
 }
 
