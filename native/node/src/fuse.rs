@@ -210,13 +210,8 @@ impl Fuser {
         id: String,
     ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
-            models: self.state.models.clone(),
-            tables: self.state.tables.clone(),
-            body: Some(body),
-            out,
-            most_docs: most_docs as usize,
-            owner: None,
             rerank: Some((path.into(), id)),
+            ..self.state.task(body, out, most_docs)
         })
     }
 
@@ -241,18 +236,26 @@ impl Fuser {
         owner: Option<String>,
     ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
-            models: self.state.models.clone(),
-            tables: self.state.tables.clone(),
-            body: Some(body),
-            out,
-            most_docs: most_docs as usize,
             owner,
-            rerank: None,
+            ..self.state.task(body, out, most_docs)
         })
     }
 }
 
 impl State {
+    /// A fuse request for the thread pool, of nobody.
+    fn task(&self, body: Buffer, out: Buffer, most_docs: u32) -> FuseTask {
+        FuseTask {
+            models: self.models.clone(),
+            tables: self.tables.clone(),
+            body: Some(body),
+            out,
+            most_docs: most_docs as usize,
+            owner: None,
+            rerank: None,
+        }
+    }
+
     /// Answers a body by `answer` in this thread's workspace; keeps the request that is pending.
     fn run(
         &self,
