@@ -1,6 +1,6 @@
 /** A cluster of databases and nodes, the faults that it is put through, and what its store holds. */
 import { createServer, connect, type Server } from 'node:net';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { decodeReceipt, findBinding } from '../../src/store/tables/fragments.js';
@@ -21,6 +21,9 @@ import type { Fault } from './schedule.js';
 
 /** How long the cluster may take to come into being, or to be whole again (ms). */
 const wholeMs = 180_000;
+
+/** Where Linux has shared memory: a file system of its own for this program. */
+const shared = '/dev/shm';
 
 /** Pause between two looks at what is waited for (ms): each costs the cluster. */
 const lookMs = 250;
@@ -64,6 +67,7 @@ export class Cluster {
   private readonly cuts = new Cuts();
 
   private constructor(
+    private readonly folder: string,
     readonly databases: Databases,
     readonly nodes: Nodes,
     readonly lightning: LndServer,
@@ -100,7 +104,7 @@ export class Cluster {
       },
     );
     for (const each of [...databases.machines, ...nodes.machines, nodes.balancer]) each.plug();
-    const cluster = new Cluster(databases, nodes, lightning, relay.server);
+    const cluster = new Cluster(folder, databases, nodes, lightning, relay.server);
     databases.start();
     await cluster.waitFor(() => databases.isWhole());
     nodes.start();
@@ -132,12 +136,18 @@ export class Cluster {
     }
   }
 
-  /** Ends everything, and takes the machines away. */
+  /** Ends everything, and takes the machines away with all that they wrote: it is in memory. */
   stop(): void {
     this.cuts.heal();
     const machines = [...this.databases.machines, ...this.nodes.machines, this.nodes.balancer];
     for (const machine of machines) machine.unplug();
     this.relay.close();
+    // A database that is killed leaves its shared memory.
+    const left = existsSync(shared) ? readdirSync(shared) : [];
+    for (const name of left.filter((each) => each.startsWith('PostgreSQL.')))
+      rmSync(join(shared, name), { force: true });
+    // What was killed may write until it has ended.
+    rmSync(this.folder, { recursive: true, maxRetries: 20 });
   }
 
   /** The machine that a fault is about. */

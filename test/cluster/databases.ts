@@ -4,7 +4,7 @@
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
-import { patroniAt, postgresFolder, programOf } from './install.js';
+import { etcdProgram, patroniAt, postgresFolder } from './install.js';
 import { user, type Machine, type Started } from './network.js';
 
 /** Password of every role; the network is the test's own. */
@@ -186,7 +186,7 @@ export class Databases {
       'pre-vote': 'true',
     };
     const args = Object.entries(options).map(([option, value]) => `--${option}=${value}`);
-    return machine.start(programOf('etcd'), args, {});
+    return machine.start(etcdProgram(), args, {});
   }
 
   private configure({ name, address, folder }: Machine): void {

@@ -1,13 +1,16 @@
-/** Installs the programs of a cluster, without starting any: Debian's packages, and Patroni from PyPI. */
+/**
+ * Installs the programs of a cluster, without starting any: Debian's packages, Patroni from PyPI, and etcd built
+ * from Go's modules.
+ */
 import { execFileSync, spawnSync, type ExecFileSyncOptions } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildPrograms, programs as builtPrograms } from '../peers/go.js';
 import { projectRoot } from '../support/python.js';
 
 /** Packages, and a program that each of them brings. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   postgresql: ['postgres'],
-  'etcd-server': ['etcd'],
   haproxy: ['haproxy'],
   pgbouncer: ['pgbouncer'],
   iproute2: ['ip', 'tc'],
@@ -81,6 +84,16 @@ export function installAll(): void {
  * written for longer than 15 s.
  */
 export const usualPatroni = '3.1.2';
+
+/**
+ * Path of etcd, built where it is not there. Debian 12 has 3.4.23: a leader of it that was paused lets every
+ * lease end when it goes on, through its successor (etcd's issue 15247). The key of PostgreSQL's leader is gone
+ * then, and an earlier leader takes the lead back by renewing it: what its successor acknowledged is lost.
+ */
+export function etcdProgram(): string {
+  buildPrograms(['etcd']);
+  return join(builtPrograms, 'etcd');
+}
 
 /** Path of a version of Patroni, in an environment of its own; installs it where it is not there. */
 export function patroniAt(version: string): string {

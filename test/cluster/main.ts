@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { installAll, patroniAt, programOf, usualPatroni } from './install.js';
+import { etcdProgram, installAll, patroniAt, programOf, usualPatroni } from './install.js';
 import { startRouter } from './network.js';
 import { runRounds, type RoundsOptions } from './rounds.js';
 import { faults, type Fault } from './schedule.js';
@@ -53,6 +53,7 @@ function runInside(): number {
   }
   installAll();
   patroniAt(values.patroni);
+  etcdProgram();
   const file = fileURLToPath(import.meta.url);
   const again = [process.execPath, '--enable-source-maps', file, '--inside', ...process.argv.slice(2)];
   const apart = ['--mount', '--net', '--pid', '--fork', '--mount-proc', '--kill-child'];

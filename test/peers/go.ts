@@ -1,4 +1,4 @@
-/** Go programs that peer tests run: built once from modules whose versions are pinned; needs Go. */
+/** Go programs that tests run: built once from modules whose versions are pinned; needs Go. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,6 +23,7 @@ const known = {
   'stripe-mock': { module: `${payments}/stripe-mock`, path: 'github.com/stripe/stripe-mock', tags: '' },
   'log-peer': { module: log, path: '.', tags: '' },
   helm: { module: chart, path: 'helm.sh/helm/v3/cmd/helm', tags: '' },
+  etcd: { module: 'test/cluster/go', path: 'go.etcd.io/etcd/server/v3', tags: '' },
   litewitness: { module: log, path: 'filippo.io/torchwood/cmd/litewitness', tags: '' },
 } as const;
 
@@ -54,6 +55,7 @@ export function buildPrograms(wanted: readonly GoProgram[]): void {
 // `npm run test:peers` builds all before its tests, two of which may need the same; with names, those alone.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const named = process.argv.slice(2);
-  const all = Object.keys(known) as GoProgram[];
+  // The cluster's test builds its own.
+  const all = (Object.keys(known) as GoProgram[]).filter((name) => name !== 'etcd');
   buildPrograms(named.length === 0 ? all : all.filter((name) => named.includes(name)));
 }
