@@ -253,6 +253,7 @@ function keepReconciled(
   let running: Promise<void> | undefined;
   /** When the last complete round began; undefined: none since this process holds the lease. */
   let lastMs: number | undefined;
+  let stopped = false;
   const round = async (token: number): Promise<void> => {
     const beganMs = clock.wallMs();
     const looked = await rail.reconcile({ lease, token }, lastMs);
@@ -267,12 +268,15 @@ function keepReconciled(
     timer = undefined;
   };
   const onHeld = (token: number): void => {
+    // The keeper may take the lease while it stops. Nothing would wait for that round.
+    if (stopped) return;
     lastMs = undefined;
     timer = clock.every(reconcileMs, () => look(token));
     look(token);
   };
   const keeper = keepLease(parts, { name: lease, holder, durationMs: leaseMs, onHeld, onLost });
   return async () => {
+    stopped = true;
     onLost();
     await running;
     await keeper.stop();
