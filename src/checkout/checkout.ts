@@ -227,7 +227,6 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
   let ended: Promise<void> | undefined;
   const onLost = (): void => {
     ended = watcher?.stop();
-    watcher = undefined;
   };
   const name = 'orders btc';
   const onHeld = (token: number): void => {
@@ -261,23 +260,19 @@ function keepReconciled(
     if (looked !== undefined && looked > 0) log.debug({ rail: name, looked }, 'open orders were looked up');
   };
   const look = (token: number): void => {
+    // The keeper may take its lease while it stops. Nothing would wait for that round.
+    if (stopped) return;
     running ??= round(token).finally(() => (running = undefined));
   };
-  const onLost = (): void => {
-    timer?.stop();
-    timer = undefined;
-  };
   const onHeld = (token: number): void => {
-    // The keeper may take the lease while it stops. Nothing would wait for that round.
-    if (stopped) return;
     lastMs = undefined;
     timer = clock.every(reconcileMs, () => look(token));
     look(token);
   };
+  const onLost = (): void => timer?.stop();
   const keeper = keepLease(parts, { name: lease, holder, durationMs: leaseMs, onHeld, onLost });
   return async () => {
     stopped = true;
-    onLost();
     await running;
     await keeper.stop();
   };

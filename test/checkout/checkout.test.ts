@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import Stripe from 'stripe';
+import { openRails } from '../../src/checkout/checkout.js';
 import { readAccount } from '../../src/checkout/onchain/addresses.js';
 import { Btcd } from '../../src/checkout/onchain/btcd.js';
 import { Esplora } from '../../src/checkout/onchain/esplora.js';
@@ -22,7 +23,7 @@ import { channel, LndServer } from '../support/lndServer.js';
 import { account, accountKey, call, jsonOf, Shop } from '../support/shop.js';
 import { until } from '../support/until.js';
 import { makeCertificate } from './certificate.js';
-import { ofLnd, onChain, QuietEsplora, start, type Configuration } from './selling.js';
+import { nothingSet, ofLnd, onChain, QuietEsplora, start, type Configuration } from './selling.js';
 import { StripeServer } from './stripeServer.js';
 
 const input = { tier: 'developer' } as const;
@@ -45,7 +46,7 @@ async function pricesOf({ pricing }: Handlers): Promise<PricingResponse> {
 }
 
 /** Why each way to pay is not ready, or that it is. */
-const reasonsOf = ({ rails }: Pick<PricingResponse, 'rails'>): unknown =>
+const reasonsOf = ({ rails }: Pick<PricingResponse, 'rails'>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(rails.map(({ rail, ready, reason }) => [rail, reason ?? ready]));
 
 const closed = {
@@ -93,6 +94,25 @@ describe('a checkout', () => {
     assert.deepEqual([node.asked, esplora.asked], [[], []]);
   });
 
+  test('has nodes of the ways to pay that are open, for commands that ask them alone', async () => {
+    const { shop, clock } = await opened();
+    const node = await LndServer.start(() => shop.time.nowMs);
+    const own = { btcNetwork: 'mainnet' as const };
+    const chain = onChain({ kind: 'esplora', url: 'https://chain.example' });
+    for (const [settings, nodes, rails] of [
+      [{}, [], []],
+      [ofLnd(node), ['lnd'], ['lightning']],
+      [chain, ['chain'], ['btc']],
+      [{ ...ofLnd(node), ...chain, ...own }, ['lnd', 'chain'], ['btc', 'lightning']],
+    ] as const) {
+      const configuration = { ...nothingSet, ...settings };
+      const found = await openRails({ ...shop.book, clock, log: shop.log, configuration });
+      if ('wrong' in found) assert.fail(found.wrong);
+      found.close();
+      assert.deepEqual([Object.keys(found.nodes), Object.keys(found.rails)], [nodes, rails]);
+    }
+  });
+
   test('does not start with an account that is none, and says which setting it is', async () => {
     const { shop, clock } = await opened();
     const settings = { ...onChain({ kind: 'esplora', url: 'https://chain.example' }), btcXpub: 'nothing' };
@@ -109,7 +129,8 @@ describe('a checkout', () => {
       { ...ofLnd(node), ...onChain(esplora.chain), btcNetwork: 'mainnet' as const },
     ]) {
       const { checkout } = await start(shop, clock, settings);
-      await pricesOf(checkout.handlers);
+      const { lightning } = reasonsOf(await pricesOf(checkout.handlers));
+      assert.notEqual(lightning, closed.lightning);
       await checkout.stop();
       const sockets = [...node.sockets, ...esplora.sockets];
       // The nodes would close them after five seconds.
@@ -244,15 +265,33 @@ describe('card payments', () => {
     assert.match(String(await cardOf({ publicUrl: null })), /public address \(PUBLIC_URL\)\.$/);
   });
 
-  test('cost what bitcoin costs, and that rate is stored: later payments are compared with it', async () => {
+  test('cost what bitcoin costs', async () => {
     const { shop, clock, settings } = await withStripe();
     const { checkout } = await start(shop, clock, settings);
-    const stored = (): Promise<readonly bigint[]> => ratesSince(shop.aside.store, clock.wallMs(), 1);
-    await until(async () => (await stored()).length === 1, 10_000);
-    assert.deepEqual(await stored(), [6_000_000n]);
     const asked = { input: undefined, query: { tier: 'developer' } };
     const status = jsonOf(await call(checkout.handlers.cardStatus, asked)) as CardStatusResponse;
     assert.deepEqual([status.ready, status.amount_cents], [true, 3_300]);
+  });
+
+  test('have each rate that they were priced by stored: later payments are compared with it', async () => {
+    const { shop, settings } = await withStripe();
+    const page = (name: string) => ({ name, url: `https://${name}.example`, pointer: '/usd' });
+    const rateSource = { kind: 'urls', urls: [page('one'), page('two')] } as const;
+    const getPage = (): Promise<string> => Promise.resolve('{"usd":"61000.00"}');
+    // Clocks have fractions; what is stored has none.
+    const clock = new HandClock(shop.time.nowMs + 0.5);
+    for (const more of [{}, settings]) {
+      const { checkout } = await start(shop, clock, { ...more, rateSource }, { getPage });
+      const { tiers } = await pricesOf(checkout.handlers);
+      assert.deepEqual(
+        tiers.map(({ fiat }) => fiat?.rate_cents),
+        Array(3).fill(6_100_000),
+      );
+    }
+    const stored = (fromMs: number) => ratesSince(shop.aside.store, fromMs, 0);
+    await until(async () => (await stored(shop.time.nowMs)).length === 1, 10_000);
+    assert.deepEqual(await stored(shop.time.nowMs), [6_100_000n]);
+    assert.deepEqual(await stored(shop.time.nowMs + 1), []);
   });
 
   test('tell the operator of a rate that could not be stored', async () => {

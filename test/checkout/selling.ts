@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { after, afterEach } from 'node:test';
 import { startCheckout, type Checkout, type CheckoutParts } from '../../src/checkout/checkout.js';
 import { readConfiguration } from '../../src/configuration.js';
+import { Gate } from '../support/gate.js';
 import type { LndServer } from '../support/lndServer.js';
 import type { HandClock } from '../support/handClock.js';
 import { accountKey, tiers, type Shop } from '../support/shop.js';
@@ -13,7 +14,7 @@ import { accountKey, tiers, type Shop } from '../support/shop.js';
 export type Configuration = CheckoutParts['configuration'];
 
 /** Where nothing is set but a price of bitcoin: 60,000 US dollars. */
-const nothingSet = ((): Configuration => {
+export const nothingSet = ((): Configuration => {
   const read = readConfiguration({ RATE_SOURCE: 'fixed:60000' }, { platform: 'linux', cores: 1 });
   if ('errors' in read) assert.fail(read.errors.join(' '));
   return read.configuration;
@@ -75,12 +76,16 @@ export class QuietEsplora {
   up = true;
   readonly asked: string[] = [];
   readonly sockets = new Set<Socket>();
+  /** What its answers wait for. */
+  readonly gate = new Gate();
   private readonly server = createServer((request, response) => {
     const { url: path = '', socket } = request;
     this.asked.push(path);
     this.sockets.add(socket);
-    if (this.up) response.end(this.answer(path));
-    else socket.destroy();
+    void this.gate.passed().then(() => {
+      if (this.up) response.end(this.answer(path));
+      else socket.destroy();
+    });
   });
 
   /** Starts it; it ends with the tests. */

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { after, describe, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { CheckoutParts } from '../../src/checkout/checkout.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
@@ -115,6 +115,8 @@ describe('open orders over Lightning', () => {
     const { listed } = store;
     await clock.pass(15_000);
     await until(() => store.listed > listed, 10_000);
+    // A round that takes longer than the next is far: the next waits.
+    await aMinute();
     let isOver = false;
     const stopping = one.checkout.stop().then(() => (isOver = true));
     await aMinute();
@@ -202,6 +204,17 @@ describe('open orders on chain, by a node that notifies nobody', () => {
     assert.deepEqual(said, ['the account is known: {"rail":"btc","nextIndex":2,"passedOver":0}']);
   });
 
+  test('are looked up to the end of a round in which the process stops', async () => {
+    const { esplora, begin } = await withOrders();
+    const letGo = esplora.gate.hold();
+    const { checkout, rounds } = await begin();
+    await until(() => esplora.asked.length > 0, 10_000);
+    const stopping = checkout.stop();
+    letGo();
+    await stopping;
+    assert.deepEqual(rounds, ['btc 2']);
+  });
+
   test('are all looked up again after a round that the node did not answer', async () => {
     const { esplora, clock, begin, looks } = await withOrders();
     esplora.up = false;
@@ -251,35 +264,54 @@ describe('an account on chain', () => {
 
 describe('open orders on chain, by a node that notifies', () => {
   const certificate = makeCertificate();
-  const server = createServer(certificate, (_, response) => response.writeHead(500).end());
+  /** What the node's answers wait for. */
+  const answers = new Gate();
+  let asked = 0;
+  const server = createServer(certificate, (_, response) => {
+    asked += 1;
+    void answers.passed().then(() => response.end(JSON.stringify({ result: [], error: null })));
+  });
   const followers: WebSocket[] = [];
   const sockets = new WebSocketServer({ server, path: '/ws' });
   sockets.on('connection', (socket) => followers.push(socket));
+  const credentials = { user: 'shop', password: 'word', certificate: certificate.cert };
+
+  before(async () => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+
   after(() => {
     for (const each of followers) each.terminate();
     server.closeAllConnections();
     server.close();
   });
 
+  beforeEach(() => {
+    followers.splice(0);
+    asked = 0;
+  });
+
   /** The connections of followers that are open. */
   const open = (): number => followers.filter(({ readyState, OPEN }) => readyState === OPEN).length;
 
-  test('are watched by one process, then by another; one that stops watches no more', async () => {
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const chain = {
-      kind: 'btcd',
-      url,
-      user: 'shop',
-      password: 'word',
-      certificate: certificate.cert,
-    } as const;
+  async function begins() {
     const shop = await Shop.open();
+    await taken(shop, 1);
+    const { order } = await shop.make('btc', { place: account.address(0), lifeMs: 1 });
+    shop.time.nowMs += 10;
     const clock = new HandClock(shop.time.nowMs);
-    const one = await start(shop, clock, onChain(chain));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const chain = { kind: 'btcd', url, ...credentials } as const;
+    const begin = (more: Partial<CheckoutParts> = {}) => start(shop, clock, onChain(chain), more);
+    return { clock, begin, status: async () => (await shop.stored(order.id)).status };
+  }
+
+  test('are watched by one process, then by another; one that stops watches no more', async () => {
+    const { clock, begin } = await begins();
+    const one = await begin();
     await until(() => open() === 1, 10_000);
-    const two = await start(shop, clock, onChain(chain), { holder: 'two' });
+    const two = await begin({ holder: 'two' });
     // Less than the silence after which a connection counts as dead.
     await clock.pass(4_000);
     assert.equal(followers.length, 1);
@@ -295,5 +327,25 @@ describe('open orders on chain, by a node that notifies', () => {
     await two.checkout.stop();
     await until(() => open() === 0, 10_000);
     assert.equal(clock.timers, 0);
+  });
+
+  test('change by what the node says to the process that watches them', async () => {
+    const { begin, status } = await begins();
+    await begin();
+    await until(async () => (await status()) === 'expired', 10_000);
+  });
+
+  test('are waited for by a process that stops while it looks one up', async () => {
+    const { begin } = await begins();
+    const letGo = answers.hold();
+    const { checkout } = await begin();
+    await until(() => asked > 0, 10_000);
+    let isOver = false;
+    const stopping = checkout.stop().then(() => (isOver = true));
+    await until(() => open() === 0, 10_000);
+    const meanwhile = isOver;
+    letGo();
+    await stopping;
+    assert.equal(meanwhile, false);
   });
 });
