@@ -1,4 +1,4 @@
-/** Answers of `GET /receipt/{id}` from any source: which are receipts, and what each of their members proves. */
+/** Answers about receipts from any source: which are receipts, and what each of their members proves. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
