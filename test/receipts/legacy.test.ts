@@ -84,7 +84,7 @@ describe('a line of the first contract', () => {
     for (const status of ['duplicate', '', 7]) {
       assert.deepEqual(read({ status }), { wrong: 'has a status other than quarantined and probe' });
     }
-    for (const confirmation_token of ['', 'abc', 7, '0123456789a', 'ABCDEF0123']) {
+    for (const confirmation_token of ['', 'abc', 7, 1_234_567_890, '0123456789a', 'ABCDEF0123']) {
       assert.deepEqual(read({ confirmation_token }), {
         wrong: 'has a confirmation_token that is not 10 hexadecimal digits',
       });

@@ -51,6 +51,16 @@ describe('a receipt', () => {
     assert.match(included_at ?? '', /^\d{4}-\d{2}-\d{2}T.*Z$/);
   });
 
+  test('from before places were stored has none until the log is signed again', async () => {
+    const { body } = await door.post<DreamResponse>('/dream', { title: 'Old', content: 'text' });
+    const key = Buffer.from(body.receipt);
+    const from = await store.get('leafPlaces', key);
+    assert.ok(from !== undefined);
+    await store.commit([{ kind: 'replace', space: 'leafPlaces', key, from, to: undefined }]);
+    const { log } = await served.receipt(body.receipt);
+    assert.deepEqual(log, { origin, index: null, included_at: null });
+  });
+
   test('that is withheld has no fragment and the reason, and is else the same', async () => {
     const { body } = await door.post<DreamResponse>('/dream', { title: 'Hidden', content: 'text' });
     const before = await served.receipt(body.receipt);
@@ -111,4 +121,10 @@ test('a preview says how to confirm it: with its token, and the fields that are 
     ...{ method: 'POST', path: '/dream_confirm', content_type: 'application/json' },
     body: { confirm: body.confirm, title: 'Dome', content: 'a ring' },
   });
+});
+
+test('the door serves its use and its log beside its receipts', async () => {
+  assert.equal((await door.get('/how')).status, 200);
+  await served.sign();
+  assert.ok((await served.text('/checkpoint')).startsWith(`${origin}\n`));
 });

@@ -1,9 +1,10 @@
 /** Answers about receipts from any source: which are receipts, and what each of their members proves. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fragmentFields } from '../../src/contract/fragment.js';
-import { digestNames, implementation } from '../../src/receipts/verify.js';
+import { canonicalJson, digestNames, implementation } from '../../src/receipts/verify.js';
 import { verifyAnswer, type VerifiedAnswer } from '../../src/receipts/verifyAnswer.js';
 
 /** The worked example of docs/receipt.md, as the door answers it. */
@@ -67,6 +68,13 @@ describe('a sealed receipt', () => {
       const { verification } = verdict({ ...sealed, ...more });
       assert.deepEqual(verification, { verified: false, fields, envelope: false, implementation });
     }
+  });
+
+  test('whose envelope names another contract is wrong in its envelope, though its seal fits', () => {
+    const envelope = { ...sealed.envelope, hash_contract: 'another' };
+    const stored_envelope_sha256 = createHash('sha256').update(canonicalJson(envelope)).digest('hex');
+    const { verification } = verdict({ ...sealed, envelope, stored_envelope_sha256 });
+    assert.deepEqual(verification, { verified: false, fields: all(true), envelope: false, implementation });
   });
 
   test('with a changed text is wrong in the digests of it', () => {
@@ -143,6 +151,7 @@ test('what is no receipt is told apart by what it lacks', () => {
   }
   // Its reason is missing, or its text is there.
   assert.equal(reason({ ...sealed, fragment: null, withheld: true }), 'has no fragment of six texts');
+  assert.equal(reason({ ...sealed, fragment: 'text', withheld: 'why' }), 'has no fragment of six texts');
   assert.equal(verdict({ ...sealed, withheld: 'by a court' }).withheld, false);
   for (const hash_contract of [undefined, 'fragment-receipt-hash-v3']) {
     assert.equal(reason({ ...sealed, hash_contract }), 'names no hash contract that is known here');
