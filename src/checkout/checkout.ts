@@ -227,7 +227,6 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
   let ended: Promise<void> | undefined;
   const onLost = (): void => {
     ended = watcher?.stop();
-    watcher = undefined;
   };
   const name = 'orders btc';
   const onHeld = (token: number): void => {
@@ -253,6 +252,7 @@ function keepReconciled(
   let running: Promise<void> | undefined;
   /** When the last complete round began; undefined: none since this process holds the lease. */
   let lastMs: number | undefined;
+  let stopped = false;
   const round = async (token: number): Promise<void> => {
     const beganMs = clock.wallMs();
     const looked = await rail.reconcile({ lease, token }, lastMs);
@@ -260,20 +260,19 @@ function keepReconciled(
     if (looked !== undefined && looked > 0) log.debug({ rail: name, looked }, 'open orders were looked up');
   };
   const look = (token: number): void => {
+    // The keeper may take its lease while it stops. Nothing would wait for that round.
+    if (stopped) return;
     running ??= round(token).finally(() => (running = undefined));
-  };
-  const onLost = (): void => {
-    timer?.stop();
-    timer = undefined;
   };
   const onHeld = (token: number): void => {
     lastMs = undefined;
     timer = clock.every(reconcileMs, () => look(token));
     look(token);
   };
+  const onLost = (): void => timer?.stop();
   const keeper = keepLease(parts, { name: lease, holder, durationMs: leaseMs, onHeld, onLost });
   return async () => {
-    onLost();
+    stopped = true;
     await running;
     await keeper.stop();
   };

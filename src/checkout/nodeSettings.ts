@@ -63,6 +63,15 @@ function parseChain(text: string): Parsed<BitcoinChain | null> {
   return { wrong: 'must be btcd+https://…, esplora+https://…, lnd or lnd:ACCOUNT' };
 }
 
+/** Percent-decoded text; undefined: it has a `%` that begins no escape. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** `btcd+https://user:password@host:port?cert=FILE`. */
 function parseBtcd(text: string): Parsed<BitcoinChain> {
   const wrong = 'must be btcd+https://user:password@host:port, with ?cert=FILE for a certificate of its own';
@@ -74,7 +83,7 @@ function parseBtcd(text: string): Parsed<BitcoinChain> {
   if (names.some((name) => name !== 'cert')) return { wrong };
   const certificate = fileOrNull('a certificate in PEM', certificateText)(searchParams.get('cert') ?? '');
   if ('wrong' in certificate) return { wrong: `names as cert what ${certificate.wrong}` };
-  const [user, secret] = [username, password].map(decodeURIComponent);
+  const [user, secret] = [decoded(username), decoded(password)];
   if (user === undefined || secret === undefined) return { wrong };
   return { value: { kind: 'btcd', url: origin, user, password: secret, certificate: certificate.value } };
 }
@@ -218,7 +227,6 @@ export function lndErrors(values: Partial<NodeValues>): string[] {
 /** Contradictions between the variables of on-chain payments: both are needed, or none. */
 export function chainErrors({ btcXpub, btcChain, lndRestUrl }: Partial<NodeValues>): string[] {
   if (btcChain?.kind === 'lnd' && lndRestUrl === null) return ['BTC_CHAIN lnd also needs LND_REST_URL.'];
-  if (btcXpub === undefined || btcChain === undefined || (btcXpub === null) === (btcChain === null))
-    return [];
+  if (btcChain === undefined || (btcXpub === null) === (btcChain === null)) return [];
   return [`On-chain payments also need ${btcXpub === null ? 'BTC_XPUB' : 'BTC_CHAIN'}.`];
 }

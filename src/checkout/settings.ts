@@ -43,12 +43,16 @@ export const checkoutSettings = {
 /** Their values. */
 export type CheckoutValues = ValuesOf<typeof checkoutSettings>;
 
+function isText(value: string | null | undefined): boolean {
+  return typeof value === 'string';
+}
+
 /** The variables set that name a way to pay: if there is one, keys are sold. */
 export function waysToPay(values: Partial<CheckoutValues>): string[] {
   const named = {
-    BTC_XPUB: (values.btcXpub ?? null) !== null,
-    LND_REST_URL: (values.lndRestUrl ?? null) !== null,
-    STRIPE_SECRET_KEY: (values.stripeSecretKey ?? null) !== null,
+    BTC_XPUB: isText(values.btcXpub),
+    LND_REST_URL: isText(values.lndRestUrl),
+    STRIPE_SECRET_KEY: isText(values.stripeSecretKey),
     STRIPE_WEBHOOK_SECRET: (values.stripeWebhookSecrets ?? []).length > 0,
   };
   return Object.entries(named).flatMap(([name, isSet]) => (isSet ? [name] : []));

@@ -29,7 +29,7 @@ const ascii = /^[\0-\x7f]*$/;
 function collapse(text: string): string {
   const collapsed = text.replace(spaces, ' ');
   const start = collapsed.startsWith(' ') ? 1 : 0;
-  return collapsed.slice(start, collapsed.length > start && collapsed.endsWith(' ') ? -1 : undefined);
+  return collapsed.slice(start, collapsed.endsWith(' ') ? -1 : undefined);
 }
 
 function fold(text: string): string {

@@ -22,11 +22,8 @@ function recoveryFields(fragment: Fragment): Record<string, string> {
   return Object.fromEntries(Object.entries(fragment).filter(([, text]) => text !== ''));
 }
 
-function body(
-  { fragment, digests, ...accepted }: Accepted,
-  expiresAtMs: number,
-  kind: string | undefined,
-): DreamPreviewResponse {
+function body(accepted: Accepted, expiresAtMs: number, kind: string | undefined): DreamPreviewResponse {
+  const { fragment, digests } = accepted;
   const confirm = digests.confirmation_binding_sha256;
   return {
     fragment,
@@ -39,7 +36,7 @@ function body(
       content_type: 'application/json',
       body: { confirm, ...recoveryFields(fragment) },
     },
-    ...warningField({ fragment, digests, ...accepted }, kind),
+    ...warningField(accepted, kind),
   };
 }
 

@@ -39,7 +39,7 @@ export function verifyAnswer(answer: unknown): VerifiedAnswer | { readonly wrong
   const receipt = members?.['receipt'];
   if (members === undefined || typeof receipt !== 'string') return { wrong: 'is no receipt' };
   const withheld = members['fragment'] === null && typeof members['withheld'] === 'string';
-  const fragment = withheld ? undefined : fragmentIn(members['fragment']);
+  const fragment = fragmentIn(members['fragment']);
   if (!withheld && fragment === undefined) return { wrong: 'has no fragment of six texts' };
   switch (members['hash_contract']) {
     case 'fragment-receipt-hash-v2':

@@ -276,6 +276,28 @@ describe('a notification', () => {
     hint.letGo();
     assert.deepEqual(await watched.next(1), [look(first)]);
   });
+
+  test('of a block waits until the orders of the block before it are looked up', async () => {
+    const { watched, prepared, hints } = await Watched.over(async (shop) => {
+      const [paid, unpaid] = [await ordered(shop), await ordered(shop)];
+      await found(shop, paid, 50_000n, 1);
+      return { paid, unpaid };
+    });
+    const { paid, unpaid } = prepared;
+    const { held, letGo } = gate();
+    watched.onLookUp = async ({ id }) => {
+      if (id === paid.id) await held;
+      return true;
+    };
+    hints.onBlock();
+    hints.onBlock();
+    assert.deepEqual(await watched.next(1), [look(paid)]);
+    // Reads the store after a second round that does not wait.
+    hints.onAddresses([unpaid.place]);
+    assert.deepEqual(await watched.next(1), [look(unpaid)]);
+    letGo();
+    assert.deepEqual(await watched.next(1), [look(paid)]);
+  });
 });
 
 describe('rounds', () => {

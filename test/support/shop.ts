@@ -39,13 +39,17 @@ export const tiers = ((): Tiers => {
   return read.tiers;
 })();
 
-/** An account of mainnet whose addresses are those of BIP 84. */
-export const account = ((): Account => {
+/** The public key of an account of mainnet (BIP 84). */
+export const accountKey = ((): string => {
   const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
     readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
   };
-  const vector = vectors.find(({ network }) => network === 'mainnet');
-  const read = readAccount(vector?.account_public ?? '', 'mainnet');
+  return vectors.find(({ network }) => network === 'mainnet')?.account_public ?? '';
+})();
+
+/** That account. */
+export const account = ((): Account => {
+  const read = readAccount(accountKey, 'mainnet');
   if ('wrong' in read) assert.fail(read.wrong);
   return read.account;
 })();

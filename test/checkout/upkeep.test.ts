@@ -1,0 +1,351 @@
+/**
+ * The upkeep of a checkout: which process looks orders up, which orders and when, what it asks an account on
+ * chain first, and how it ends.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { CheckoutParts } from '../../src/checkout/checkout.js';
+import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { Gate } from '../support/gate.js';
+import { HandClock } from '../support/handClock.js';
+import { LndServer } from '../support/lndServer.js';
+import { account, Shop } from '../support/shop.js';
+import { until } from '../support/until.js';
+import { makeCertificate } from './certificate.js';
+import { ofLnd, onChain, QuietEsplora, start } from './selling.js';
+
+/** A store whose lists of open orders, and leases, wait at gates. */
+class GatedStore {
+  readonly lists = new Gate();
+  readonly leases = new Gate();
+  /** Number of lists of open orders that were asked for. */
+  listed = 0;
+  /** Number of operations of leases that are under way. */
+  private busy = 0;
+
+  constructor(private readonly store: Store) {}
+
+  get seen(): Store {
+    const { store } = this;
+    return {
+      ...store,
+      get: (space, key) =>
+        space === 'leases' ? this.ofLease(() => store.get(space, key)) : store.get(space, key),
+      commit: (operations, id) => this.ofLease(() => store.commit(operations, id)),
+      scan: async (space, range) => {
+        if (space === 'openOrders') {
+          this.listed += 1;
+          await this.lists.passed();
+        }
+        return store.scan(space, range);
+      },
+    };
+  }
+
+  /** Waits until every lease was taken or renewed that should be: clocks of tests are faster than stores. */
+  async idle(): Promise<void> {
+    await until(() => this.busy === 0, 10_000);
+  }
+
+  private async ofLease<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.busy += 1;
+    await this.leases.passed();
+    return work().finally(() => (this.busy -= 1));
+  }
+}
+
+/** A shop with one Lightning order that waits for its money, and its node. */
+async function withOrder() {
+  const shop = await Shop.open();
+  const node = await LndServer.start(() => shop.time.nowMs);
+  const clock = new HandClock(shop.time.nowMs);
+  const place = node.paid('an order', 50_000n);
+  node.become(place, 'OPEN');
+  const { order } = await shop.make('lightning', { place });
+  const store = new GatedStore(shop.book.store);
+  const begin = (more: Partial<CheckoutParts> = {}, at = clock) =>
+    start(shop, at, ofLnd(node), { store: store.seen, ...more });
+  return { shop, node, clock, order, store, begin };
+}
+
+const round = 'lightning 1';
+
+describe('open orders over Lightning', () => {
+  test('are looked up when a process starts and every 15 seconds, until they are paid', async () => {
+    const { shop, node, clock, order, store, begin } = await withOrder();
+    const { rounds } = await begin();
+    for (const count of [1, 2, 3]) {
+      await until(() => rounds.length === count, 10_000);
+      await store.idle();
+      await clock.pass(14_999);
+      assert.equal(node.count('/v1/invoice/'), count);
+      if (count === 3) node.settle(order.place);
+      await clock.pass(1);
+    }
+    await until(() => rounds.length === 4, 10_000);
+    assert.equal((await shop.stored(order.id)).status, 'settled');
+    for (const count of [store.listed + 1, store.listed + 2]) {
+      await clock.pass(15_000);
+      await until(() => store.listed >= count, 10_000);
+    }
+    assert.deepEqual(rounds, Array<string>(4).fill(round), 'a round that finds none is not logged');
+  });
+
+  test('are looked up by one process at a time; another takes over when it stops', async () => {
+    const { clock, store, begin } = await withOrder();
+    const one = await begin();
+    await until(() => one.rounds.length === 1, 10_000);
+    const two = await begin({ holder: 'two' });
+    const aMinute = async (): Promise<void> => {
+      for (let at = 0; at < 60; at += 1) {
+        await store.idle();
+        await clock.pass(1_000);
+      }
+    };
+    await aMinute();
+    await until(() => one.rounds.length > 1, 10_000);
+    assert.deepEqual(two.rounds, []);
+    // It ends its round before it lets the other begin.
+    const letGo = store.lists.hold();
+    const { listed } = store;
+    await clock.pass(15_000);
+    await until(() => store.listed > listed, 10_000);
+    // A round that takes longer than the next is far: the next waits.
+    await aMinute();
+    let isOver = false;
+    const stopping = one.checkout.stop().then(() => (isOver = true));
+    await aMinute();
+    const meanwhile = [isOver, store.listed];
+    const { length } = one.rounds;
+    letGo();
+    await stopping;
+    assert.deepEqual([meanwhile, one.rounds.length], [[false, listed + 1], length + 1]);
+    await clock.pass(10_000);
+    await until(() => two.rounds.length === 1, 10_000);
+    await clock.pass(30_000);
+    assert.equal(one.rounds.length, length + 1, 'nothing after its end');
+  });
+
+  test('are taken over 30 seconds after the process that looked them up has died', async () => {
+    const { clock, store, begin } = await withOrder();
+    const one = await begin({}, new HandClock(clock.wallMs()));
+    await until(() => one.rounds.length === 1, 10_000);
+    const two = await begin({ holder: 'two' });
+    await clock.pass(29_999);
+    await store.idle();
+    assert.deepEqual(two.rounds, []);
+    await clock.pass(1);
+    await until(() => two.rounds.length === 1, 10_000);
+  });
+
+  test('are looked up by nobody once a process has stopped, though it takes its lease', async () => {
+    const { clock, store, begin } = await withOrder();
+    const letGo = store.leases.hold();
+    const { checkout, rounds } = await begin();
+    const stopping = checkout.stop();
+    letGo();
+    await stopping;
+    assert.equal(clock.timers, 0);
+    await clock.pass(60_000);
+    assert.deepEqual([rounds, store.listed], [[], 0]);
+  });
+
+  test('are looked up by no process that does not serve the checkout', async () => {
+    const { clock, node, begin } = await withOrder();
+    const { checkout, rounds } = await begin({ isServed: false });
+    await clock.pass(60_000);
+    assert.deepEqual([clock.timers, node.asked, rounds], [0, [], []]);
+    await checkout.stop();
+  });
+});
+
+/** Takes indexes of the account: it was used before. */
+async function taken({ aside }: Shop, next: number): Promise<void> {
+  const before = await nextAddressIndex(aside.store, account.digest);
+  await aside.store.commit([takeIndexes(account.digest, before, next)]);
+}
+
+describe('open orders on chain, by a node that notifies nobody', () => {
+  /** One order that waits, and one that expired a day ago, whose next look-up is hours away. */
+  async function withOrders() {
+    const shop = await Shop.open();
+    const esplora = await QuietEsplora.start();
+    await taken(shop, 2);
+    const place = account.address(0);
+    const old = await shop.make('btc', { place, lifeMs: 1 });
+    shop.time.nowMs += 86_400_000;
+    await shop.happened(old.order.id, { kind: 'time' });
+    const waits = { place: account.address(1), addressIndex: 1, lifeMs: 36_000_000 };
+    const { order } = await shop.make('btc', waits);
+    const clock = new HandClock(shop.time.nowMs);
+    const begin = () => start(shop, clock, onChain(esplora.chain));
+    return { esplora, clock, begin, looks: () => [place, order.place].map((each) => esplora.looks(each)) };
+  }
+
+  test('are looked up every 15 seconds; those that expired long ago, once and then seldom', async () => {
+    const { clock, begin, looks } = await withOrders();
+    const { rounds, said } = await begin();
+    await until(() => rounds.length === 1, 10_000);
+    assert.deepEqual([rounds, looks()], [['btc 2'], [1, 1]]);
+    await clock.pass(15_000);
+    await until(() => rounds.length === 2, 10_000);
+    assert.deepEqual(
+      [rounds, looks()],
+      [
+        ['btc 2', 'btc 1'],
+        [1, 2],
+      ],
+    );
+    assert.deepEqual(said, ['the account is known: {"rail":"btc","nextIndex":2,"passedOver":0}']);
+  });
+
+  test('are looked up to the end of a round in which the process stops', async () => {
+    const { esplora, begin } = await withOrders();
+    const letGo = esplora.gate.hold();
+    const { checkout, rounds } = await begin();
+    await until(() => esplora.asked.length > 0, 10_000);
+    const stopping = checkout.stop();
+    letGo();
+    await stopping;
+    assert.deepEqual(rounds, ['btc 2']);
+  });
+
+  test('are all looked up again after a round that the node did not answer', async () => {
+    const { esplora, clock, begin, looks } = await withOrders();
+    esplora.up = false;
+    const { rounds, said } = await begin();
+    await until(() => said.some((each) => each.startsWith('the Bitcoin node cannot be used')), 10_000);
+    esplora.up = true;
+    await clock.pass(15_000);
+    await until(() => rounds.length === 1, 10_000);
+    assert.deepEqual([rounds, looks()], [['btc 2'], [1, 1]]);
+  });
+
+  test('are all looked up again by a process whose machine slept, as it missed rounds', async () => {
+    const { clock, begin } = await withOrders();
+    const { rounds } = await begin();
+    await until(() => rounds.length === 1, 10_000);
+    clock.leap(60_000);
+    await clock.pass(0);
+    await until(() => rounds.at(-1) === 'btc 2' && rounds.length > 1, 10_000);
+  });
+});
+
+describe('an account on chain', () => {
+  test('that the store could not say anything of is asked for again after 15 seconds', async () => {
+    const shop = await Shop.open();
+    await taken(shop, 5);
+    let failures = 1;
+    const { store } = shop.book;
+    const failing: Store = {
+      ...store,
+      get: (space, key) => {
+        if (space !== 'addressIndexes' || failures === 0) return store.get(space, key);
+        failures -= 1;
+        return Promise.reject(new StoreUnavailable('told to fail'));
+      },
+    };
+    const clock = new HandClock(shop.time.nowMs);
+    const esplora = await QuietEsplora.start();
+    const { said } = await start(shop, clock, onChain(esplora.chain), { store: failing });
+    await until(() => failures === 0, 10_000);
+    await clock.pass(14_999);
+    assert.deepEqual(said, []);
+    await clock.pass(1);
+    await until(() => said.length === 1, 10_000);
+    assert.deepEqual(said, ['the account is known: {"rail":"btc","nextIndex":5,"passedOver":0}']);
+  });
+});
+
+describe('open orders on chain, by a node that notifies', () => {
+  const certificate = makeCertificate();
+  /** What the node's answers wait for. */
+  const answers = new Gate();
+  let asked = 0;
+  const server = createServer(certificate, (_, response) => {
+    asked += 1;
+    void answers.passed().then(() => response.end(JSON.stringify({ result: [], error: null })));
+  });
+  const followers: WebSocket[] = [];
+  const sockets = new WebSocketServer({ server, path: '/ws' });
+  sockets.on('connection', (socket) => followers.push(socket));
+  const credentials = { user: 'shop', password: 'word', certificate: certificate.cert };
+
+  before(async () => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+
+  after(() => {
+    for (const each of followers) each.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  beforeEach(() => {
+    followers.splice(0);
+    asked = 0;
+  });
+
+  /** The connections of followers that are open. */
+  const open = (): number => followers.filter(({ readyState, OPEN }) => readyState === OPEN).length;
+
+  async function begins() {
+    const shop = await Shop.open();
+    await taken(shop, 1);
+    const { order } = await shop.make('btc', { place: account.address(0), lifeMs: 1 });
+    shop.time.nowMs += 10;
+    const clock = new HandClock(shop.time.nowMs);
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const chain = { kind: 'btcd', url, ...credentials } as const;
+    const begin = (more: Partial<CheckoutParts> = {}) => start(shop, clock, onChain(chain), more);
+    return { clock, begin, status: async () => (await shop.stored(order.id)).status };
+  }
+
+  test('are watched by one process, then by another; one that stops watches no more', async () => {
+    const { clock, begin } = await begins();
+    const one = await begin();
+    await until(() => open() === 1, 10_000);
+    const two = await begin({ holder: 'two' });
+    // Less than the silence after which a connection counts as dead.
+    await clock.pass(4_000);
+    assert.equal(followers.length, 1);
+    await one.checkout.stop();
+    await until(() => open() === 0, 10_000);
+    await clock.pass(10_000);
+    await until(() => open() === 1, 10_000);
+    assert.equal(followers.length, 2);
+    // A machine that slept for longer than its lease: it watches anew.
+    clock.leap(60_000);
+    await clock.pass(0);
+    await until(() => followers.length === 3 && open() === 1, 10_000);
+    await two.checkout.stop();
+    await until(() => open() === 0, 10_000);
+    assert.equal(clock.timers, 0);
+  });
+
+  test('change by what the node says to the process that watches them', async () => {
+    const { begin, status } = await begins();
+    await begin();
+    await until(async () => (await status()) === 'expired', 10_000);
+  });
+
+  test('are waited for by a process that stops while it looks one up', async () => {
+    const { begin } = await begins();
+    const letGo = answers.hold();
+    const { checkout } = await begin();
+    await until(() => asked > 0, 10_000);
+    let isOver = false;
+    const stopping = checkout.stop().then(() => (isOver = true));
+    await until(() => open() === 0, 10_000);
+    const meanwhile = isOver;
+    letGo();
+    await stopping;
+    assert.equal(meanwhile, false);
+  });
+});
