@@ -3,7 +3,7 @@
  * A version never changes, and its number is never reused, not even after its name was removed. Names of an
  * owner are stored as owner, `/` and name; names without an owner are public.
  */
-import { findRecord, recordsAfter, writeOver } from '../entries.js';
+import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
 import { overNames, type HeldNames, type NameLimits } from './names.js';
 import type { Entry, Operation, Store } from '../store.js';
 import { integer, rows, table, text, type ValueOf } from '../table.js';
@@ -124,9 +124,7 @@ async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Pr
   const last = removed.reduce((most, { lastVersion }) => Math.max(most, lastVersion), version);
   await store.commit([
     writeOver('state', givenOutKey, value, givenOutTable.encode({ version: last })),
-    ...removed.map(({ key, value: from }): Operation => {
-      return { kind: 'replace', space: 'corpora', key, from, to: undefined };
-    }),
+    ...removed.map(({ key, value: from }) => removeOver('corpora', key, from)),
   ]);
 }
 
@@ -364,17 +362,13 @@ async function removedLearning(
   if (learning === undefined) return [];
   const sample = await store.get('corpusSamples', key);
   return [
-    { kind: 'replace', space: 'corpusLearning', key, from: learning, to: undefined },
-    ...(sample === undefined
-      ? []
-      : [{ kind: 'replace', space: 'corpusSamples', key, from: sample, to: undefined } as const]),
+    removeOver('corpusLearning', key, learning),
+    ...(sample === undefined ? [] : [removeOver('corpusSamples', key, sample)]),
   ];
 }
 
 async function removeStatistics(store: Store, name: string, version: number): Promise<void> {
   const key = versionKey(name, version);
   const from = await store.get('corpusVersions', key);
-  if (from === undefined) return;
-  const remove: Operation = { kind: 'replace', space: 'corpusVersions', key, from, to: undefined };
-  await store.commit([remove]);
+  if (from !== undefined) await store.commit([removeOver('corpusVersions', key, from)]);
 }
