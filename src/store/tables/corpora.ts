@@ -39,13 +39,12 @@ export interface CorpusVersion {
 
 function readVersion(row: readonly unknown[]): CorpusVersion {
   const [version, docs, averageLength, terms, bytes, terming, createdAtMs, learnt] = row;
-  const numbers = [version, docs, averageLength, terms, bytes, createdAtMs];
-  if (numbers.some((each) => typeof each !== 'number') || typeof terming !== 'string') {
+  const numbers = { version, docs, averageLength, terms, bytes, createdAtMs };
+  const isWhole = Object.values(numbers).every((each) => typeof each === 'number');
+  if (!isWhole || typeof terming !== 'string') {
     throw new Error('A record of named statistics has a version that cannot be read');
   }
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = numbers as number[];
-  const read = { version: a, docs: b, averageLength: c, terms: d, bytes: e, terming, createdAtMs: f };
-  return { ...read, learnt: learnt === true };
+  return { ...(numbers as Record<keyof typeof numbers, number>), terming, learnt: learnt === true };
 }
 
 const corpusTable = table('corpus', {

@@ -206,8 +206,8 @@ export async function changeOrder(
     const outcome = await store.commit(operations);
     if (outcome.kind === 'done') return { kind: 'changed', order: decided.to };
     if (outcome.kind === 'refused') throw new StoreUnavailable('another has the lease by now');
-    const own = operations.length - (decided.also?.length ?? 0);
-    if (outcome.operation >= own) return { kind: 'refused', order: found };
+    const { also = [] } = decided;
+    if (outcome.operation >= operations.length - also.length) return { kind: 'refused', order: found };
   }
 }
 
@@ -230,7 +230,7 @@ const unwritten = { email: null, source: null, segment: null, campaign: null, ev
 
 /** True if an order never received a payment, and only its network could still report one. */
 function neverPaid(order: OrderRecord): boolean {
-  return !order.open && order.key === 'none' && order.keyId === null && !wasPaid(order);
+  return !order.open && order.key === 'none' && !wasPaid(order);
 }
 
 /**

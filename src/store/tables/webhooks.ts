@@ -76,9 +76,8 @@ export async function findWebhook(store: Store, id: string): Promise<Webhook | u
 
 /** Stores a new webhook, which gets the events after this moment; durable when it resolves. */
 export async function addWebhook(store: Store, webhook: Webhook): Promise<void> {
-  const [events, leads, interests] = await Promise.all(eventLogs.map((log) => store.last(log)));
-  if (events === undefined || leads === undefined || interests === undefined)
-    throw new Error('A log is absent');
+  const last = (log: EventLog): Promise<number> => store.last(log);
+  const [events, leads, interests] = await Promise.all([last('events'), last('leads'), last('interests')]);
   const key = Buffer.from(webhook.id);
   const outcome = await store.commit([
     { kind: 'insert', space: 'webhooks', key, value: webhookTable.encode(webhook) },
@@ -97,11 +96,10 @@ export async function removeWebhook(store: Store, id: string): Promise<boolean> 
       store.get('webhookPlaces', key),
       waitingDeliveries(store, id),
     ]);
-    if (place === undefined) continue;
     const outcome = await store.commit([
       removeOver('webhooks', key, webhookTable.encode(webhook)),
       // A concurrent delivery finds its position gone, and writes nothing.
-      removeOver('webhookPlaces', key, place),
+      ...(place === undefined ? [] : [removeOver('webhookPlaces', key, place)]),
       ...waiting.map((each) => changeDelivery(id, each, undefined)),
     ]);
     if (outcome.kind === 'done') return true;
