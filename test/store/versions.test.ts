@@ -97,6 +97,8 @@ describe('named statistics', () => {
     assert.equal(await findStatistics(store, 'shop', 3), undefined);
     const keys = ['shop\0\0\0\0\u0001', 'shop\0\0\0\0\u0002'];
     assert.deepEqual(await keysIn(store, 'corpusVersions'), keys, 'as every version stored them');
+    const [state] = await store.scan('state', { limit: 1 });
+    assert.equal(Buffer.from(state?.value ?? []).toString(), '\u0001{"version":0}');
     await put(store, 'shop 2');
     assert.equal(await removeCorpus(store, 'shop'), true);
     assert.deepEqual(await keysIn(store, 'corpusVersions'), ['shop 2\0\0\0\0\u0001']);
@@ -217,7 +219,7 @@ describe('statistics that are learned', () => {
     assert.deepEqual(await findLearning(store, 'shop'), second);
     assert.deepEqual(await learn(store, undefined), ['nothing', 'three']);
     assert.equal(await findCorpus(store, 'shop'), undefined);
-    assert.deepEqual(await changesIn(store, 'corpusChanges'), []);
+    assert.deepEqual([await changesIn(store, 'corpusChanges'), await keysIn(store, 'state')], [[], []]);
     // One that came in the meantime is joined, too.
     const late = interrupted(store, () => learn(store, change('four')));
     assert.deepEqual(await learn(late, change('five!')), ['stored', 'three', 'four']);
@@ -244,6 +246,39 @@ describe('statistics that are learned', () => {
     assert.deepEqual(left, [[], [], []]);
     assert.equal((await learn(store, change('s', frozen)))[0], 'stored');
     assert.equal((await findCorpus(store, 'shop'))?.versions[0]?.version, 17);
+  });
+
+  test('end once statistics are put under their name', async () => {
+    const store = await openTestStore();
+    await learn(store, change('s', frozen));
+    assert.equal(await put(store, 'shop'), 2);
+    assert.deepEqual(await learn(store, change('t', frozen)), ['put']);
+  });
+
+  test('have numbers after those of the removed names that are forgotten for them', async () => {
+    const removeMany = async (store: Store): Promise<void> => {
+      for (let at = 1; at <= mostRemovedCorpora; at += 1) {
+        await put(store, `n${at}`);
+        await removeCorpus(store, `n${at}`);
+      }
+    };
+    const store = await openTestStore();
+    await removeMany(store);
+    await learn(store, change('s'));
+    assert.equal((await keysIn(store, 'corpora')).length, mostRemovedCorpora, 'it is no version yet');
+    await learn(store, change('t', frozen));
+    assert.deepEqual(await keysIn(store, 'corpora'), ['shop']);
+    assert.equal((await findCorpus(store, 'shop'))?.lastVersion, 2);
+    await removeMany(store);
+    await learn(store, change('u', frozen));
+    assert.equal((await keysIn(store, 'corpora')).length, mostRemovedCorpora + 1, 'its name is not new');
+    const own = await openTestStore();
+    const late = interrupted(own, async () => {
+      await removeMany(own);
+      await put(own, 'other');
+    });
+    await learn(late, change('s', frozen));
+    assert.equal((await findCorpus(own, 'shop'))?.lastVersion, 2);
   });
 
   test('are removed with their sample, also before there is a version', async () => {

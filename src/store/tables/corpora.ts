@@ -244,11 +244,6 @@ export async function putCorpus(
   }
 }
 
-/** The record of a name, from its bytes. */
-function recordOf(name: string, from: Uint8Array | undefined): CorpusRecord {
-  return from === undefined ? { name, lastVersion: 0, versions: [] } : corpusTable.decode(from);
-}
-
 /** The next version of a name, and the operations that add it to the record `from`. */
 function versionAdded(
   { name, lastVersion, versions }: CorpusRecord,
@@ -337,17 +332,19 @@ export async function removeCorpus(store: Store, name: string): Promise<boolean>
   const key = keyOf(name);
   for (;;) {
     const [from, learning] = [await store.get('corpora', key), await store.get('corpusLearning', key)];
-    const had = recordOf(name, from);
-    if (had.versions.length === 0 && learning === undefined) return false;
-    const to = corpusTable.encode({ ...had, versions: [] });
+    const had = from === undefined ? undefined : { from, ...corpusTable.decode(from) };
+    const versions = had?.versions ?? [];
+    if (versions.length === 0 && learning === undefined) return false;
     const outcome = await store.commit([
-      ...(from === undefined ? [] : [writeOver('corpora', key, from, to)]),
+      ...(had === undefined
+        ? []
+        : [writeOver('corpora', key, had.from, corpusTable.encode({ ...had, versions: [] }))]),
       ...(await removedLearning(store, key, learning)),
       { kind: 'append', log: 'corpusChanges', value: key },
     ]);
     if (outcome.kind !== 'done') continue;
     // A crash after this leaves statistics that no name refers to.
-    for (const { version } of had.versions) await removeStatistics(store, name, version);
+    for (const { version } of versions) await removeStatistics(store, name, version);
     return true;
   }
 }
