@@ -31,7 +31,7 @@ async function find(context: CommandContext, email: string): Promise<Found> {
   for await (const { value } of interestsAfter(store, 0)) interests += count(value);
   for await (const { email: given } of allOrders(store)) orders += count({ email: given ?? '' });
   const found = await findOptout(store, secrets, email);
-  const optout = found === undefined ? 'none' : found.optout.email === null ? 'keyed hash' : 'with address';
+  const optout = found === undefined ? 'none' : found.email === null ? 'keyed hash' : 'with address';
   return { leads, interests, orders, optout };
 }
 

@@ -24,7 +24,7 @@ function check(parts: CommandParts, email: string): Promise<number> {
       await parts.write('not opted out\n');
       return notOptedOut;
     }
-    await parts.write(`opted out since ${timeText(found.optout.optedOutAtMs)}\n`);
+    await parts.write(`opted out since ${timeText(found.optedOutAtMs)}\n`);
     return 0;
   });
 }

@@ -22,7 +22,7 @@ export function bodyOf(answer: Answer): Uint8Array | string {
 
 /** Length in bytes of a body as sent. */
 export function lengthOf(body: Uint8Array | string): number {
-  return typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  return Buffer.byteLength(body);
 }
 
 /** Header lines for the media type and the handler's own fields. */

@@ -53,8 +53,7 @@ export class AnswerLines implements WaitingAnswer {
 
   /** Adds an answer; its bytes are copied. */
   add(answer: Uint8Array | string): void {
-    const most = typeof answer === 'string' ? 3 * answer.length : answer.byteLength;
-    const needed = this.length + most + 1;
+    const needed = this.length + Buffer.byteLength(answer) + 1;
     if (needed > this.gathered.byteLength) {
       const larger = Buffer.allocUnsafe(2 * needed);
       larger.set(this.gathered.subarray(0, this.length));

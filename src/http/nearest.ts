@@ -13,11 +13,8 @@ const mostEdits = 3;
 
 /** The segments that distinguish paths: in lower case, without the version and empty segments. */
 function segments(path: string): string[] {
-  const named = path
-    .toLowerCase()
-    .split('/')
-    .filter((segment) => segment !== '');
-  return /^(api|v\d+)$/.test(named[0] ?? '') ? named.slice(1) : named;
+  const named = path.toLowerCase().replace(/^\/*(api|v\d+)(?=\/|$)/, '');
+  return named.split('/').filter((segment) => segment !== '');
 }
 
 /** Edits between a path and a template; Infinity if they are too far apart. */
@@ -43,10 +40,9 @@ export function nearestRoute(
   return (method, path) => {
     if (path.length > longestPath) return undefined;
     const given = segments(path);
-    // The empty path belongs to the home page alone, and a single parameter would match any word.
-    if (given.length === 0) return undefined;
     let best: { readonly route: NamedRoute; readonly rank: number } | undefined;
     for (const { route, template } of known) {
+      // The empty path belongs to the home page alone, and a single parameter would match any word.
       if (template.every((segment) => segment.startsWith('{'))) continue;
       const rank = distance(given, template) + (route.method === method ? 0 : 0.5);
       if (rank < (best?.rank ?? Infinity)) best = { route, rank };

@@ -99,7 +99,7 @@ export class UnsentAnswer implements WaitingAnswer {
     const rest = bytes.subarray(this.from);
     this.heldBytes = ownership === 'immutable' ? 0 : rest.byteLength;
     this.rest = ownership === 'lent' ? new Uint8Array(rest) : rest;
-    if (this.heldBytes > 0) state.answers.take(holder, this.heldBytes);
+    state.answers.take(holder, this.heldBytes);
     this.sinceMs = state.clock.monotonicMs();
     this.windowStartMs = this.sinceMs;
     this.windowOffset = this.from;
@@ -134,8 +134,7 @@ export class UnsentAnswer implements WaitingAnswer {
 
   /** Returns its memory. */
   release(): void {
-    if (this.state.sending.delete(this) && this.heldBytes > 0)
-      this.state.answers.give(this.holder, this.heldBytes);
+    if (this.state.sending.delete(this)) this.state.answers.give(this.holder, this.heldBytes);
   }
 
   /** Sends more; false if the client still does not take all of it. */

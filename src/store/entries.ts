@@ -28,6 +28,11 @@ export function writeOver(
     : { kind: 'replace', space, key, from, to: value };
 }
 
+/** The operation that removes a record if it is still `from`. */
+export function removeOver(space: Space, key: Uint8Array, from: Uint8Array): Operation {
+  return { kind: 'replace', space, key, from, to: undefined };
+}
+
 /** The entries after a position, in order, including those appended meanwhile. */
 export async function* entriesAfter(store: Store, log: Log, after: number): AsyncGenerator<LogEntry, void> {
   for (let position = after; ;) {

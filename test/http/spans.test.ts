@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { agentFor, askNode } from '../../src/checkout/httpsJson.js';
 import { tracedStore } from '../../src/compose/tracedStore.js';
 import { tracedSend } from '../../src/compose/webhooks.js';
+import { methodOf } from '../../src/http/spans.js';
 import type { ServerTiming } from '../../src/http/settings.js';
 import type { Outcome, Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
@@ -56,6 +57,10 @@ const routes = [
     },
   },
   { route: route({ id: 'fails', path: '/fails' }), handler: () => text('no', 503) },
+  {
+    route: route({ id: 'status', path: '/status' }),
+    handler: ({ query }: { query: Readonly<Record<string, string>> }) => text('', Number(query['of'])),
+  },
   {
     route: route({ id: 'waits', path: '/waits' }),
     handler: () => new Promise<ReturnType<typeof text>>((resolve) => (ended = () => resolve(text('late')))),
@@ -136,6 +141,26 @@ describe('a request’s span', () => {
     ended?.();
     await pause(20);
     assert.equal(spans.length, 1, 'it ends once');
+  });
+
+  test('has failed with a status of 500, and has not with the one before it', async () => {
+    for (const [status, hasFailed] of [
+      [499, false],
+      [500, true],
+    ] as const) {
+      const [span] = await spansOf(head('GET', `/status?of=${status}`));
+      assert.deepEqual(
+        [span?.hasFailed, span?.attributes['error.type']],
+        [...[hasFailed, hasFailed ? `${status}` : undefined]],
+      );
+    }
+  });
+
+  test('has the method that was used, if it is one of HTTP’s', () => {
+    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'CONNECT', 'TRACE'];
+    const named = (method: string): string => methodOf({ getMethod: () => method });
+    assert.deepEqual(methods.map(named), methods);
+    assert.deepEqual(['get', 'BREW', ''].map(named), ['GET', '_OTHER', '_OTHER']);
   });
 
   test('is recorded as the caller says', async () => {

@@ -192,7 +192,7 @@ async function checkFragments(store: Store, { fragments }: Acknowledged): Promis
 async function checkOptouts(store: Store, { optouts }: Acknowledged): Promise<number> {
   for (const email of optouts) {
     const found = await findOptout(store, [MASTER_SECRET], email);
-    assert.ok(found?.optout.email === email, `${email} is lost`);
+    assert.ok(found?.email === email, `${email} is lost`);
   }
   return (await collect(optoutsAfter(store, Buffer.alloc(0)))).length;
 }

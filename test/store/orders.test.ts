@@ -12,12 +12,20 @@ import { describe, test } from 'node:test';
 import {
   changeOrder,
   countUnpaid,
+  decodeLedger,
   eraseUnpaidOrders,
   findOrder,
   findOrderAt,
+  findOrderNamed,
+  forgetOrderEmails,
   insertOrder,
   openOrders,
+  unpaidOrdersBy,
+  type LedgerEntry,
 } from '../../src/store/tables/orders.js';
+import { acquireLease } from '../../src/store/leases.js';
+import type { Operation, Store } from '../../src/store/store.js';
+import { systemClock } from '../../src/system/clock.js';
 import { openTestStore } from '../support/serving.js';
 import { commit } from './subject.js';
 import { collect } from '../support/collect.js';
@@ -80,7 +88,8 @@ test('what buyers wrote is erased from orders that nobody paid for', async () =>
     order('old', { ...ended, status: 'expired' }),
     overLightning('old invoice', { ...ended, status: 'expired' }),
     byCard('old session', { ...ended, status: 'expired' }),
-    order('young', { ...ended, status: 'expired', createdAtMs: 1_000 }),
+    order('old and signed', { ...ended, source: null, campaign: null, eventId: null, status: 'expired' }),
+    order('young', { ...ended, status: 'expired', createdAtMs: 500 }),
     order('open', { ...ended, open: true }),
     order('keyed', { ...ended, key: 'active', keyId: 'key_1' }),
     order('short', { ...ended, status: 'expired', outputs: [output] }),
@@ -89,7 +98,7 @@ test('what buyers wrote is erased from orders that nobody paid for', async () =>
     byCard('refunded', { ...ended, status: 'refunded', refundedCents: 1n }),
   ];
   for (const each of orders) assert.equal((await commit(own, ...insertOrder(each))).kind, 'done');
-  assert.equal(await eraseUnpaidOrders(own, 500), 3);
+  assert.equal(await eraseUnpaidOrders(own, 500), 4);
   for (const each of orders) {
     const gone = { email: null, source: null, segment: null, campaign: null, eventId: null };
     const expected = each.id.startsWith('old') ? { ...each, ...gone } : each;
@@ -97,6 +106,28 @@ test('what buyers wrote is erased from orders that nobody paid for', async () =>
     assert.deepEqual(found && decodeOrder(encodeOrder(found)), decodeOrder(encodeOrder(expected)), each.id);
   }
   assert.equal(await eraseUnpaidOrders(own, 500), 0, 'once');
+});
+
+test('what a buyer wrote stays in an order whose payment comes while others are erased', async () => {
+  const own = await openTestStore();
+  await commit(own, ...insertOrder(order('a', { email: 'a@example.com', open: false, status: 'expired' })));
+  const paid = { txid: 'ab'.repeat(32), vout: 0, sat: 1n, confirmations: 1, atMs: null };
+  let reads = 0;
+  const late: Store = {
+    ...own,
+    scan: (space, range) => own.scan(space, range),
+    commit: (operations) => own.commit(operations),
+    get: async (space, key) => {
+      reads += 1;
+      if (reads === 1) {
+        const pay = (from: OrderRecord) => Promise.resolve({ to: { ...from, outputs: [paid] } as BtcOrder });
+        assert.equal((await changeOrder(own, 'a', pay)).kind, 'changed');
+      }
+      return own.get(space, key);
+    },
+  };
+  await eraseUnpaidOrders(late, 500);
+  assert.equal((await findOrder(own, 'a'))?.email, 'a@example.com');
 });
 
 test('orders of every format are read, and written by the first that holds them', () => {
@@ -234,11 +265,172 @@ describe('orders', () => {
   });
 
   test('are asked for by names of any length', async () => {
-    await insert(order('i'.repeat(200), { place: 'long', rail: 'btc' }));
-    assert.equal((await findOrder(store, 'i'.repeat(200)))?.place, 'long');
+    const longest = 'i'.repeat(200);
+    await insert(
+      order(longest, { place: 'p'.repeat(200) }),
+      order('i'.repeat(201), { place: 'i'.repeat(201) }),
+    );
+    assert.equal((await findOrder(store, longest))?.place, 'p'.repeat(200));
+    assert.equal((await findOrderAt(store, 'btc', 'p'.repeat(200)))?.id, longest);
     for (const name of ['', 'i'.repeat(201), 'é'.repeat(101), 'i'.repeat(1e6)]) {
       assert.equal(await findOrder(store, name), undefined);
       assert.equal(await findOrderAt(store, 'btc', name), undefined);
+    }
+  });
+});
+
+describe('an order', () => {
+  test('is named by its id, or by its session at the card processor', async () => {
+    const own = await openTestStore();
+    for (const each of [byCard('one', { place: 'cs_1' }), order('two', { place: 'cs_2' }), order('cs_3')]) {
+      await commit(own, ...insertOrder(each));
+    }
+    const named = async (name: string) => (await findOrderNamed(own, name))?.id;
+    assert.deepEqual(
+      [await named('one'), await named('cs_1'), await named('two'), await named('cs_2'), await named('cs_3')],
+      ['one', 'one', 'two', undefined, undefined],
+    );
+  });
+
+  test('is counted for the address that ordered it as long as it is open and unpaid', async () => {
+    const own = await openTestStore();
+    const [address, other] = [Buffer.alloc(16, 0xab), Buffer.alloc(16, 0xac)];
+    const by = (orderedBy: Buffer | null, given: Partial<BtcOrder> = {}) => ({ ...given, orderedBy });
+    for (const each of [
+      order('a', by(address)),
+      order('b', by(address, { status: 'underpaid' })),
+      order('c', by(address, { status: 'seen' })),
+      order('d', by(address, { status: 'expired', open: false })),
+      order('e', by(other)),
+      order('f', by(null)),
+      overLightning('g'),
+    ]) {
+      await commit(own, ...insertOrder(each));
+    }
+    const unpaidBy = async (orderedBy: Buffer, most = 9) =>
+      (await unpaidOrdersBy(own, orderedBy, most)).map(({ id }) => id);
+    assert.deepEqual([await unpaidBy(address), await unpaidBy(address, 1)], [['a', 'b'], ['a']]);
+    assert.deepEqual([await unpaidBy(other), await unpaidBy(Buffer.alloc(16))], [['e'], []]);
+    assert.equal(await countUnpaid(own, 'btc', 9), 4);
+    assert.equal((await collect(openOrders(own, 'btc'))).length, 5);
+    const marks = (await own.scan('openOrders', { limit: 99 })).map(({ key }) => Buffer.from(key).toString());
+    assert.deepEqual(
+      marks.filter((mark) => mark.startsWith('unpaid-by ')),
+      [`unpaid-by ${'ab'.repeat(16)}:a`, `unpaid-by ${'ab'.repeat(16)}:b`, `unpaid-by ${'ac'.repeat(16)}:e`],
+      'the marks that every version makes',
+    );
+  });
+
+  test('that is gone, or on another rail, is not found by what still leads to it', async () => {
+    const own = await openTestStore();
+    await commit(own, ...insertOrder(order('a')));
+    const lead = (space: 'orderPlaces' | 'openOrders', key: string, id: string): Operation => {
+      return { kind: 'insert', space, key: Buffer.from(key), value: Buffer.from(id) };
+    };
+    const orderedBy = Buffer.alloc(16, 1);
+    await commit(
+      own,
+      lead('orderPlaces', 'card:place', 'a'),
+      lead('openOrders', 'card:a', 'a'),
+      lead('openOrders', 'btc:gone', 'gone'),
+      lead('openOrders', `unpaid-by ${orderedBy.toString('hex')}:gone`, 'gone'),
+    );
+    assert.equal(await findOrderAt(own, 'card', 'place'), undefined);
+    assert.deepEqual(await collect(openOrders(own, 'card')), []);
+    assert.deepEqual(
+      (await collect(openOrders(own, 'btc'))).map((each) => each.id),
+      ['a'],
+    );
+    assert.deepEqual(await unpaidOrdersBy(own, orderedBy, 9), []);
+  });
+
+  test('is changed under a lease only while that is held', async () => {
+    const own = await openTestStore();
+    await commit(own, ...insertOrder(order('a')));
+    const held = await acquireLease({ store: own, clock: systemClock }, 'orders', 'test', 60_000);
+    assert.ok(held.kind === 'held');
+    const fence = { lease: 'orders', token: held.lease.record.token };
+    const late = (to: boolean, token: number) =>
+      changeOrder(own, 'a', (from) => Promise.resolve({ to: { ...from, late: to } }), { ...fence, token });
+    assert.equal((await late(true, fence.token)).kind, 'changed');
+    const lost = { name: 'StoreUnavailable', message: 'another has the lease by now' };
+    await assert.rejects(late(false, fence.token + 1), lost);
+    assert.equal((await findOrder(own, 'a'))?.late, true);
+  });
+
+  test('is left where an operation of the caller conflicts, and else changed as it is now', async () => {
+    const own = await openTestStore();
+    await commit(own, ...insertOrder(order('a')));
+    const mark = (name: string): Operation => {
+      return { kind: 'insert', space: 'cardMarks', key: Buffer.from(name), value: Buffer.from('x') };
+    };
+    const seen: boolean[] = [];
+    /** Another process changes the order before the first try is committed. */
+    const changed = (also?: readonly Operation[]) => {
+      seen.length = 0;
+      return changeOrder(own, 'a', async (from) => {
+        seen.push(from.late);
+        if (seen.length === 1) {
+          const meanwhile = { ...from, late: !from.late } as OrderRecord;
+          assert.equal(
+            (await changeOrder(own, 'a', () => Promise.resolve({ to: meanwhile }))).kind,
+            'changed',
+          );
+        }
+        return { to: { ...from, termDays: from.termDays + 1 }, also };
+      });
+    };
+    assert.equal((await changed()).kind, 'changed');
+    assert.deepEqual(seen, [false, true]);
+    assert.equal((await changed([mark('one'), mark('two')])).kind, 'changed');
+    for (const also of [
+      [mark('one'), mark('three')],
+      [mark('three'), mark('two')],
+    ]) {
+      const refused = await changed(also);
+      assert.ok(refused.kind === 'refused');
+      assert.deepEqual([refused.order.id, refused.order.termDays, seen.length], ['a', 32, 2]);
+    }
+    assert.equal(await own.get('cardMarks', Buffer.from('three')), undefined);
+    assert.deepEqual(await changeOrder(own, 'b', () => assert.fail()), { kind: 'absent' });
+    const before = (await findOrder(own, 'a')) ?? assert.fail('there is no order');
+    const left = await changeOrder(own, 'a', () => Promise.resolve(undefined));
+    assert.deepEqual(left, { kind: 'unchanged', order: before });
+    const to = { ...before, termDays: 7 };
+    assert.deepEqual(await changeOrder(own, 'a', () => Promise.resolve({ to })), {
+      kind: 'changed',
+      order: to,
+    });
+  });
+
+  test('has its money in the ledger, in satoshi or in cents', async () => {
+    const own = await openTestStore();
+    await commit(own, ...insertOrder(order('a')), ...insertOrder(byCard('b')));
+    const change = (id: string, ledger: LedgerEntry) =>
+      changeOrder(own, id, (from) => Promise.resolve({ to: { ...from, late: true }, ledger }));
+    const entries = [
+      { orderId: 'a', unit: 'sat', change: 50_000, status: 'seen', atMs: 1 },
+      { orderId: 'b', unit: 'cent', change: -3_300, status: 'refunded', atMs: 2 },
+    ] as const;
+    for (const entry of entries) assert.equal((await change(entry.orderId, entry)).kind, 'changed');
+    const ledger = await own.read('ledger', { after: 0, limit: 9 });
+    assert.deepEqual(
+      ledger.map(({ value }) => decodeLedger(value)),
+      entries,
+    );
+  });
+
+  test('loses its email when that is forgotten, and nothing else', async () => {
+    const own = await openTestStore();
+    const emails = { a: 'ada@example.com', b: 'ben@example.com', c: null, d: 'ada@example.com' };
+    for (const [id, email] of Object.entries(emails)) await commit(own, ...insertOrder(order(id, { email })));
+    const isAda = (email: string): boolean => email.startsWith('ada@');
+    assert.equal(await forgetOrderEmails(own, isAda), 2);
+    assert.equal(await forgetOrderEmails(own, isAda), 0);
+    for (const [id, email] of Object.entries(emails)) {
+      const left = email === null || isAda(email) ? null : email;
+      const found = (await findOrder(own, id)) ?? assert.fail('there is no order');
+      assert.deepEqual(found, decodeOrder(encodeOrder(order(id, { email: left }))));
     }
   });
 });

@@ -23,6 +23,7 @@ test('a rate that stays is in force until the next', async (context) => {
   const since = async (fromMs: number) => await ratesSince(store, fromMs, 0);
   assert.deepEqual(await since(0), [5n, 6n, 7n]);
   assert.deepEqual(await since(99), [5n, 6n, 7n]);
+  assert.deepEqual(await since(100), [5n, 6n, 7n]);
   assert.deepEqual(await since(101), [6n, 7n]);
   assert.deepEqual(await since(150), [6n, 7n]);
   assert.deepEqual(await since(1_000_000), [7n]);
@@ -41,4 +42,44 @@ test('the last rate before what is kept stays', async (context) => {
   assert.equal(await removeRates(store, 5_000), 0);
   assert.deepEqual(await ratesSince(store, 6_000, 0), [450n, 9n]);
   assert.deepEqual(await ratesSince(store, 0, 0), [450n, 9n]);
+});
+
+test('rates are stored by their time in eight bytes, as text', async (context) => {
+  const store = await kept(context, [258, 5n, false], [259, 6n, true]);
+  const records = await store.scan('rates', { limit: 9 });
+  assert.deepEqual(
+    records.map(({ key, value }) => [Buffer.from(key).toString('hex'), Buffer.from(value).toString()]),
+    [
+      ['0000000000000102', '5'],
+      ['0000000000000103', '6 stays'],
+    ],
+  );
+});
+
+test('rates of long ago are neither read nor removed all at once', async (context) => {
+  const many = Array.from({ length: 450 }, (_, at) => [at, BigInt(at + 1), false] as const);
+  const store = await kept(context, ...many);
+  let read = 0;
+  const largest = { units: 0, operations: 0 };
+  const seen: Store = {
+    ...store,
+    scan: async (space, range) => {
+      const page = await store.scan(space, range);
+      read += page.length;
+      return page;
+    },
+    commit: (operations) => {
+      largest.units += 1;
+      largest.operations = Math.max(largest.operations, operations.length);
+      return store.commit(operations);
+    },
+  };
+  assert.deepEqual(await ratesSince(seen, 449, 5), [449n, 450n]);
+  assert.equal(read, 5, 'those of the last five milliseconds');
+  assert.deepEqual(
+    await ratesSince(store, 0, 5),
+    many.map(([, cents]) => cents),
+  );
+  assert.equal(await removeRates(seen, 449), 448);
+  assert.ok(largest.operations < 200 && largest.units < 10, JSON.stringify(largest));
 });

@@ -1,10 +1,19 @@
 /** Fingerprints of secrets in the store: the right ones start, wrong ones are refused and change nothing. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { decodeFingerprints, openSecrets, registerSecrets } from '../../src/store/tables/secrets.js';
+import {
+  decodeFingerprints,
+  encodeFingerprints,
+  fingerprintsKey,
+  missingSecrets,
+  openSecrets,
+  registerSecrets,
+  secretsFor,
+} from '../../src/store/tables/secrets.js';
+import { spaces } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
-import { secretId } from '../../src/system/masterSecret.js';
+import { secretFingerprint, secretId } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { secretPath } from '../../src/system/secretFile.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
@@ -76,4 +85,80 @@ test('a lost secret file is not made anew over a store that names one', async ()
   assert.ok('refused' in configured && configured.refused.includes('MASTER_SECRET does not hold'));
   const rotated = await openSecrets(store, { ...sources, configured: [a, ...opened.secrets] });
   assert.deepEqual(rotated, { secrets: [a, ...opened.secrets] });
+});
+
+test('a start with known secrets writes nothing', async () => {
+  const store = await openTestStore();
+  await registerSecrets(store, [a, b], 'X');
+  const failing = new FailingStore(store);
+  assert.deepEqual(await registerSecrets(failing.seen, [b, a], 'X'), { kind: 'registered' });
+  assert.equal(failing.commits, 0);
+});
+
+test('a secret is the one that the store names only if id and fingerprint are both its own', async () => {
+  const [own, other] = [a, b].map((secret) => [secretId(secret), secretFingerprint(secret)] as const);
+  assert.ok(own !== undefined && other !== undefined);
+  for (const [id, fingerprint] of [
+    [own[0], other[1]],
+    [other[0], own[1]],
+  ] as const) {
+    const store = await openTestStore();
+    const value = encodeFingerprints([{ id, fingerprint }]);
+    await store.commit([{ kind: 'insert', space: 'secrets', key: Buffer.from('master'), value }]);
+    const refused = await registerSecrets(store, [a], 'X');
+    assert.ok(refused.kind === 'refused' && refused.reason.includes(`master secret ${id}, which X`));
+  }
+});
+
+test('secrets that cannot be are refused with the name of their variable', async () => {
+  const store = await openTestStore();
+  const sources = { dataFolder: temporaryFolder(), randomness: systemRandomness };
+  for (const [configured, reason] of [
+    [['short'], /^MASTER_SECRET must be secrets of 32 to 256 visible ASCII characters/],
+    [[a, a], /^MASTER_SECRET names a secret twice\.$/],
+  ] as const) {
+    const opened = await openSecrets(store, { ...sources, configured });
+    assert.match('refused' in opened ? opened.refused : '', reason);
+  }
+  assert.equal(await store.get('secrets', Buffer.from('master')), undefined);
+});
+
+test('secrets that the store needs and that are not there are named, each with its place', async () => {
+  const store = await openTestStore();
+  const dataFolder = temporaryFolder();
+  const engine = {
+    get: async (key: Uint8Array) => {
+      assert.deepEqual(key, fingerprintsKey);
+      return await store.get('secrets', Buffer.from('master'));
+    },
+  };
+  const missing = (...masterSecrets: string[]) => missingSecrets(engine, { masterSecrets, dataFolder });
+  const needs = (secret: string, where: string) =>
+    `The server needs master secret ${secretId(secret)}: put your copy into ${where}.`;
+  assert.deepEqual([await missing(), await missing(a)], [[], []], 'an empty store needs none');
+  assert.deepEqual(secretsFor(undefined, { masterSecrets: [], dataFolder }), { secrets: [] });
+  await registerSecrets(store, [b, a], 'X');
+  const path = secretPath(dataFolder);
+  assert.deepEqual(await missing(), [needs(b, path), needs(a, path)]);
+  assert.deepEqual(await missing(c), [needs(b, 'MASTER_SECRET'), needs(a, 'MASTER_SECRET')]);
+  assert.deepEqual(await missing(c, a), [needs(b, 'MASTER_SECRET')]);
+  assert.deepEqual(await missing(a, c, b), []);
+  writeFileSync(path, `${a}\n`, { mode: 0o600 });
+  assert.deepEqual(await missing(), [needs(b, path)]);
+  assert.deepEqual(await missing(c), [needs(b, 'MASTER_SECRET'), needs(a, 'MASTER_SECRET')]);
+  writeFileSync(path, `${b}\n${a}\n`);
+  const named = await engine.get(fingerprintsKey);
+  assert.deepEqual(await missing(), []);
+  assert.deepEqual(secretsFor(named, { masterSecrets: [], dataFolder }), { secrets: [b, a] });
+  assert.deepEqual(secretsFor(named, { masterSecrets: [a, b, c], dataFolder }), { secrets: [a, b, c] });
+  writeFileSync(path, 'short');
+  assert.match((await missing()).join(), new RegExp(`^The master secret ${path} must be `));
+});
+
+test('the record of the secrets has the key that every version wrote it under', async () => {
+  const store = await openTestStore();
+  await registerSecrets(store, [a], 'X');
+  const [entry] = await store.scan('secrets', { limit: 1 });
+  assert.deepEqual(fingerprintsKey.subarray(1), Buffer.from(entry?.key ?? []));
+  assert.deepEqual(fingerprintsKey, Buffer.concat([Buffer.of(spaces.secrets), Buffer.from('master')]));
 });

@@ -1,7 +1,7 @@
 /** Usage in the store: months follow each other, and what comes late for an earlier one does not count. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { addUsage, findUsage, removeOldUsage, type DayUse } from '../../src/store/tables/usage.js';
+import { addUsage, Charge, findUsage, removeOldUsage, type DayUse } from '../../src/store/tables/usage.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
 import { bytes } from './subject.js';
@@ -113,6 +113,95 @@ describe('days', () => {
     await addUsage(store, key, { monthStartMs: 12, characters: 1, days: [use(9)] });
     assert.deepEqual(await find(), { monthStartMs: 12, characters: 1, days: [use(7), use(8), use(9)] });
   });
+});
+
+describe('a charge', () => {
+  const [usage, expected] = [{ monthStartMs: 10, characters: 5, days: [] }, { message: 'told to fail' }];
+  const charged = (on: Store, key: Uint8Array, mayMake: () => 'refused' | undefined = () => undefined) =>
+    new Charge<'refused'>(on, key, usage, mayMake);
+
+  for (const failure of ['written', 'not written'] as const) {
+    test(`whose try failed, ${failure}, counts once when it is tried again`, async () => {
+      const { key, find } = subject();
+      const asked: string[] = [];
+      const charge = charged(failing.seen, key, () => void asked.push('once'));
+      assert.equal(charge.isUnsure, false);
+      Object.assign(failing, { failure, failReads: false });
+      await assert.rejects(charge.add(), expected);
+      await assert.rejects(charge.add(), expected);
+      failing.failure = undefined;
+      assert.equal(charge.isUnsure, true);
+      assert.deepEqual(await charge.add(), usage);
+      assert.deepEqual(await find(), usage);
+      assert.deepEqual(asked, ['once'], 'whether a record may be made');
+    });
+  }
+
+  test('that was not sent is not unsure, and may still be refused', async () => {
+    const { key, find } = subject();
+    const charge = charged(failing.seen, key, () => 'refused');
+    Object.assign(failing, { failure: 'not written', failReads: true });
+    await assert.rejects(charge.add(), expected);
+    failing.failure = undefined;
+    assert.equal(charge.isUnsure, false);
+    assert.equal(await charge.add(), 'refused');
+    assert.equal(await find(), undefined);
+  });
+
+  test('of a subject that has a record is never refused', async () => {
+    const { add, key } = subject();
+    await add(10, 1);
+    const total = await charged(store, key, () => 'refused').add();
+    assert.deepEqual(total, { ...usage, characters: 6 });
+  });
+
+  test('whose record was removed after it counted has its own amount for a total', async () => {
+    const { key } = subject();
+    const charge = charged(failing.seen, key);
+    Object.assign(failing, { failure: 'written', failReads: false });
+    await assert.rejects(charge.add(), expected);
+    failing.failure = undefined;
+    const from = (await store.get('usage', key)) ?? assert.fail('it was written');
+    await store.commit([{ kind: 'replace', space: 'usage', key, from, to: undefined }]);
+    assert.deepEqual(await charge.add(), usage);
+    assert.equal(await findUsage(store, key), undefined);
+  });
+
+  test('that came after another is known to have done nothing until it is sent again', async () => {
+    const { add, key } = subject();
+    let reads = 0;
+    const late: Pick<Store, 'get' | 'commit' | 'newUnitId'> = {
+      newUnitId: () => store.newUnitId(),
+      get: (space, key) => {
+        reads += 1;
+        return reads === 2 ? Promise.reject(new StoreUnavailable('told to fail')) : store.get(space, key);
+      },
+      commit: async (operations, id) => {
+        if (reads === 1) await add(10, 1);
+        return store.commit(operations, id);
+      },
+    };
+    const charge = new Charge(late, key, usage, () => undefined);
+    await assert.rejects(charge.add(), expected);
+    assert.equal(charge.isUnsure, false);
+    assert.deepEqual(await charge.add(), { ...usage, characters: 6 });
+    assert.equal(reads, 3, 'one read for each try');
+  });
+
+  test('for a month that is over, without days, writes nothing', async () => {
+    const { add } = subject();
+    await add(11, 4);
+    const before = failing.commits;
+    assert.deepEqual(await add(10, 3, failing.seen), { monthStartMs: 11, characters: 4, days: [] });
+    assert.equal(failing.commits, before);
+  });
+});
+
+test('a month that several processes remove at once is counted once', async () => {
+  const old = await openTestStore();
+  await addUsage(old, bytes('one'), { monthStartMs: 0, characters: 1, days: [] });
+  const removed = await Promise.all([removeOldUsage(old, 90 * day), removeOldUsage(old, 90 * day)]);
+  assert.deepEqual(removed.toSorted(), [0, 1]);
 });
 
 test('a month is removed sixty days after its begin, to the millisecond', async () => {

@@ -3,7 +3,7 @@
  * order was unknown.
  */
 import type { CardOrder } from './cardOrder.js';
-import { findRecord, recordsAfter, recordsUnder } from '../entries.js';
+import { findRecord, recordsAfter, recordsUnder, removeOver } from '../entries.js';
 import { findOrder, isOn } from './orders.js';
 import type { Operation, Store } from '../store.js';
 import { integer, orNull, table, text, type ValueOf } from '../table.js';
@@ -100,7 +100,7 @@ export function holdEvent(intent: string, id: string, json: string): Operation {
 
 /** The operation that releases a held event; it conflicts if another process has. */
 export function releaseHeld({ key, bytes }: HeldEvent): Operation {
-  return { kind: 'replace', space: 'heldCardEvents', key, from: bytes, to: undefined };
+  return removeOver('heldCardEvents', key, bytes);
 }
 
 /** The held events of a payment intent. */

@@ -3,7 +3,7 @@
  * A version never changes, and its number is never reused, not even after its name was removed. Names of an
  * owner are stored as owner, `/` and name; names without an owner are public.
  */
-import { findRecord, recordsAfter, writeOver } from '../entries.js';
+import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
 import { overNames, type HeldNames, type NameLimits } from './names.js';
 import type { Entry, Operation, Store } from '../store.js';
 import { integer, rows, table, text, type ValueOf } from '../table.js';
@@ -39,13 +39,12 @@ export interface CorpusVersion {
 
 function readVersion(row: readonly unknown[]): CorpusVersion {
   const [version, docs, averageLength, terms, bytes, terming, createdAtMs, learnt] = row;
-  const numbers = [version, docs, averageLength, terms, bytes, createdAtMs];
-  if (numbers.some((each) => typeof each !== 'number') || typeof terming !== 'string') {
+  const numbers = { version, docs, averageLength, terms, bytes, createdAtMs };
+  const isWhole = Object.values(numbers).every((each) => typeof each === 'number');
+  if (!isWhole || typeof terming !== 'string') {
     throw new Error('A record of named statistics has a version that cannot be read');
   }
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = numbers as number[];
-  const read = { version: a, docs: b, averageLength: c, terms: d, bytes: e, terming, createdAtMs: f };
-  return { ...read, learnt: learnt === true };
+  return { ...(numbers as Record<keyof typeof numbers, number>), terming, learnt: learnt === true };
 }
 
 const corpusTable = table('corpus', {
@@ -124,9 +123,7 @@ async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Pr
   const last = removed.reduce((most, { lastVersion }) => Math.max(most, lastVersion), version);
   await store.commit([
     writeOver('state', givenOutKey, value, givenOutTable.encode({ version: last })),
-    ...removed.map(({ key, value: from }): Operation => {
-      return { kind: 'replace', space: 'corpora', key, from, to: undefined };
-    }),
+    ...removed.map(({ key, value: from }) => removeOver('corpora', key, from)),
   ]);
 }
 
@@ -247,11 +244,6 @@ export async function putCorpus(
   }
 }
 
-/** The record of a name, from its bytes. */
-function recordOf(name: string, from: Uint8Array | undefined): CorpusRecord {
-  return from === undefined ? { name, lastVersion: 0, versions: [] } : corpusTable.decode(from);
-}
-
 /** The next version of a name, and the operations that add it to the record `from`. */
 function versionAdded(
   { name, lastVersion, versions }: CorpusRecord,
@@ -340,17 +332,19 @@ export async function removeCorpus(store: Store, name: string): Promise<boolean>
   const key = keyOf(name);
   for (;;) {
     const [from, learning] = [await store.get('corpora', key), await store.get('corpusLearning', key)];
-    const had = recordOf(name, from);
-    if (had.versions.length === 0 && learning === undefined) return false;
-    const to = corpusTable.encode({ ...had, versions: [] });
+    const had = from === undefined ? undefined : { from, ...corpusTable.decode(from) };
+    const versions = had?.versions ?? [];
+    if (versions.length === 0 && learning === undefined) return false;
     const outcome = await store.commit([
-      ...(from === undefined ? [] : [writeOver('corpora', key, from, to)]),
+      ...(had === undefined
+        ? []
+        : [writeOver('corpora', key, had.from, corpusTable.encode({ ...had, versions: [] }))]),
       ...(await removedLearning(store, key, learning)),
       { kind: 'append', log: 'corpusChanges', value: key },
     ]);
     if (outcome.kind !== 'done') continue;
     // A crash after this leaves statistics that no name refers to.
-    for (const { version } of had.versions) await removeStatistics(store, name, version);
+    for (const { version } of versions) await removeStatistics(store, name, version);
     return true;
   }
 }
@@ -364,17 +358,13 @@ async function removedLearning(
   if (learning === undefined) return [];
   const sample = await store.get('corpusSamples', key);
   return [
-    { kind: 'replace', space: 'corpusLearning', key, from: learning, to: undefined },
-    ...(sample === undefined
-      ? []
-      : [{ kind: 'replace', space: 'corpusSamples', key, from: sample, to: undefined } as const]),
+    removeOver('corpusLearning', key, learning),
+    ...(sample === undefined ? [] : [removeOver('corpusSamples', key, sample)]),
   ];
 }
 
 async function removeStatistics(store: Store, name: string, version: number): Promise<void> {
   const key = versionKey(name, version);
   const from = await store.get('corpusVersions', key);
-  if (from === undefined) return;
-  const remove: Operation = { kind: 'replace', space: 'corpusVersions', key, from, to: undefined };
-  await store.commit([remove]);
+  if (from !== undefined) await store.commit([removeOver('corpusVersions', key, from)]);
 }

@@ -45,28 +45,38 @@ export interface EnvelopeOf {
 const textNames = ['kind', 'receipt', 'received_at', 'status'] as const;
 type Texts = Readonly<Record<(typeof textNames)[number], string>>;
 
-/** A member of a form: its JSON up to the value, and where the value is. */
+/** The values that differ; the digests in hex, concatenated. */
+interface Values {
+  readonly texts: Texts;
+  readonly hex: string;
+}
+
+/** A member of a form: its JSON up to the value, and the value's. */
 interface Member {
   readonly label: string;
-  /** The JSON of a constant value. */
-  readonly constant?: string;
-  /** Number of the digest that is its value. */
-  readonly digest?: number;
-  readonly text?: keyof Texts;
+  readonly value: (of: Values) => string;
+}
+
+/** The value of a member that is the digest of this number. */
+function digestAt(number: number): Member['value'] {
+  const [from, to] = [number * 2 * digestBytes, (number + 1) * 2 * digestBytes];
+  return ({ hex }) => `"${hex.slice(from, to)}"`;
 }
 
 /** For each form: its members in the order of their names. */
 const layouts = forms.map((form): readonly Member[] => {
-  const values: Record<string, Omit<Member, 'label'>> = {
-    ...Object.fromEntries(
-      Object.entries(form).map(([name, value]) => [name, { constant: JSON.stringify(value) }]),
-    ),
-    ...Object.fromEntries(digestNames.map((name, digest) => [name, { digest }])),
-    ...Object.fromEntries(textNames.map((text) => [text, { text }])),
-    content_bytes_sha256: { digest: digestNames.indexOf('content_sha256') },
-  };
-  const sorted = Object.keys(values).sort();
-  return sorted.map((name, at) => ({ label: `${at === 0 ? '{' : ','}"${name}":`, ...values[name] }));
+  const constants = Object.entries(form).map(([name, value]): [string, Member['value']] => {
+    const json = JSON.stringify(value);
+    return [name, () => json];
+  });
+  const values = new Map<string, Member['value']>([
+    ...constants,
+    ...digestNames.map((name, number) => [name, digestAt(number)] as const),
+    ...textNames.map((name) => [name, ({ texts }: Values) => JSON.stringify(texts[name])] as const),
+    ['content_bytes_sha256', digestAt(digestNames.indexOf('content_sha256'))],
+  ]);
+  const sorted = [...values].sort(([left], [right]) => (left < right ? -1 : 1));
+  return sorted.map(([name, value], at) => ({ label: `${at === 0 ? '{' : ','}"${name}":`, value }));
 });
 
 /** The envelope from its parts, in canonical JSON: members in the order of their names, without spaces. */
@@ -78,28 +88,17 @@ export function joinEnvelope({ receipt, kind }: EnvelopeOf, parts: EnvelopeParts
   const hex = Buffer.from(parts.digests).toString('hex');
   const texts: Texts = { kind, receipt, received_at: parts.receivedAt, status: parts.status };
   let json = '';
-  for (const { label, constant, digest, text } of layout) {
-    json += label;
-    if (constant !== undefined) json += constant;
-    else if (text !== undefined) json += JSON.stringify(texts[text]);
-    else if (digest !== undefined)
-      json += `"${hex.slice(digest * 2 * digestBytes, (digest + 1) * 2 * digestBytes)}"`;
-  }
+  for (const { label, value } of layout) json += label + value({ texts, hex });
   return `${json}}`;
-}
-
-function formOf(members: Readonly<Record<string, unknown>>): number {
-  return 1 + forms.findIndex((form) => Object.keys(form).every((name) => members[name] === form[name]));
 }
 
 /** The parts of an envelope; undefined if they do not reproduce it byte for byte. */
 export function partEnvelope(of: EnvelopeOf, envelope: string): EnvelopeParts | undefined {
   const members = JSON.parse(envelope) as Readonly<Record<string, unknown>>;
-  const form = formOf(members);
   const digests = Buffer.from(digestNames.map((name) => String(members[name])).join(''), 'hex');
   const { received_at: receivedAt, status } = members;
-  const isWhole = form > 0 && digests.byteLength === digestNames.length * digestBytes;
+  const isWhole = digests.byteLength === digestNames.length * digestBytes;
   if (!isWhole || typeof receivedAt !== 'string' || typeof status !== 'string') return undefined;
-  const parts = { form, digests, receivedAt, status };
-  return joinEnvelope(of, parts) === envelope ? parts : undefined;
+  const inEachForm = layouts.map((_, at): EnvelopeParts => ({ form: at + 1, digests, receivedAt, status }));
+  return inEachForm.find((parts) => joinEnvelope(of, parts) === envelope);
 }

@@ -1,5 +1,5 @@
 /** API keys in the store: only the SHA-256 of a key, never the key (contract, Authentication). */
-import { findRecord, recordsAfter } from '../entries.js';
+import { findRecord, recordsAfter, writeOver } from '../entries.js';
 import { appendEvent } from './events.js';
 import type { Operation, Outcome, Store } from '../store.js';
 import { bytes, choice, integer, orNull, text, widenedTable, type ValueOf } from '../table.js';
@@ -62,7 +62,7 @@ export function insertKey(key: KeyRecord): Operation[] {
 /** The operations that change a key from `from`; they conflict if it has changed. */
 function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
   return [
-    { kind: 'replace', space: 'keys', key: from.hash, from: encodeKey(from), to: encodeKey(to) },
+    writeOver('keys', from.hash, encodeKey(from), encodeKey(to)),
     { kind: 'append', log: 'keyChanges', value: from.hash },
     ...(to.status === 'revoked' && from.status !== 'revoked'
       ? [appendEvent({ type: 'key.revoked', object: to.id, atMs: to.changedAtMs })]

@@ -25,7 +25,6 @@ export async function keepLegacyReceipts(
   store: Store,
   receipts: readonly { readonly receipt: string; readonly line: string }[],
 ): Promise<{ readonly kind: 'kept' } | { readonly kind: 'taken'; readonly receipt: string }> {
-  if (receipts.length === 0) return { kind: 'kept' };
   const operations = receipts.map(({ receipt, line }) => {
     const key = Buffer.from(receipt);
     return { kind: 'insert', space: 'legacyReceipts', key, value: encodeLegacyReceipt(line) } as const;

@@ -72,7 +72,8 @@ export function overNames(
 ): string | undefined {
   const owner = ownerOf(name);
   const isNew = !held.some(([each]) => each === name);
-  const own = owner === undefined ? [] : held.filter(([each]) => ownerOf(each) === owner);
-  const over = owner === undefined ? undefined : overOne(own, isNew, added, limits.owned, words);
-  return over ?? overOne(held, isNew, added, limits.all, words);
+  const all = (): string | undefined => overOne(held, isNew, added, limits.all, words);
+  if (owner === undefined) return all();
+  const own = held.filter(([each]) => ownerOf(each) === owner);
+  return overOne(own, isNew, added, limits.owned, words) ?? all();
 }

@@ -3,8 +3,8 @@
  * can outlive the address itself.
  */
 import { derive, type MasterSecrets } from '../../system/masterSecret.js';
-import { recordsAfter } from '../entries.js';
-import type { Operation, Store } from '../store.js';
+import { findRecord, recordsAfter, writeOver } from '../entries.js';
+import type { Store } from '../store.js';
 import { integer, orNull, table, text, type ValueOf } from '../table.js';
 
 const optoutTable = table('opt-out', {
@@ -30,23 +30,15 @@ export function optoutKey(secret: string, email: string): Buffer {
   return derive(secret, 'optout-address', comparable(email));
 }
 
-/** An opt-out and its key. */
-export interface FoundOptout {
-  readonly key: Uint8Array;
-  readonly value: Uint8Array;
-  readonly optout: Optout;
-}
-
 /** The opt-out of an address under any of the secrets; undefined if there is none. */
 export async function findOptout(
   store: Store,
   secrets: MasterSecrets,
   email: string,
-): Promise<FoundOptout | undefined> {
+): Promise<Optout | undefined> {
   for (const secret of secrets) {
-    const key = optoutKey(secret, email);
-    const value = await store.get('optouts', key);
-    if (value !== undefined) return { key, value, optout: decodeOptout(value) };
+    const found = await findRecord(store, 'optouts', optoutKey(secret, email), decodeOptout);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
@@ -64,9 +56,8 @@ export async function recordOptout(
   const found = await findOptout(store, secrets, email);
   if (found !== undefined) return;
   const value = encodeOptout({ email: comparable(email), optedOutAtMs: nowMs });
-  const insert: Operation = { kind: 'insert', space: 'optouts', key: optoutKey(secrets[0], email), value };
   // A conflict means that another process recorded it first.
-  await store.commit([insert]);
+  await store.commit([{ kind: 'insert', space: 'optouts', key: optoutKey(secrets[0], email), value }]);
 }
 
 /** Erases the address of its opt-outs but not the entries; resolves to true if there was one to erase. */
@@ -75,11 +66,11 @@ export async function forgetOptout(store: Store, secrets: MasterSecrets, email: 
   for (const secret of secrets) {
     const key = optoutKey(secret, email);
     const from = await store.get('optouts', key);
-    const optout = from === undefined ? undefined : decodeOptout(from);
-    if (from === undefined || optout === undefined || optout.email === null) continue;
-    const to = encodeOptout({ ...optout, email: null });
+    if (from === undefined) continue;
+    const optout = decodeOptout(from);
+    if (optout.email === null) continue;
     // A conflict means that another process forgot it first: nothing else changes these records.
-    await store.commit([{ kind: 'replace', space: 'optouts', key, from, to }]);
+    await store.commit([writeOver('optouts', key, from, encodeOptout({ ...optout, email: null }))]);
     erased = true;
   }
   return erased;

@@ -1,5 +1,5 @@
 /** Orders in the store: one record each, found by id and by its id in the payer's network. */
-import { findRecord, recordsAfter, recordsUnder } from '../entries.js';
+import { findRecord, recordsAfter, recordsUnder, removeOver, writeOver } from '../entries.js';
 import { appendEvent } from './events.js';
 import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
 import { decodeOrder, encodeOrder, isUnpaid, wasPaid, type OrderOn, type OrderRecord } from './order.js';
@@ -84,17 +84,14 @@ function addressPrefix(orderedBy: Uint8Array): string {
 
 /** The operations that change an order's marks from `from` to `to`. */
 function markOperations(from: readonly string[], to: readonly string[], id: Buffer): Operation[] {
-  const place = (mark: string) => ({ space: 'openOrders', key: Buffer.from(mark) }) as const;
   return [
     ...from
       .filter((mark) => !to.includes(mark))
-      .map((mark) => {
-        return { kind: 'replace', ...place(mark), from: id, to: undefined } as const;
-      }),
+      .map((mark) => removeOver('openOrders', Buffer.from(mark), id)),
     ...to
       .filter((mark) => !from.includes(mark))
-      .map((mark) => {
-        return { kind: 'insert', ...place(mark), value: id } as const;
+      .map((mark): Operation => {
+        return { kind: 'insert', space: 'openOrders', key: Buffer.from(mark), value: id };
       }),
   ];
 }
@@ -166,7 +163,7 @@ function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
   const { to, mint, keys = [], ledger, also = [] } = change;
   const id = orderKey(from.id);
   return [
-    { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
+    writeOver('orders', id, encodeOrder(from), encodeOrder(to)),
     ...markOperations(marksOf(from), marksOf(to), id),
     ...(mint === undefined ? [] : insertKey(mint)),
     // A key that replaces another is not a payment.
@@ -209,8 +206,8 @@ export async function changeOrder(
     const outcome = await store.commit(operations);
     if (outcome.kind === 'done') return { kind: 'changed', order: decided.to };
     if (outcome.kind === 'refused') throw new StoreUnavailable('another has the lease by now');
-    const own = operations.length - (decided.also?.length ?? 0);
-    if (outcome.operation >= own) return { kind: 'refused', order: found };
+    const { also = [] } = decided;
+    if (outcome.operation >= operations.length - also.length) return { kind: 'refused', order: found };
   }
 }
 
@@ -233,7 +230,7 @@ const unwritten = { email: null, source: null, segment: null, campaign: null, ev
 
 /** True if an order never received a payment, and only its network could still report one. */
 function neverPaid(order: OrderRecord): boolean {
-  return !order.open && order.key === 'none' && order.keyId === null && !wasPaid(order);
+  return !order.open && order.key === 'none' && !wasPaid(order);
 }
 
 /**

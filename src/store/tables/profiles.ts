@@ -2,7 +2,7 @@
  * Profiles in the store: for each name its versions with their settings. A version never changes, and its
  * number is never given out again: a name that is put after others were removed begins after their numbers.
  */
-import { findRecord, recordsAfter, writeOver } from '../entries.js';
+import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
 import { overNames, type NameLimits } from './names.js';
 import type { Operation, Store } from '../store.js';
 import { integer, rows, table, text, type ValueOf } from '../table.js';
@@ -131,7 +131,7 @@ export async function removeProfile(store: Store, name: string): Promise<boolean
     const { raise } = await givenOut(store);
     const outcome = await store.commit([
       raise(last),
-      { kind: 'replace', space: 'profiles', key, from, to: undefined },
+      removeOver('profiles', key, from),
       { kind: 'append', log: 'profileChanges', value: key },
     ]);
     if (outcome.kind === 'done') return true;

@@ -1,5 +1,5 @@
 /** Bitcoin prices and when they were in force, to check payments that were made elsewhere. */
-import { recordsAfter } from '../entries.js';
+import { recordsAfter, removeOver } from '../entries.js';
 import type { Entry, Store } from '../store.js';
 
 function keyOf(atMs: number): Buffer {
@@ -33,10 +33,9 @@ export async function keepRate(store: Store, { cents, atMs, stays }: TakenRate):
   await store.commit([{ kind: 'put', space: 'rates', key: keyOf(atMs), value }]);
 }
 
-/** The rates that were read since a time. */
-async function takenSince(store: Store, fromMs: number): Promise<readonly TakenRate[]> {
+/** The rates behind a key; undefined: all. */
+async function takenAfter(store: Store, after?: Uint8Array): Promise<readonly TakenRate[]> {
   const rates: TakenRate[] = [];
-  const after = fromMs <= 0 ? Buffer.alloc(0) : keyOf(fromMs - 1);
   for await (const record of recordsAfter(store, 'rates', after)) rates.push(rateOf(record));
   return rates;
 }
@@ -47,32 +46,29 @@ async function takenSince(store: Store, fromMs: number): Promise<readonly TakenR
  */
 export async function ratesSince(store: Store, fromMs: number, usedMs: number): Promise<readonly bigint[]> {
   const isBefore = ({ atMs }: TakenRate): boolean => atMs < fromMs;
-  let taken = await takenSince(store, fromMs - usedMs);
   // Rates that expire come often. Older ones are read only if none of these can be the one before.
-  if (!taken.some(isBefore)) taken = await takenSince(store, 0);
+  let taken = await takenAfter(store, keyOf(Math.max(0, fromMs - usedMs)));
+  if (!taken.some(isBefore)) taken = await takenAfter(store);
   const last = taken.findLast(isBefore);
   const inForce = last !== undefined && (last.stays || last.atMs >= fromMs - usedMs) ? [last] : [];
   const since = taken.filter((rate) => !isBefore(rate));
   return [...inForce, ...since].map(({ cents }) => cents);
 }
 
-/** Most rates removed in one unit. */
-const together = 200;
+/** Rates read at once; the last stays, and the others are removed in one unit. */
+const pageRates = 200;
 
 /**
  * Removes rates that were read before a time, except the last of them, which may have been in force after it.
  * Resolves to their number.
  */
 export async function removeRates(store: Store, beforeMs: number): Promise<number> {
-  const range = { from: Buffer.alloc(0), to: keyOf(beforeMs), limit: together + 1 };
+  const range = { to: keyOf(beforeMs), limit: pageRates };
   for (let removed = 0; ;) {
     const page = await store.scan('rates', range);
     const old = page.slice(0, -1);
     if (old.length === 0) return removed;
-    const operations = old.map(({ key, value }) => {
-      return { kind: 'replace', space: 'rates', key, from: value, to: undefined } as const;
-    });
-    await store.commit(operations);
+    await store.commit(old.map(({ key, value }) => removeOver('rates', key, value)));
     removed += old.length;
   }
 }

@@ -147,9 +147,8 @@ export async function registerSecrets(
     const added = own.filter((each) => !named.some((other) => same(each, other)));
     if (added.length === 0) return { kind: 'registered' };
     const value = encodeFingerprints([...named, ...added]);
-    const outcome = await store.commit([writeOver('secrets', key, reading, value)]);
-    // After a conflict another process has registered some: check again.
-    if (outcome.kind === 'done') return { kind: 'registered' };
+    // What is there now is checked again: after a conflict another process has registered some.
+    await store.commit([writeOver('secrets', key, reading, value)]);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Characters that a subject has used in its current month: monthly limits count these. */
 import { dayMs } from '../../system/clock.js';
-import { findRecord, recordsAfter, writeOver } from '../entries.js';
+import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
 import type { Store } from '../store.js';
 import { integer, rows, widenedTable, type ValueOf } from '../table.js';
 
@@ -100,12 +100,12 @@ export class Charge<Refused extends 'refused' = never> {
     for (;;) {
       const from = await store.get('usage', subject);
       const refused = from === undefined ? this.mayMake() : undefined;
-      if (refused !== undefined && !this.isSent) return refused;
+      if (refused !== undefined) return refused;
       // `mayMake` is asked only once.
       this.mayMake = () => undefined;
       const before = from === undefined ? undefined : usageTable.decode(from);
       const total = totalOf(before, this.usage);
-      if (total === before && !this.isSent) return total;
+      if (total === before) return total;
       const wasSent = this.isSent;
       this.isSent = true;
       const outcome = await store.commit([writeOver('usage', subject, from, usageTable.encode(total))], id);
@@ -146,8 +146,7 @@ export async function removeOldUsage(store: Store, nowMs: number): Promise<numbe
   let removed = 0;
   for await (const { key, value } of recordsAfter(store, 'usage')) {
     if (usageTable.decode(value).monthStartMs + keptMs > nowMs) continue;
-    const operation = { kind: 'replace', space: 'usage', key, from: value, to: undefined } as const;
-    const outcome = await store.commit([operation]);
+    const outcome = await store.commit([removeOver('usage', key, value)]);
     removed += outcome.kind === 'done' ? 1 : 0;
   }
   return removed;

@@ -3,7 +3,7 @@
  * unfinished deliveries. The logs of events are the outbox: an event is in one of them once its change is
  * stored.
  */
-import { findRecord, recordsAfter, recordsUnder } from '../entries.js';
+import { findRecord, recordsAfter, recordsUnder, removeOver, writeOver } from '../entries.js';
 import type { Fence, Operation, Store } from '../store.js';
 import { choice, integer, orNull, rows, table, text, type ValueOf } from '../table.js';
 
@@ -13,14 +13,16 @@ export const eventLogs = ['events', 'leads', 'interests'] as const;
 /** Name of such a log. */
 export type EventLog = (typeof eventLogs)[number];
 
+function typeOf([type]: readonly unknown[]): string {
+  if (typeof type === 'string') return type;
+  throw new Error('A webhook record has a type of events that is not text');
+}
+
 const webhookTable = table('webhook', {
   id: text,
   url: text,
   /** Types of the events that it gets; empty: all. */
-  types: rows(
-    ([type]) => String(type),
-    (type) => [type],
-  ),
+  types: rows(typeOf, (type) => [type]),
   /** A stopped webhook gets no more events. */
   status: choice('active', 'stopped'),
   /** Why it was stopped; null while active. */
@@ -74,9 +76,8 @@ export async function findWebhook(store: Store, id: string): Promise<Webhook | u
 
 /** Stores a new webhook, which gets the events after this moment; durable when it resolves. */
 export async function addWebhook(store: Store, webhook: Webhook): Promise<void> {
-  const [events, leads, interests] = await Promise.all(eventLogs.map((log) => store.last(log)));
-  if (events === undefined || leads === undefined || interests === undefined)
-    throw new Error('A log is absent');
+  const last = (log: EventLog): Promise<number> => store.last(log);
+  const [events, leads, interests] = await Promise.all([last('events'), last('leads'), last('interests')]);
   const key = Buffer.from(webhook.id);
   const outcome = await store.commit([
     { kind: 'insert', space: 'webhooks', key, value: webhookTable.encode(webhook) },
@@ -95,11 +96,10 @@ export async function removeWebhook(store: Store, id: string): Promise<boolean> 
       store.get('webhookPlaces', key),
       waitingDeliveries(store, id),
     ]);
-    if (place === undefined) continue;
     const outcome = await store.commit([
-      { kind: 'replace', space: 'webhooks', key, from: webhookTable.encode(webhook), to: undefined },
+      removeOver('webhooks', key, webhookTable.encode(webhook)),
       // A concurrent delivery finds its position gone, and writes nothing.
-      { kind: 'replace', space: 'webhookPlaces', key, from: place, to: undefined },
+      ...(place === undefined ? [] : [removeOver('webhookPlaces', key, place)]),
       ...waiting.map((each) => changeDelivery(id, each, undefined)),
     ]);
     if (outcome.kind === 'done') return true;
@@ -127,9 +127,9 @@ function fenced(fence: Fence): Operation {
 
 /** The operation that changes a pending delivery, or ends it. */
 function changeDelivery(webhookId: string, from: Delivery, to: Delivery | undefined): Operation {
-  const key = deliveryKey(webhookId, from);
-  const next = to === undefined ? undefined : deliveryTable.encode(to);
-  return { kind: 'replace', space: 'webhookDeliveries', key, from: deliveryTable.encode(from), to: next };
+  const [key, before] = [deliveryKey(webhookId, from), deliveryTable.encode(from)];
+  if (to === undefined) return removeOver('webhookDeliveries', key, before);
+  return writeOver('webhookDeliveries', key, before, deliveryTable.encode(to));
 }
 
 /**
@@ -144,13 +144,7 @@ export async function movePlace(
 ): Promise<boolean> {
   const outcome = await store.commit([
     fenced(fence),
-    {
-      kind: 'replace',
-      space: 'webhookPlaces',
-      key: Buffer.from(webhookId),
-      from: placeTable.encode(from),
-      to: placeTable.encode(to),
-    },
+    writeOver('webhookPlaces', Buffer.from(webhookId), placeTable.encode(from), placeTable.encode(to)),
     ...untaken.map((each): Operation => {
       const key = deliveryKey(webhookId, each);
       return { kind: 'insert', space: 'webhookDeliveries', key, value: deliveryTable.encode(each) };
@@ -181,13 +175,7 @@ export async function stopWebhook(
   const to: Webhook = { ...webhook, status: 'stopped', reason };
   const outcome = await store.commit([
     fenced(fence),
-    {
-      kind: 'replace',
-      space: 'webhooks',
-      key: Buffer.from(webhook.id),
-      from: webhookTable.encode(webhook),
-      to: webhookTable.encode(to),
-    },
+    writeOver('webhooks', Buffer.from(webhook.id), webhookTable.encode(webhook), webhookTable.encode(to)),
   ]);
   return outcome.kind === 'done';
 }
