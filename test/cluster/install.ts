@@ -1,5 +1,5 @@
 /**
- * Installs the programs of a cluster, without starting any: Debian's packages, Patroni from PyPI, and etcd built
+ * Installs the programs of a cluster, without starting any: Debian's packages, Patroni from PyPI, and etcd
  * from Go's modules.
  */
 import { execFileSync, spawnSync, type ExecFileSyncOptions } from 'node:child_process';
@@ -87,8 +87,9 @@ export const usualPatroni = '3.1.2';
 
 /**
  * Path of etcd, built where it is not there. Debian 12 has 3.4.23: a leader of it that was paused lets every
- * lease end when it goes on, through its successor (etcd's issue 15247). The key of PostgreSQL's leader is gone
- * then, and an earlier leader takes the lead back by renewing it: what its successor acknowledged is lost.
+ * lease end when it goes on, through its successor (etcd's issue 15247). The key of PostgreSQL's leader is
+ * gone then, and an earlier leader takes the lead back by renewing it: what its successor acknowledged is
+ * lost.
  */
 export function etcdProgram(): string {
   buildPrograms(['etcd']);

@@ -11,7 +11,8 @@ import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { bytes } from './subject.js';
 
 describe('turns of appending transactions', { skip: postgresMissing() }, () => {
-  const server = suiteServer();
+  // The server's own work on the table gives way to a turn, and would count as in vain.
+  const server = suiteServer({ autovacuum: 'off' });
 
   /** Appends a hundred entries by each store, eight at a time, and asks for every position once. */
   async function appendByAll(stores: readonly Store[]): Promise<void> {
@@ -44,7 +45,9 @@ describe('turns of appending transactions', { skip: postgresMissing() }, () => {
     const database = url.slice(url.lastIndexOf('/') + 1);
     // The first makes the tables: several that do so at once get in each other's way.
     await (await storeAt(url)).close();
-    const stores = await Promise.all(Array.from({ length: 4 }, () => storeAt(url)));
+    // One after the other: what is in vain while several open may be counted later.
+    const stores: Store[] = [];
+    while (stores.length < 4) stores.push(await storeAt(url));
     const [, before] = await transactions(database);
     await appendByAll(stores);
     const kept = 'SELECT count(*) FROM fusegate_records WHERE get_byte(key, 0) = 1';

@@ -204,10 +204,10 @@ export class PostgresServer {
 }
 
 /** A server for the tests of the suite that calls this, started before them and stopped after them. */
-export function suiteServer(): () => PostgresServer {
+export function suiteServer(settings?: Readonly<Record<string, string>>): () => PostgresServer {
   let server: PostgresServer | undefined;
   before(async () => {
-    server = await PostgresServer.start();
+    server = await PostgresServer.start(settings);
   });
   after(() => server?.stop());
   return () => {

@@ -20,7 +20,7 @@ use super::normalize_tables;
 use crate::json::unescape;
 use crate::unicode::words;
 use answer::Answer;
-use edits::Edits;
+use edits::{Edits, applied, checked};
 use gloss::{Bounds, Glosses, Place, Refused};
 pub use mode::Mode;
 use request::Options;
@@ -77,18 +77,6 @@ pub fn bounded_edits(
         return Ok(both);
     }
     Ok(both.then(&last, source, &with_glosses))
-}
-
-/// A text after edits.
-fn applied(text: &str, edits: &Edits) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + text.len() / 4);
-    edits.apply(text.as_bytes(), &mut out);
-    out
-}
-
-/// Edited bytes as text: edits replace whole characters by whole characters.
-fn checked(bytes: &[u8]) -> &str {
-    simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Outcome of one body.

@@ -201,7 +201,7 @@ fn nearest(name: &[u8], known: &[&'static [u8]]) -> Option<&'static str> {
     found.and_then(|(_, known)| std::str::from_utf8(known).ok())
 }
 
-/// A number of changes that is never too high: the difference of the lengths, and the bytes that only one has.
+/// A number of changes that is never too high: the lengths' difference, and the bytes that only one has.
 fn least_changes(one: &[u8], other: &[u8]) -> usize {
     // A bit for each byte, which bytes with the same low five bits share.
     let bit = |byte: &u8| 1u32 << (byte & 31);

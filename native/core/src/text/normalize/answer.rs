@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::edits::{Edit, Edits};
+use super::edits::{Edit, Edits, applied, checked};
 use super::mode::Mode;
 use super::mojibake;
 use super::properties::Kind;
-use super::{applied, checked};
 
 /// The answer while it is written: into the caller's room, from the first byte that has none there into
 /// memory of its own.

@@ -277,6 +277,18 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// A text after edits.
+pub fn applied(text: &str, edits: &Edits) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + text.len() / 4);
+    edits.apply(text.as_bytes(), &mut out);
+    out
+}
+
+/// Edited bytes as text: edits replace whole characters by whole characters.
+pub fn checked(bytes: &[u8]) -> &str {
+    simdutf8::basic::from_utf8(bytes).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
