@@ -88,7 +88,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   };
   const sink = logSink(2, format);
   const log = createLog(configuration.logLevel, sink);
-  logUncaught(sink, log);
+  logUncaught((status) => process.exit(status), sink, log);
   const warnOfExposures = (exposed: Configuration): void => {
     for (const warning of exposures(exposed, parts.isRoot)) log.warn({}, warning);
   };

@@ -9,21 +9,23 @@ import { createLog } from '../system/log.js';
 import { logUncaught } from '../system/uncaught.js';
 import { openSession } from './models.js';
 
+const { endProcess } = native;
+
 /** Runs a worker; see {@link childSink} for the argument. */
 export function work(logFormat?: string): void {
   const sink = childSink(logFormat);
-  logUncaught(sink);
+  logUncaught(endProcess, sink);
   runWorker(async (configuration, ...rest) => {
     // Only a worker loads the parts of a server. A Node without a server library touches no store.
     loadUws();
     const log = createLog(configuration.logLevel, sink);
-    logUncaught(sink, log);
+    logUncaught(endProcess, sink, log);
     return (await import('./server.js')).buildServer(configuration, ...rest, log);
-  }, native.readBytesPerToken());
+  }, native);
 }
 
 /** Runs the embedder; likewise. */
 export function embed(logFormat?: string): void {
-  logUncaught(childSink(logFormat));
+  logUncaught(endProcess, childSink(logFormat));
   runEmbedder({ openSession, clock: systemClock });
 }

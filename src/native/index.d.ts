@@ -618,6 +618,13 @@ export interface DenseModel {
   documentPrefix?: string
 }
 
+/**
+ * Ends this process at once, with a status. `process.exit` waits for the threads of the pool first, and one
+ * that waits for JavaScript within a unit of LMDB would wait for ever, with the lock that writers need. No
+ * listener for the end of the process runs.
+ */
+export declare function endProcess(status: number): never
+
 /** The sentence that says why an outcome's `entity_map` cannot be applied; null for other outcomes. */
 export declare function entitiesRefusal(outcome: FuseOutcome): string | null
 

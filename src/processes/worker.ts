@@ -4,6 +4,7 @@ import type { Server } from '../http/server.js';
 import type { Embedder } from '../models/embedder.js';
 import { remoteEmbedder, type RemoteEmbedder } from '../models/remoteEmbedder.js';
 import type { Configuration } from '../configuration.js';
+import type * as Native from '../native/index.js';
 import { reasonOf } from '../system/reason.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { goBackTo } from './priority.js';
@@ -47,7 +48,7 @@ function refuse(reason: string): void {
 
 /**
  * Serves until drained, then ends the process. `build` makes the server from the parent's data; if it throws,
- * the worker refuses with the error's message. `readBytesPerToken`: see the native module.
+ * the worker refuses with the error's message.
  */
 export function runWorker(
   build: (
@@ -55,7 +56,7 @@ export function runWorker(
     tiers: Tiers,
     embedder: Embedder,
   ) => WorkerServer | Promise<WorkerServer>,
-  readBytesPerToken: number,
+  native: Pick<typeof Native, 'readBytesPerToken' | 'endProcess'>,
 ): void {
   const vitals = watchVitals();
   let server: WorkerServer | undefined;
@@ -65,10 +66,11 @@ export function runWorker(
   let order: Start | undefined;
   const drain = (timeoutMs: number, untilClosed = false): void => {
     ending = true;
-    // During the start LMDB's thread may wait for this one within a unit: a normal exit would wait for it.
+    // During the start, and after a drain that was cut off, LMDB's thread may wait for this one within a
+    // unit: a normal exit would wait for it.
     void starting
       .then(() => server?.drain(timeoutMs, untilClosed) ?? true)
-      .then((drained) => process.exit(drained ? 0 : 1));
+      .then((drained) => (drained ? process.exit(0) : native.endProcess(1)));
   };
   const listen = async ({ configuration: { host }, port, doorPort, left }: Start): Promise<void> => {
     if (ending) return;
@@ -79,7 +81,7 @@ export function runWorker(
   const start = async (given: Start): Promise<void> => {
     order = given;
     const { configuration, tiers, models } = given;
-    embedder = remoteEmbedder({ models, tell, readBytesPerToken });
+    embedder = remoteEmbedder({ models, tell, readBytesPerToken: native.readBytesPerToken() });
     try {
       server = await build(configuration, tiers, embedder);
       if (given.left !== undefined) {

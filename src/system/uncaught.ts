@@ -5,10 +5,12 @@ import { createLog, logSink, type LevelledLog, type Log, type LogSink } from './
 let used: { readonly warnings: Pick<Log, 'warn'>; readonly crash: LevelledLog } | undefined;
 
 /**
- * Has them logged from now on: warnings at the level of `log`, errors at every level, after which the process
- * ends with 1, as without this. A second call replaces the logs of the first.
+ * Has them logged from now on: warnings at the level of `log`, errors at every level, after which `end` ends
+ * the process with 1. A second call replaces the logs of the first.
+ *
+ * @param end ends the process without waiting for anything: a unit in progress may wait for this thread
  */
-export function logUncaught(sink: LogSink = logSink(2), log?: Log): void {
+export function logUncaught(end: (status: number) => never, sink: LogSink = logSink(2), log?: Log): void {
   const isFirst = used === undefined;
   const crash = createLog('fatal', sink);
   used = { warnings: log ?? createLog('warn', sink), crash };
@@ -20,6 +22,6 @@ export function logUncaught(sink: LogSink = logSink(2), log?: Log): void {
   }
   process.on('uncaughtException', (error: unknown) => {
     used?.crash.fatal({ err: error }, 'an error that nothing caught ends this process');
-    process.exit(1);
+    end(1);
   });
 }

@@ -55,10 +55,16 @@ function lineOf(server: Running, message: string | RegExp): Line {
 /** What a process does at SIGUSR2: the words of a file, one at each signal. */
 const provoked = `
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+const { open } = createRequire(${JSON.stringify(import.meta.url)})('lmdb');
 const acts = {
   warn: () => process.emitWarning('a warning of the test', { code: 'TEST' }),
   print: () => { console.error('printed\\n\\nby hand'); process.stdout.write('without an end'); },
   throw: () => setImmediate(() => { throw new TypeError('thrown by the test'); }),
+  // A thread waits for this one until the unit ends.
+  unit: () => open({ path: process.env.TEST_ACT + '.mdb' }).transaction(() => new Promise(() => {
+    setImmediate(() => { throw new Error('thrown within a unit by the test'); });
+  })),
   reject: () => void Promise.reject(new Error('rejected by the test')),
   abort: () => process.abort(),
 };
@@ -146,6 +152,7 @@ describe('a server that no terminal reads', () => {
     assert.deepEqual([lineOf(server, 'printed')['workerPid'], lineOf(server, 'by hand').level], [pid, 50]);
     for (const [what, how] of [
       ['throw', 'exit code 1'],
+      ['unit', 'exit code 1'],
       ['reject', 'exit code 1'],
       ['abort', 'SIGABRT'],
     ] as const) {
@@ -160,7 +167,7 @@ describe('a server that no terminal reads', () => {
     const fatal = linesOf(server).filter(({ level }) => level === 60);
     assert.deepEqual(
       fatal.map(({ err }) => (err as Error).message),
-      ['thrown by the test', 'rejected by the test'],
+      ['thrown by the test', 'thrown within a unit by the test', 'rejected by the test'],
     );
   });
 

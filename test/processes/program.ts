@@ -89,7 +89,7 @@ async function parent(program: string): Promise<void> {
 
 const [, program = '', role, format] = process.argv;
 if (import.meta.url === pathToFileURL(program).href) {
-  if (role === 'worker') runWorker(build, native.readBytesPerToken());
+  if (role === 'worker') runWorker(build, native);
   else if (role === 'embedder') runEmbedder({ openSession: openForTest, clock: systemClock });
   else await parent(program);
 }

@@ -4,4 +4,5 @@
 pub(crate) mod blocks;
 pub(crate) mod mapped;
 pub mod priority;
+pub mod process;
 pub mod sockets;

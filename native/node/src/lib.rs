@@ -12,6 +12,7 @@ mod gate;
 mod lock;
 mod normalize;
 mod previews;
+mod process;
 mod profiles;
 mod rerank;
 mod shards;
