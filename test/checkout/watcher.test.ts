@@ -253,6 +253,24 @@ describe('a notification', () => {
     assert.deepEqual(await watched.next(4), [...looked, ...looked]);
   });
 
+  test('of a block counts for a payment that is looked up meanwhile', async () => {
+    const { watched, prepared: order, hints, watcher } = await Watched.over((shop) => ordered(shop));
+    const { held, letGo } = gate();
+    watched.onLookUp = async (looked) => {
+      // The node answered before the block.
+      await held;
+      await found(watched.shop, looked, looked.sat, 0);
+      return true;
+    };
+    hints.onAddresses([order.place]);
+    assert.deepEqual(await watched.next(1), [look(order)]);
+    hints.onBlock();
+    watched.onLookUp = () => Promise.resolve(true);
+    letGo();
+    assert.deepEqual(await watched.next(1), [look(order)]);
+    await watcher.stop();
+  });
+
   test('waits for no round; those of a kind wait for each other', async () => {
     const { watched, hints, first, second } = await withTwoOrders();
     const [round, hint] = [gate(), gate()];

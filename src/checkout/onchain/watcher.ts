@@ -64,7 +64,7 @@ export class Watcher {
     this.following = follow({
       onConnected: () => this.then('rounds', () => this.begin()),
       onAddresses: (found) => this.then('hints', () => this.touch(found)),
-      onBlock: () => this.then('rounds', () => this.roundOfPaid()),
+      onBlock: () => this.then('rounds', () => this.roundOfPaid(this.work.hints)),
       onLost: () => (this.nextIndex = undefined),
     });
     const now = (): number => clock.wallMs();
@@ -146,8 +146,12 @@ export class Watcher {
     if (await this.round((order) => isDue(order, lastMs, nowMs))) this.dueAtMs = nowMs;
   }
 
-  /** Looks up the orders with payments, whose depths a block changed, or which it took away. */
-  private async roundOfPaid(): Promise<void> {
+  /**
+   * Looks up the orders with payments, whose depths a block changed, or which it took away. Look-ups that
+   * began before it come first: they may store a payment as it was.
+   */
+  private async roundOfPaid(before: Promise<unknown>): Promise<void> {
+    await before;
     await this.round(({ place, outputs }) => {
       if (outputs.length === 0) return false;
       this.lost.set(place, lostLookUps);
