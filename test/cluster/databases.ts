@@ -67,6 +67,21 @@ const shared = {
   },
 };
 
+/** The members as a machine has them; none: it does not answer. */
+async function membersAt({ address }: Machine): Promise<readonly Member[]> {
+  const body = await answerOf(`http://${address}:8008/cluster`);
+  return body === undefined ? [] : (JSON.parse(body) as { readonly members: readonly Member[] }).members;
+}
+
+/** True if there are so many members, all of them running, with a leader and a synchronous standby. */
+function isWhole(members: readonly Member[], machines: number): boolean {
+  const count = (role: string): number => members.filter((member) => member.role === role).length;
+  const timelines = new Set(members.map(({ timeline }) => timeline));
+  const isRunning = members.every(({ state }) => state === 'running' || state === 'streaming');
+  const roles = count('leader') === 1 && count('sync_standby') >= 1;
+  return members.length === machines && roles && timelines.size === 1 && isRunning;
+}
+
 /** Etcd and Patroni with PostgreSQL, one of each on every machine. */
 export class Databases {
   private readonly started = new Map<string, Started>();
@@ -102,10 +117,9 @@ export class Databases {
 
   /** The members as a majority has them: those that the first machine tells which answers. */
   async members(): Promise<readonly Member[]> {
-    for (const { address } of this.machines) {
-      const body = await answerOf(`http://${address}:8008/cluster`);
-      if (body === undefined) continue;
-      return (JSON.parse(body) as { readonly members: readonly Member[] }).members;
+    for (const machine of this.machines) {
+      const members = await membersAt(machine);
+      if (members.length > 0) return members;
     }
     return [];
   }
@@ -132,17 +146,10 @@ export class Databases {
 
   /** True if there are a leader, a synchronous standby and another, all on the leader's timeline. */
   async isWhole(): Promise<boolean> {
-    const members = await this.members();
-    const count = (role: string): number => members.filter((member) => member.role === role).length;
-    const timelines = new Set(members.map(({ timeline }) => timeline));
-    const isRunning = members.every(({ state }) => state === 'running' || state === 'streaming');
-    return (
-      members.length === this.machines.length &&
-      count('leader') === 1 &&
-      count('sync_standby') >= 1 &&
-      timelines.size === 1 &&
-      isRunning
-    );
+    // A machine that was cut off tells what it saw before.
+    const views = await Promise.all(this.machines.map(membersAt));
+    const leaders = new Set(views.map((members) => members.find(({ role }) => role === 'leader')?.name));
+    return leaders.size === 1 && views.every((members) => isWhole(members, this.machines.length));
   }
 
   /** Standbys that read the leader's log now; undefined: there is no leader. */
