@@ -147,7 +147,7 @@ export async function registerSecrets(
     const added = own.filter((each) => !named.some((other) => same(each, other)));
     if (added.length === 0) return { kind: 'registered' };
     const value = encodeFingerprints([...named, ...added]);
-    // What is there now is checked again: after a conflict another process has registered some.
+    // The next turn reads the record again, as another process may have written it first.
     await store.commit([writeOver('secrets', key, reading, value)]);
   }
 }

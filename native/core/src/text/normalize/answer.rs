@@ -7,8 +7,8 @@ use super::mode::Mode;
 use super::mojibake;
 use super::properties::Kind;
 
-/// The answer while it is written: into the caller's room, from the first byte that has none there into
-/// memory of its own.
+/// The answer while it is written into the caller's room. At the first piece that does not fit, all of it
+/// moves to memory of its own.
 pub struct Answer<'a> {
     room: &'a mut [u8],
     written: usize,
@@ -47,7 +47,7 @@ impl<'a> Answer<'a> {
             .beside
             .get_or_insert_with(|| self.room[..self.written].to_vec());
         beside.extend_from_slice(bytes);
-        // What comes next is no longer for the room, however short it is.
+        // Everything after this goes beside it too: a short piece could still fit in the room.
         self.room = &mut [];
     }
 
