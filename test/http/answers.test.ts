@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ServedRoute } from '../../src/http/routes.js';
+import type { Server } from '../../src/http/server.js';
 import { startServer, testRoutes } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
 import { route } from './routes.js';
@@ -25,11 +26,12 @@ const routes: ServedRoute[] = [
   },
 ];
 
-function inFlight(server: {
-  metrics: () => { name: string; values: readonly { value: number }[] }[];
-}): number {
-  const metric = server.metrics().find(({ name }) => name === 'fusegate_http_requests_in_flight');
-  return metric?.values[0]?.value ?? Number.NaN;
+function metric(server: Server, name: string): number {
+  return server.metrics().find((of) => of.name === name)?.values[0]?.value ?? Number.NaN;
+}
+
+function inFlight(server: Server): number {
+  return metric(server, 'fusegate_http_requests_in_flight');
 }
 
 test('a slow reader gets all of a large answer while others are served from the same memory', async () => {
@@ -64,13 +66,12 @@ test('memory of answers is given back, also when readers go away', async () => {
     const client = await RawClient.open(port);
     client.socket.pause();
     client.send(head('GET', '/reused?fill=7'));
-    await pause(30);
-    assert.equal(inFlight(server), 1);
+    while (inFlight(server) !== 1) await pause(2);
     client.destroy();
     while (inFlight(server) !== 0) await pause(2);
   }
-  // Eight unsent remainders together would be over 200 MiB.
-  assert.ok(external() - before < 32 * MiB, `${(external() - before) / MiB} MiB held`);
+  // Eight unsent remainders together would be over 200 MiB. V8 frees what it collected on threads of its own.
+  while (external() - before >= 32 * MiB) await pause(2);
 });
 
 test('a reader that takes nothing is closed, one that is slow is not', async () => {
@@ -106,7 +107,7 @@ test('a drain takes no new connections, answers what is in flight and closes the
   busy.send(post('/slow', 'in flight'));
   const inBody = await RawClient.open(port);
   inBody.send(head('POST', '/echo', { 'Content-Length': '8' })).send('half');
-  await pause(20);
+  while (metric(server, 'fusegate_http_body_bytes') !== 'in flight'.length + 4) await pause(2);
   const drained = server.drain(2000);
   inBody.send('half');
   const answer = await busy.response();
@@ -121,7 +122,7 @@ test('a drain ends in bounded time', async () => {
   const { port, server } = await startServer({ routes });
   const never = await RawClient.open(port);
   never.send(head('POST', '/echo', { 'Content-Length': '8' })).send('half');
-  await pause(20);
+  while (metric(server, 'fusegate_http_body_bytes') !== 4) await pause(2);
   assert.equal(await server.drain(100), false);
   await never.end();
 });
