@@ -108,12 +108,18 @@ pub struct Workspace {
     unescaped: Vec<u8>,
 }
 
+/// Where most long bodies that are not plain show it.
+const BEGINNING: usize = 4 << 10;
+
 /// Memory above this size is freed after the request.
 const KEPT_BYTES: usize = 4 << 20;
 
 impl Workspace {
     /// Answers `body` into `out`.
     pub fn normalize(&mut self, body: &[u8], out: &mut [u8], bounds: Bounds) -> Outcome {
+        if body.len() > bounds.worked_body && !body[..BEGINNING.min(body.len())].is_ascii() {
+            return Outcome::Refused(Refused::Body);
+        }
         let Ok(options) = request::read(body) else {
             return Outcome::Invalid;
         };
