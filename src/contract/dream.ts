@@ -13,6 +13,7 @@ import {
   submission,
   token,
   verification,
+  type AcceptedDigests,
   type Canonicalization,
   type CryptographicVerification,
   type Fragment,
@@ -115,15 +116,8 @@ export interface DreamConfirmStep {
 }
 
 /** The record that a submission would store; only the preview is stored. */
-export interface DreamPreviewResponse {
+export interface DreamPreviewResponse extends AcceptedDigests {
   fragment: Fragment;
-  content_sha256: string;
-  content_bytes_sha256: string;
-  submission_payload_sha256: string;
-  canonical_payload_sha256: string;
-  dedupe_key_sha256: string;
-  confirmation_binding_sha256: string;
-  confirmation_token_sha256: string;
   confirm: string;
   /** RFC 3339 UTC. */
   expires_at: string;

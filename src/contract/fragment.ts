@@ -21,8 +21,8 @@ export function fragmentOf(text: (field: keyof Fragment) => string): Fragment {
   return Object.fromEntries(fragmentFields.map((field) => [field, text(field)])) as unknown as Fragment;
 }
 
-/** Every digest of a fragment. */
-export interface FragmentDigests {
+/** The digests of a fragment that are known before it is stored. */
+export interface AcceptedDigests {
   /** Accepted content. */
   content_sha256: string;
   /** Accepted content, named explicitly. */
@@ -37,6 +37,10 @@ export interface FragmentDigests {
   confirmation_binding_sha256: string;
   /** The confirmation token's bytes. */
   confirmation_token_sha256: string;
+}
+
+/** Every digest of a fragment. */
+export interface FragmentDigests extends AcceptedDigests {
   /** Public receipt envelope as sorted JSON, this seal left out. */
   stored_envelope_sha256: string;
 }
@@ -132,7 +136,7 @@ export const fragment: Fragment = {
 };
 
 /** Its digests. */
-export const digests: Omit<FragmentDigests, 'stored_envelope_sha256'> = {
+export const digests: AcceptedDigests = {
   content_sha256: contentDigest,
   content_bytes_sha256: contentDigest,
   submission_payload_sha256: 'b2576898df4469bcea1a13fd30e08e30b411aaae54d5d45c3b0c69af66a180bc',

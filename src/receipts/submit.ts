@@ -3,7 +3,7 @@
  * An outcome that names a stored record was read from the store: the record is on disk before any client
  * learns of it.
  */
-import type { CryptographicVerification, Fragment, FragmentDigests } from '../contract/fragment.js';
+import type { AcceptedDigests, CryptographicVerification, Fragment } from '../contract/fragment.js';
 import type { SealedFragment } from '../native/index.js';
 import {
   findBinding,
@@ -45,7 +45,7 @@ export type GivenFragment = { readonly [Field in keyof Fragment]?: string | null
 /** A fragment's accepted strings and digests, without a seal. */
 export interface Accepted {
   readonly fragment: Fragment;
-  readonly digests: Omit<FragmentDigests, 'stored_envelope_sha256'>;
+  readonly digests: AcceptedDigests;
   /** True if the kind is one of the eight, or absent. */
   readonly knownKind: boolean;
   readonly probe: boolean;

@@ -448,19 +448,26 @@ export interface components {
         /** @description The record that a submission would store; only the preview is stored. */
         DreamPreviewResponse: {
             fragment: components["schemas"]["Fragment"];
-            content_sha256: string;
-            content_bytes_sha256: string;
-            submission_payload_sha256: string;
-            canonical_payload_sha256: string;
-            dedupe_key_sha256: string;
-            confirmation_binding_sha256: string;
-            confirmation_token_sha256: string;
             confirm: string;
             /** @description RFC 3339 UTC. */
             expires_at: string;
             send: components["schemas"]["DreamConfirmStep"];
             /** @description Present when `kind` was not one of the eight. */
             warning?: string;
+            /** @description Accepted content. */
+            content_sha256: string;
+            /** @description Accepted content, named explicitly. */
+            content_bytes_sha256: string;
+            /** @description Accepted title, LF, accepted content. */
+            submission_payload_sha256: string;
+            /** @description Canonical accepted-fields JSON. */
+            canonical_payload_sha256: string;
+            /** @description Normalized title, NUL, normalized content; for deduplication only. */
+            dedupe_key_sha256: string;
+            /** @description Canonical payload binding of the v2 confirmation. */
+            confirmation_binding_sha256: string;
+            /** @description The confirmation token's bytes. */
+            confirmation_token_sha256: string;
         };
         /** @description A fragment to submit. */
         DreamRequest: {
@@ -502,6 +509,8 @@ export interface components {
             cryptographic_verification: components["schemas"]["CryptographicVerification"];
             /** @description The record was read again from storage and verified. */
             retrieval_verified: boolean;
+            /** @description Public receipt envelope as sorted JSON, this seal left out. */
+            stored_envelope_sha256: string;
             /** @description Accepted content. */
             content_sha256: string;
             /** @description Accepted content, named explicitly. */
@@ -516,8 +525,6 @@ export interface components {
             confirmation_binding_sha256: string;
             /** @description The confirmation token's bytes. */
             confirmation_token_sha256: string;
-            /** @description Public receipt envelope as sorted JSON, this seal left out. */
-            stored_envelope_sha256: string;
         };
         /** @description The submission that was found to be a duplicate. */
         DreamSubmitted: {
