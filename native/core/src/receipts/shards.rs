@@ -172,9 +172,9 @@ mod tests {
         start.elapsed().as_secs_f64()
     }
 
-    /// The steps for any text stay within a few times its length: sixteen texts take as long as one of sixteen
-    /// times the length, not a sixteenth of that. Both last equally long, so that other work on the machine
-    /// delays both; the least of some rounds counts, as it only adds.
+    /// The steps for any text stay within a few times its length: sixteen texts take as long as one that is
+    /// sixteen times longer, not a sixteenth of that. Both last equally long, so that other work on the
+    /// machine delays both; the least of some rounds counts, as it only adds.
     #[test]
     fn hostile_texts_take_no_long() {
         for unit in [
