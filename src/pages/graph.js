@@ -12,16 +12,8 @@ const most = 10_000;
 /** Number of nodes from which edges and labels are hidden while the view moves. */
 const many = 2_000;
 
-const kinds = [
-  'BRIDGE',
-  'COUNTEREXAMPLE',
-  'CRITIQUE',
-  'HARNESS',
-  'HYPOTHESIS',
-  'NEGATIVE_RESULT',
-  'REINTERPRETATION',
-  'TEST_DESIGN',
-];
+const legendList = document.getElementById('legend');
+const kinds = legendList.dataset.kinds.split(' ');
 
 let colors = {};
 let chosen;
@@ -334,7 +326,7 @@ function legend(graph) {
     item.textContent = 'no kind';
     items.push(item);
   }
-  document.getElementById('legend').replaceChildren(...items);
+  legendList.replaceChildren(...items);
 }
 
 function listenToLists(graphOf) {

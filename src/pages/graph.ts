@@ -5,7 +5,7 @@
 import { prefers } from '../contract/accept.js';
 import { storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import type { FragmentCard, FragmentNode, NearFragment } from '../contract/exploration.js';
+import { kinds, type FragmentCard, type FragmentNode, type NearFragment } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import { codePoints } from '../contract/schema/explain.js';
 import { cardsOf, cursorAt, exploringTooMuch, readPage } from '../explore/explore.js';
@@ -92,7 +92,7 @@ aria-describedby="keys"></div>
 <div id="tools"><button type="button" id="in" aria-label="Zoom in">+</button>
 <button type="button" id="out" aria-label="Zoom out">−</button>
 <button type="button" id="all">All</button></div></div>
-<ul id="legend" aria-label="Kinds"></ul>
+<ul id="legend" aria-label="Kinds" data-kinds="${kinds.join(' ')}"></ul>
 <p id="progress" class="note" role="status"></p>
 </section>
 <section id="detail" class="sheet" tabindex="-1" aria-labelledby="detail-title" hidden></section>

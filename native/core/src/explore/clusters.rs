@@ -23,10 +23,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::nearest::{similarity, square};
-use super::vectors::{View, hash_of};
+use super::vectors::{View, hash_of, magic_of};
 use crate::embed::static_model::{DIMENSION, Vector, quantized};
-use crate::system::blocks::{Current, Magic, Mapped, MappedBlocks, Replaceable, Sizes};
-use crate::system::mapped;
+use crate::system::blocks::{Current, Form, Magic, Mapped, MappedBlocks, Sizes};
 use divide::{Division, divide};
 use sketch::{GROUP, Group, WORDS, sketch};
 
@@ -100,10 +99,20 @@ struct Block {
     members: [Members; BLOCK_NODES],
 }
 
-const SIZES: Sizes = Sizes {
-    header: HEADER_BYTES,
-    block: size_of::<Block>(),
-};
+/// The file of an index.
+struct IndexFile;
+
+impl Form for IndexFile {
+    const NAME: &'static str = "an index";
+    const SIZES: Sizes = Sizes {
+        header: HEADER_BYTES,
+        block: size_of::<Block>(),
+    };
+    // The root is there.
+    const LEAST: usize = 1;
+    const GIVEN_UP_AT: usize = GIVEN_UP_AT;
+}
+
 const _: () = assert!(size_of::<Block>().is_multiple_of(4096) && size_of::<Head>() == 64);
 const _: () = assert!(PLACES.is_multiple_of(GROUP));
 
@@ -262,28 +271,9 @@ impl Nodes {
     }
 }
 
-/// One file as this process has mapped it.
-struct Mapping {
-    file: MappedBlocks,
-}
-
-impl Replaceable for Mapping {
-    fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
-        let foreign = || io::Error::new(ErrorKind::InvalidData, "not an index of this version");
-        let file = MappedBlocks::open(path, magic, SIZES, 1)?.ok_or_else(foreign)?;
-        Ok(Self { file })
-    }
-
-    fn given_up(&self) -> &AtomicU64 {
-        self.number(GIVEN_UP_AT)
-    }
-}
+type Mapping = MappedBlocks<IndexFile>;
 
 impl Mapping {
-    fn number(&self, at: usize) -> &AtomicU64 {
-        self.file.number(at)
-    }
-
     fn state(&self) -> IndexState {
         let both = self.number(STATE_AT).load(Acquire);
         IndexState {
@@ -295,7 +285,7 @@ impl Mapping {
     fn nodes(&self) -> io::Result<Nodes> {
         // The root always exists.
         let count = (self.number(NODES_AT).load(Acquire) as usize).max(1);
-        Ok(Nodes(self.file.blocks.at_least(count.div_ceil(BLOCK_NODES))?))
+        Ok(Nodes(self.blocks.at_least(count.div_ceil(BLOCK_NODES))?))
     }
 
     /// Writes nodes that nothing leads to yet; returns the first one's id. The caller is the only writer.
@@ -303,10 +293,10 @@ impl Mapping {
         let first = (self.number(NODES_AT).load(Relaxed) as usize).max(1);
         let end = first + nodes.len();
         let id = u32::try_from(end).map_err(|_| io::Error::other("the index is full"))?;
-        while self.file.blocks.in_file()? < end.div_ceil(BLOCK_NODES) {
-            self.file.blocks.grow(self.file.blocks.in_file()? + 1)?;
+        while self.blocks.in_file()? < end.div_ceil(BLOCK_NODES) {
+            self.blocks.grow(self.blocks.in_file()? + 1)?;
         }
-        let blocks = self.file.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
+        let blocks = self.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
         let count = nodes.len() as u32;
         for (at, node) in (first..).zip(nodes) {
             let block = blocks[at / BLOCK_NODES].as_mut_ptr().cast::<Block>();
@@ -343,7 +333,7 @@ impl IndexState {
 
 /// The index of one file.
 pub struct Clusters {
-    file: Current<Mapping>,
+    file: Current<IndexFile>,
 }
 
 /// Hash of the machine's boot id; 1 where the system has none.
@@ -355,12 +345,10 @@ impl Clusters {
     /// Opens the index at `path` of vectors that were made by `method`; creates an empty one where there is
     /// no usable file.
     pub fn open(path: &Path, method: &str) -> io::Result<Self> {
-        let mut magic = [0; 16];
-        magic[..8].copy_from_slice(&FORM);
-        magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
+        let magic = magic_of(FORM, method);
         let file = match Current::open(path, magic) {
             Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound) => {
-                mapped::create(path, &magic, HEADER_BYTES + SIZES.block)?;
+                Mapping::create(path, &magic)?;
                 Current::open(path, magic)?
             }
             opened => opened?,
@@ -375,7 +363,7 @@ impl Clusters {
 
     /// Bytes of the file.
     pub fn bytes(&self) -> io::Result<u64> {
-        self.file.get()?.file.blocks.bytes()
+        self.file.get()?.blocks.bytes()
     }
 
     /// Reads from every page that a search of the present state may read, so that the system maps it.
@@ -396,7 +384,7 @@ impl Clusters {
     pub fn is_whole(&self) -> io::Result<bool> {
         let mapping = self.file.get()?;
         let nodes = mapping.number(NODES_AT).load(Acquire) as usize;
-        Ok(nodes.div_ceil(BLOCK_NODES) <= mapping.file.blocks.in_file()?)
+        Ok(nodes.div_ceil(BLOCK_NODES) <= mapping.blocks.in_file()?)
     }
 
     /// First step of the writer: replaces the file by an empty one unless it is reliable and was built from
@@ -416,7 +404,7 @@ impl Clusters {
 
     /// Replaces the file by an empty one. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
-        let fresh = self.file.replace(HEADER_BYTES + SIZES.block)?;
+        let fresh = self.file.replace()?;
         fresh.number(BOOT_AT).store(this_boot(), Release);
         Ok(())
     }
@@ -424,9 +412,9 @@ impl Clusters {
     /// Last step of the writer: after it returns, a power cut loses nothing of the index.
     pub fn close(&self) -> io::Result<()> {
         let mapping = self.file.get()?;
-        mapping.file.blocks.sync()?;
+        mapping.blocks.sync()?;
         mapping.number(BOOT_AT).store(0, Release);
-        mapping.file.blocks.sync()
+        mapping.blocks.sync()
     }
 
     /// Inserts the next fragment of a view. The caller is the only writer.

@@ -16,16 +16,16 @@ use std::collections::{HashMap, HashSet};
 use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use super::nearest::{BLOCK, Best, Neighbour, square};
 use crate::embed::static_model::{DIMENSION, Vector};
-use crate::system::blocks::{Current, Magic, Mapped, MappedBlocks, PAGE, Replaceable, Sizes};
-use crate::system::mapped;
+use crate::system::blocks::{Current, Form, Magic, Mapped, MappedBlocks, PAGE, Sizes};
 
 mod facts;
 
+pub(crate) use facts::magic_of;
 pub use facts::{Facts, Filter, RECEIPT_BYTES, hash_of};
 
 /// The form of the file.
@@ -40,17 +40,18 @@ const LAST_AT: usize = GIVEN_UP_AT + 8;
 const VECTOR_BYTES: usize = BLOCK * DIMENSION;
 const FACTS_AT: usize = VECTOR_BYTES + BLOCK * size_of::<u32>();
 const BLOCK_BYTES: usize = FACTS_AT + BLOCK * size_of::<Facts>();
-const SIZES: Sizes = Sizes {
-    header: HEADER_BYTES,
-    block: BLOCK_BYTES,
-};
 
-/// First bytes of a file whose vectors were made by `method`.
-fn magic_of(method: &str) -> Magic {
-    let mut magic = [0; 16];
-    magic[..8].copy_from_slice(&FORM);
-    magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
-    magic
+/// A file of vectors.
+struct VectorFile;
+
+impl Form for VectorFile {
+    const NAME: &'static str = "a file of vectors";
+    const SIZES: Sizes = Sizes {
+        header: HEADER_BYTES,
+        block: BLOCK_BYTES,
+    };
+    const LEAST: usize = 0;
+    const GIVEN_UP_AT: usize = GIVEN_UP_AT;
 }
 
 /// Neighbours that a fragment is linked to.
@@ -98,31 +99,9 @@ pub struct State {
 /// Neighbours of a fragment among those before it.
 pub type Links = Vec<Neighbour>;
 
-/// One file as this process has mapped it.
-struct Mapping {
-    file: MappedBlocks,
-}
-
-impl Replaceable for Mapping {
-    fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
-        let foreign = || {
-            let text = format!("{} is not a file of vectors of this version", path.display());
-            io::Error::new(ErrorKind::InvalidData, text)
-        };
-        let file = MappedBlocks::open(path, magic, SIZES, 0)?.ok_or_else(foreign)?;
-        Ok(Self { file })
-    }
-
-    fn given_up(&self) -> &AtomicU64 {
-        self.number(GIVEN_UP_AT)
-    }
-}
+type Mapping = MappedBlocks<VectorFile>;
 
 impl Mapping {
-    fn number(&self, at: usize) -> &AtomicU64 {
-        self.file.number(at)
-    }
-
     fn count(&self) -> usize {
         self.number(COUNT_AT).load(Acquire) as usize
     }
@@ -132,7 +111,7 @@ impl Mapping {
     fn last_bytes(&self) -> &[AtomicU8] {
         // SAFETY: the bytes lie in the header's page, and are accessed only as atomics.
         unsafe {
-            let first = self.file.header.as_ptr().add(LAST_AT).cast::<AtomicU8>();
+            let first = self.header.as_ptr().add(LAST_AT).cast::<AtomicU8>();
             std::slice::from_raw_parts(first, RECEIPT_BYTES)
         }
     }
@@ -152,7 +131,7 @@ impl Mapping {
 
     /// The first `count` fragments, as far as the file has blocks for them.
     fn view(&self, count: usize) -> io::Result<View> {
-        let blocks = self.file.blocks.at_least(count.div_ceil(BLOCK))?;
+        let blocks = self.blocks.at_least(count.div_ceil(BLOCK))?;
         Ok(View { blocks, count })
     }
 }
@@ -311,18 +290,18 @@ impl View {
 
 /// The file of vectors. When its writer replaces it, the next call uses the new file.
 pub struct Vectors {
-    file: Current<Mapping>,
+    file: Current<VectorFile>,
 }
 
 impl Vectors {
     /// Keeps the file at `path` if it has this version and vectors made by `method`; otherwise creates an
     /// empty one. False where another file was replaced.
     pub fn prepare(path: &Path, method: &str) -> io::Result<bool> {
-        let magic = magic_of(method);
+        let magic = magic_of(FORM, method);
         match Mapping::open(path, &magic) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound) => {
-                mapped::create(path, &magic, HEADER_BYTES)?;
+                Mapping::create(path, &magic)?;
                 Ok(error.kind() == ErrorKind::NotFound)
             }
             Err(error) => Err(error),
@@ -331,7 +310,7 @@ impl Vectors {
 
     /// Maps the file that was prepared for `method`.
     pub fn open(path: &Path, method: &str) -> io::Result<Self> {
-        let file = Current::open(path, magic_of(method))?;
+        let file = Current::open(path, magic_of(FORM, method))?;
         Ok(Self { file })
     }
 
@@ -350,7 +329,7 @@ impl Vectors {
 
     /// Bytes of the file.
     pub fn bytes(&self) -> io::Result<u64> {
-        self.file.get()?.file.blocks.bytes()
+        self.file.get()?.blocks.bytes()
     }
 
     /// All fragments.
@@ -379,7 +358,7 @@ impl Vectors {
     pub fn append(&self, facts: Facts, vector: &Vector) -> io::Result<()> {
         let mapping = self.file.get()?;
         let count = mapping.count();
-        mapping.file.blocks.grow(count / BLOCK + 1)?;
+        mapping.blocks.grow(count / BLOCK + 1)?;
         let facts = Facts {
             checksum: facts.sum(vector),
             ..facts
@@ -417,7 +396,7 @@ impl Vectors {
     pub fn verify(&self) -> io::Result<u32> {
         let mapping = self.file.get()?;
         let count = mapping.count();
-        let room = mapping.file.blocks.in_file()? * BLOCK;
+        let room = mapping.blocks.in_file()? * BLOCK;
         let view = mapping.view(count.min(room))?;
         let right = |index: &usize| {
             let (facts, vector) = (view.facts(*index), view.vector(*index));
@@ -437,7 +416,7 @@ impl Vectors {
 
     /// Replaces the file by an empty one. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
-        self.file.replace(HEADER_BYTES)?;
+        self.file.replace()?;
         Ok(())
     }
 }

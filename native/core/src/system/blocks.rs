@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -33,27 +34,55 @@ impl Sizes {
     }
 }
 
-/// A file that begins with a magic, as this process has mapped it: numbers in its header, then blocks.
-pub(crate) struct MappedBlocks {
-    pub(crate) header: MmapRaw,
-    pub(crate) blocks: Blocks,
+/// The form of a file and a hash of the method that made its vectors: its first bytes.
+pub(crate) type Magic = [u8; 16];
+
+/// What a file of blocks is, and how it is laid out.
+pub(crate) trait Form {
+    /// What it is, for errors.
+    const NAME: &'static str;
+    /// Size of its parts.
+    const SIZES: Sizes;
+    /// Blocks that it always has.
+    const LEAST: usize;
+    /// Place of the number in its header that is not 0 once its writer gave it up for a new file at the same
+    /// path.
+    const GIVEN_UP_AT: usize;
 }
 
-impl MappedBlocks {
-    /// Maps a file that has at least its header and the first `least` blocks; nothing where it is shorter, or
-    /// begins with another magic.
-    pub(crate) fn open(path: &Path, magic: &[u8], sizes: Sizes, least: usize) -> io::Result<Option<Self>> {
+/// A file that begins with a magic, as this process has mapped it: numbers in its header, then blocks.
+pub(crate) struct MappedBlocks<Of> {
+    pub(crate) header: MmapRaw,
+    pub(crate) blocks: Blocks,
+    form: PhantomData<Of>,
+}
+
+impl<Of: Form> MappedBlocks<Of> {
+    /// Maps the file at `path`. Fails with `InvalidData` where another one lies there.
+    pub(crate) fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
+        let foreign = || {
+            let text = format!("{} is not {} of this version", path.display(), Of::NAME);
+            Err(io::Error::new(ErrorKind::InvalidData, text))
+        };
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        if file.metadata()?.len() < sizes.end(least) {
-            return Ok(None);
+        if file.metadata()?.len() < Of::SIZES.end(Of::LEAST) {
+            return foreign();
         }
-        let header = MmapOptions::new().len(sizes.header).map_raw(&file)?;
+        let header = MmapOptions::new().len(Of::SIZES.header).map_raw(&file)?;
         // SAFETY: the mapping is longer than the magic, and nobody writes there once the file has its name.
         if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
-            return Ok(None);
+            return foreign();
         }
-        let blocks = Blocks::new(file, sizes);
-        Ok(Some(Self { header, blocks }))
+        Ok(Self {
+            header,
+            blocks: Blocks::new(file, Of::SIZES),
+            form: PhantomData,
+        })
+    }
+
+    /// Creates the file at `path` with nothing in it, in place of one that is there.
+    pub(crate) fn create(path: &Path, magic: &Magic) -> io::Result<()> {
+        mapped::create(path, magic, Of::SIZES.end(Of::LEAST) as usize)
     }
 
     /// The number at a place of the header, which is aligned and lies in it.
@@ -62,53 +91,45 @@ impl MappedBlocks {
         // SAFETY: callers name places in the header, aligned, that are reached by atomics alone.
         unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
     }
-}
-
-/// The form of a file and a hash of the method that made its vectors: its first bytes.
-pub(crate) type Magic = [u8; 16];
-
-/// A file as this process has mapped it, which its writer may give up for a new one at the same path.
-pub(crate) trait Replaceable: Sized {
-    /// Maps the file at `path`. Fails with `InvalidData` where another one lies there.
-    fn open(path: &Path, magic: &Magic) -> io::Result<Self>;
 
     /// The number in its header that is not 0 once it was given up.
-    fn given_up(&self) -> &AtomicU64;
+    fn given_up(&self) -> &AtomicU64 {
+        self.number(Of::GIVEN_UP_AT)
+    }
 }
 
 /// The file that lies at a path now, mapped.
-pub(crate) struct Current<File> {
+pub(crate) struct Current<Of> {
     path: PathBuf,
     magic: Magic,
-    mapped: RwLock<Arc<File>>,
+    mapped: RwLock<Arc<MappedBlocks<Of>>>,
 }
 
-impl<File: Replaceable> Current<File> {
+impl<Of: Form> Current<Of> {
     /// Maps the file at `path`.
     pub(crate) fn open(path: &Path, magic: Magic) -> io::Result<Self> {
         Ok(Self {
             path: path.to_owned(),
             magic,
-            mapped: RwLock::new(Arc::new(File::open(path, &magic)?)),
+            mapped: RwLock::new(Arc::new(MappedBlocks::open(path, &magic)?)),
         })
     }
 
     /// The file, mapped again where its writer gave up the one that was mapped.
-    pub(crate) fn get(&self) -> io::Result<Arc<File>> {
+    pub(crate) fn get(&self) -> io::Result<Arc<MappedBlocks<Of>>> {
         let mapped = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
         if mapped.given_up().load(Acquire) == 0 {
             return Ok(mapped);
         }
-        let fresh = Arc::new(File::open(&self.path, &self.magic)?);
+        let fresh = Arc::new(MappedBlocks::open(&self.path, &self.magic)?);
         *self.mapped.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
         Ok(fresh)
     }
 
-    /// Gives the file up for one of `bytes` bytes with nothing in it, and maps that. The caller is the only
-    /// writer.
-    pub(crate) fn replace(&self, bytes: usize) -> io::Result<Arc<File>> {
+    /// Gives the file up for one with nothing in it, and maps that. The caller is the only writer.
+    pub(crate) fn replace(&self) -> io::Result<Arc<MappedBlocks<Of>>> {
         let former = self.get()?;
-        mapped::create(&self.path, &self.magic, bytes)?;
+        MappedBlocks::<Of>::create(&self.path, &self.magic)?;
         former.given_up().store(1, Release);
         self.get()
     }

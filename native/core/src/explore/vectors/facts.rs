@@ -3,6 +3,7 @@
 use siphasher::sip::SipHasher24;
 
 use crate::embed::static_model::Vector;
+use crate::system::blocks::Magic;
 
 /// Most bytes of a receipt's id.
 pub const RECEIPT_BYTES: usize = 88;
@@ -78,6 +79,14 @@ pub fn hash_of(text: &str) -> u64 {
         return 0;
     }
     SipHasher24::new().hash(text.as_bytes()).max(1)
+}
+
+/// First bytes of a file of a form, for vectors that were made by `method`.
+pub(crate) fn magic_of(form: [u8; 8], method: &str) -> Magic {
+    let mut magic = [0; 16];
+    magic[..8].copy_from_slice(&form);
+    magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
+    magic
 }
 
 /// Filter of fragments; absent members do not restrict it.
