@@ -49,9 +49,27 @@ function value(process: TestEmbedder['process'], name: string, outcome?: string)
 describe('the embedder', () => {
   let model: InstalledModel;
 
+  /** What the embedder makes of texts that it does by its deadline once no other process has the cores. */
+  async function inTime(embedder: TestEmbedder, asked: Buffer[]): Promise<Embedded> {
+    const outcome = await embedder.embed(model, asked, never);
+    return outcome.kind === 'too_late' ? inTime(embedder, asked) : outcome;
+  }
+
   before(async () => {
     model = await shippedModel();
   });
+
+  /** An embedder with a deadline, and what it did of texts that it does not do by then. */
+  async function lateBy(
+    deadlineMs: number,
+    asked: Buffer[],
+  ): Promise<[TestEmbedder, Extract<Embedded, { kind: 'too_late' }>]> {
+    const embedder = startEmbedder([model], { deadlineMs });
+    await inTime(embedder, texts(1));
+    const outcome = await embedder.embed(model, asked, never);
+    if (outcome.kind !== 'too_late') assert.fail(outcome.kind);
+    return [embedder, outcome];
+  }
 
   test('gives every text the vector that it gets alone', async () => {
     const embedder = startEmbedder([model]);
@@ -133,26 +151,22 @@ describe('the embedder', () => {
     ]);
     assert.deepEqual([late.kind, more.kind], ['too_late', 'too_late']);
     assert.equal(waiting(embedder), 0);
-    await until(() => value(embedder.process, 'fusegate_embed_texts_total') > 0);
-    assert.equal((await embedder.embed(model, texts(1), never)).kind, 'vectors');
     assert.equal(value(embedder.process, 'fusegate_embed_unserved_total', 'late'), 2);
+    await until(() => value(embedder.process, 'fusegate_embed_texts_total') > 0);
+    assert.equal((await inTime(embedder, texts(1))).kind, 'vectors');
   });
 
   test('what was done by the deadline is told, and is what those texts get alone', async () => {
-    const embedder = startEmbedder([model], { deadlineMs: 400 });
-    const inTime = async (each: Buffer[]): Promise<Embedded> => {
-      const outcome = await embedder.embed(model, each, never);
-      return outcome.kind === 'too_late' ? inTime(each) : outcome;
-    };
-    await inTime(texts(1));
     const asked = texts(2_000);
-    const late = await embedder.embed(model, asked, never);
-    assert.ok(late.kind === 'too_late');
+    let [embedder, late] = await lateBy(400, asked);
+    // Other processes may have had the cores for all of that time.
+    for (let deadlineMs = 800; late.some.places.length < 2; deadlineMs *= 2)
+      [embedder, late] = await lateBy(deadlineMs, asked);
     const { places, vectors, truncated } = late.some;
-    assert.ok(places.length > 1 && places.length < asked.length, `${places.length} texts`);
+    assert.ok(places.length < asked.length, `${places.length} texts`);
     assert.deepEqual([vectors.length, truncated.length], [places.length * model.dimension, places.length]);
     const some = places.slice(-3).map((at) => asked[at] ?? Buffer.alloc(0));
-    const again = vectorsOf(await inTime(some));
+    const again = vectorsOf(await inTime(embedder, some));
     assert.deepEqual(vectors.subarray(-again.length), again);
   });
 

@@ -92,14 +92,16 @@ test('what the embedder cannot do is told as it is', async () => {
   assert.equal(outcome.kind, 'cancelled');
 });
 
-test('what was done by the deadline is kept, and another try gets further', async () => {
+/**
+ * Tries until texts are done, each time within a share of the time that all of them take; how often it was
+ * late.
+ */
+async function lateTries(asked: readonly Buffer[], share: number): Promise<number> {
   const { signal } = new AbortController();
-  const asked = Array.from({ length: 40 }, (_, at) => Buffer.from(`late ${at} `.repeat(60)));
   const startMs = performance.now();
   const whole = await embedder.embed(model, asked, signal);
   assert.ok(whole.kind === 'vectors');
-  // Within a part of the time that all of it takes on this machine; more where nothing was done by then.
-  let deadlineMs = Math.ceil((performance.now() - startMs) / 4);
+  let deadlineMs = Math.ceil((performance.now() - startMs) * share);
   let slow = startEmbedder([model], { deadlineMs });
   let known = 0;
   for (let tries = 0; ; tries += 1) {
@@ -107,13 +109,14 @@ test('what was done by the deadline is kept, and another try gets further', asyn
     const outcome = await by.embed(model, asked, signal);
     await by.settled();
     if (outcome.kind === 'vectors') {
-      assert.ok(tries > 0);
       assert.deepEqual(outcome, whole);
-      break;
+      slow.process.stop();
+      return tries;
     }
     assert.ok(outcome.kind === 'too_late');
     const { places, vectors, truncated } = outcome.some;
     assert.ok(places.length >= known);
+    // Nothing was done by then: other processes had the cores.
     if (places.length === known) {
       slow.process.stop();
       deadlineMs *= 2;
@@ -125,6 +128,14 @@ test('what was done by the deadline is kept, and another try gets further', asyn
       assert.deepEqual(vector, whole.vectors.subarray(at * 384, (at + 1) * 384));
       assert.equal(truncated[next], whole.truncated[at]);
     }
+  }
+}
+
+test('what was done by the deadline is kept, and another try gets further', async () => {
+  // Where the machine was busy at first and is not any more, a share of the time is enough for all.
+  for (let share = 1 / 4; ; share /= 4) {
+    const asked = Array.from({ length: 40 }, (_, at) => Buffer.from(`late ${share} ${at} `.repeat(60)));
+    if ((await lateTries(asked, share)) > 0) return;
   }
 });
 
