@@ -62,8 +62,8 @@ function long(name: string): FuseRequest {
 
 const startMs = performance.now();
 body(await send(long('measured')));
-/** An embedder that does a third of such a request by the deadline, however busy this machine is. */
-const slow = startEmbedder([onnx], { deadlineMs: Math.ceil((performance.now() - startMs) / 3) });
+/** A third of the time that such a request takes on this machine, as busy as it is now (ms). */
+const thirdMs = Math.ceil((performance.now() - startMs) / 3);
 
 function scores({ results }: FuseResponse): Map<string, number> {
   return new Map(results.map(({ id, dense_score: score }) => [id, score]));
@@ -204,23 +204,41 @@ describe('more than can be done by the deadline', () => {
     return answers.map(({ status }) => status);
   };
 
-  test('a request that is sent again gets further, until it is answered', async () => {
-    const to = await serve(embedderMode(slow, onnx.id, 4));
-    let tries = 0;
-    for (; (await statuses(to, [long('again')]))[0] !== 200; tries += 1) assert.ok(tries < 300);
-    assert.ok(tries > 0);
-  });
-
-  test('several that are sent again are all answered in the end', async () => {
-    const to = await serve(embedderMode(slow, onnx.id, 4));
-    const requests = ['one', 'two', 'three'].map(long);
-    let found: number[] = [];
-    for (let round = 0; !found.every((status) => status === 200) || round === 0; round += 1) {
-      assert.ok(round < 300, found.join(' '));
-      found = await statuses(to, requests);
-      if (round === 0) assert.ok(found.includes(429) || found.includes(503), found.join(' '));
+  /** Sends requests again until all are answered, at most 60 times; how often one was refused. */
+  const refusals = async (deadlineMs: number, names: readonly string[]): Promise<number> => {
+    const to = await serve(embedderMode(startEmbedder([onnx], { deadlineMs }), onnx.id, 4));
+    for (let round = 0; round < 60; round += 1) {
+      const found = await statuses(
+        to,
+        names.map((name) => long(`${name} within ${deadlineMs}`)),
+      );
+      if (found.every((status) => status === 200)) return round;
+      assert.ok(
+        found.every((status) => [200, 429, 503].includes(status)),
+        found.join(' '),
+      );
     }
-  });
+    return 60;
+  };
+
+  /**
+   * How busy the machine is may change: a shorter deadline is too short for all of it at once, a longer one
+   * is enough for a part.
+   */
+  const areAnsweredInTheEnd = async (names: readonly string[]): Promise<void> => {
+    let deadlineMs = thirdMs;
+    for (;;) {
+      const refused = await refusals(deadlineMs, names);
+      if (refused > 0 && refused < 60) return;
+      deadlineMs = Math.ceil(refused === 0 ? deadlineMs / 3 : deadlineMs * 2);
+    }
+  };
+
+  test('a request that is sent again gets further, until it is answered', () =>
+    areAnsweredInTheEnd(['again']));
+
+  test('several that are sent again are all answered in the end', () =>
+    areAnsweredInTheEnd(['one', 'two', 'three']));
 });
 
 describe('static-256 over HTTP', () => {

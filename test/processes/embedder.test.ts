@@ -32,9 +32,13 @@ async function metric(port: number, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(scraped)?.[1]);
 }
 
-/** Starts a server whose metrics can be read. */
+/**
+ * Starts a server whose metrics can be read. Its deadline is long, as a busy machine leaves a process of low
+ * priority little time.
+ */
 async function measured(environment: Readonly<Record<string, string>> = {}): Promise<Running> {
-  return runServer({ METRICS_PORT: String(await freePort()), ...environment });
+  const own = { METRICS_PORT: String(await freePort()), EMBED_DEADLINE_MS: '600000' };
+  return runServer({ ...own, ...environment });
 }
 
 const vector = 384;
