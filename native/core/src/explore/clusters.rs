@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use super::nearest::{similarity, square};
 use super::vectors::{View, hash_of, magic_of};
 use crate::embed::static_model::{DIMENSION, Vector, quantized};
-use crate::system::blocks::{Current, Form, Magic, Mapped, MappedBlocks, Sizes};
+use crate::system::blocks::{Current, Layout, Magic, Mapped, MappedBlocks, Sizes};
 use divide::{Division, divide};
 use sketch::{GROUP, Group, WORDS, sketch};
 
@@ -102,13 +102,13 @@ struct Block {
 /// The file of an index.
 struct IndexFile;
 
-impl Form for IndexFile {
+impl Layout for IndexFile {
     const NAME: &'static str = "an index";
     const SIZES: Sizes = Sizes {
         header: HEADER_BYTES,
         block: size_of::<Block>(),
     };
-    // The root is there.
+    // The root is in the first one.
     const LEAST: usize = 1;
     const GIVEN_UP_AT: usize = GIVEN_UP_AT;
 }
@@ -271,6 +271,7 @@ impl Nodes {
     }
 }
 
+/// The file as this process has mapped it.
 type Mapping = MappedBlocks<IndexFile>;
 
 impl Mapping {

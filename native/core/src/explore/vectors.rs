@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::nearest::{BLOCK, Best, Neighbour, square};
 use crate::embed::static_model::{DIMENSION, Vector};
-use crate::system::blocks::{Current, Form, Magic, Mapped, MappedBlocks, PAGE, Sizes};
+use crate::system::blocks::{Current, Layout, Magic, Mapped, MappedBlocks, PAGE, Sizes};
 
 mod facts;
 
@@ -44,7 +44,7 @@ const BLOCK_BYTES: usize = FACTS_AT + BLOCK * size_of::<Facts>();
 /// A file of vectors.
 struct VectorFile;
 
-impl Form for VectorFile {
+impl Layout for VectorFile {
     const NAME: &'static str = "a file of vectors";
     const SIZES: Sizes = Sizes {
         header: HEADER_BYTES,
@@ -99,6 +99,7 @@ pub struct State {
 /// Neighbours of a fragment among those before it.
 pub type Links = Vec<Neighbour>;
 
+/// The file as this process has mapped it.
 type Mapping = MappedBlocks<VectorFile>;
 
 impl Mapping {

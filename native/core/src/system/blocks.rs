@@ -37,16 +37,15 @@ impl Sizes {
 /// The form of a file and a hash of the method that made its vectors: its first bytes.
 pub(crate) type Magic = [u8; 16];
 
-/// What a file of blocks is, and how it is laid out.
-pub(crate) trait Form {
-    /// What it is, for errors.
+/// A kind of file with blocks.
+pub(crate) trait Layout {
+    /// Name of the kind in errors.
     const NAME: &'static str;
-    /// Size of its parts.
+    /// Sizes of the header and of a block.
     const SIZES: Sizes;
-    /// Blocks that it always has.
+    /// Number of blocks in a new file.
     const LEAST: usize;
-    /// Place of the number in its header that is not 0 once its writer gave it up for a new file at the same
-    /// path.
+    /// Offset of the header's number that is not 0 once the writer has replaced the file by a new one.
     const GIVEN_UP_AT: usize;
 }
 
@@ -54,10 +53,10 @@ pub(crate) trait Form {
 pub(crate) struct MappedBlocks<Of> {
     pub(crate) header: MmapRaw,
     pub(crate) blocks: Blocks,
-    form: PhantomData<Of>,
+    layout: PhantomData<Of>,
 }
 
-impl<Of: Form> MappedBlocks<Of> {
+impl<Of: Layout> MappedBlocks<Of> {
     /// Maps the file at `path`. Fails with `InvalidData` where another one lies there.
     pub(crate) fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
         let foreign = || {
@@ -76,7 +75,7 @@ impl<Of: Form> MappedBlocks<Of> {
         Ok(Self {
             header,
             blocks: Blocks::new(file, Of::SIZES),
-            form: PhantomData,
+            layout: PhantomData,
         })
     }
 
@@ -105,7 +104,7 @@ pub(crate) struct Current<Of> {
     mapped: RwLock<Arc<MappedBlocks<Of>>>,
 }
 
-impl<Of: Form> Current<Of> {
+impl<Of: Layout> Current<Of> {
     /// Maps the file at `path`.
     pub(crate) fn open(path: &Path, magic: Magic) -> io::Result<Self> {
         Ok(Self {

@@ -108,7 +108,8 @@ pub struct Workspace {
     unescaped: Vec<u8>,
 }
 
-/// Where most long bodies that are not plain show it.
+/// Bytes at the start of a long body that are looked at before all of it is read: most bodies that are not
+/// plain have other characters than ASCII there.
 const BEGINNING: usize = 4 << 10;
 
 /// Memory above this size is freed after the request.

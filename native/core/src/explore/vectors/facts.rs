@@ -81,7 +81,7 @@ pub fn hash_of(text: &str) -> u64 {
     SipHasher24::new().hash(text.as_bytes()).max(1)
 }
 
-/// First bytes of a file of a form, for vectors that were made by `method`.
+/// First bytes of a file: its form, and a hash of the method that made the vectors.
 pub(crate) fn magic_of(form: [u8; 8], method: &str) -> Magic {
     let mut magic = [0; 16];
     magic[..8].copy_from_slice(&form);
