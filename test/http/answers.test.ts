@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ServedRoute } from '../../src/http/routes.js';
-import type { Server } from '../../src/http/server.js';
 import { startServer, testRoutes } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
+import { until } from '../support/until.js';
 import { route } from './routes.js';
 
 const MiB = 1 << 20;
@@ -26,13 +26,8 @@ const routes: ServedRoute[] = [
   },
 ];
 
-function metric(server: Server, name: string): number {
-  return server.metrics().find((of) => of.name === name)?.values[0]?.value ?? Number.NaN;
-}
-
-function inFlight(server: Server): number {
-  return metric(server, 'fusegate_http_requests_in_flight');
-}
+const inFlight = 'fusegate_http_requests_in_flight';
+const bodyBytes = 'fusegate_http_body_bytes';
 
 test('a slow reader gets all of a large answer while others are served from the same memory', async () => {
   const { port } = await startServer({ routes });
@@ -54,7 +49,7 @@ test('a slow reader gets all of a large answer while others are served from the 
 });
 
 test('memory of answers is given back, also when readers go away', async () => {
-  const { port, server } = await startServer({ routes });
+  const { port, metric } = await startServer({ routes });
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const external = (): number => {
@@ -66,18 +61,18 @@ test('memory of answers is given back, also when readers go away', async () => {
     const client = await RawClient.open(port);
     client.socket.pause();
     client.send(head('GET', '/reused?fill=7'));
-    while (inFlight(server) !== 1) await pause(2);
+    await until(() => metric(inFlight) === 1);
     client.destroy();
-    while (inFlight(server) !== 0) await pause(2);
+    await until(() => metric(inFlight) === 0);
   }
   // Eight unsent remainders together would be over 200 MiB. V8 frees what it collected on threads of its own.
-  while (external() - before >= 32 * MiB) await pause(2);
+  await until(() => external() - before < 32 * MiB);
 });
 
 test('a reader that takes nothing is closed, one that is slow is not', async () => {
   const sendWindowMs = 1000;
   const limits = { sendWindowMs, sendWindowBytes: 16 * 1024, sweepMs: 50 };
-  const { port, server } = await startServer({ routes, limits });
+  const { port, metric } = await startServer({ routes, limits });
   const stalled = await RawClient.open(port);
   stalled.socket.pause();
   stalled.send(head('GET', '/reused?fill=1'));
@@ -88,26 +83,27 @@ test('a reader that takes nothing is closed, one that is slow is not', async () 
   slow.socket.on('data', () => slow.socket.pause());
   const gone = once(stalled.socket, 'close');
   await pause(sendWindowMs / 2);
-  assert.equal(inFlight(server), 2, 'neither is closed before its time');
-  while (inFlight(server) === 2) await pause(10);
+  assert.equal(metric(inFlight), 2, 'neither is closed before its time');
+  await until(() => metric(inFlight) !== 2);
   stalled.socket.resume();
   await gone;
   await pause(sendWindowMs * 1.5);
-  assert.equal(inFlight(server), 1, 'the stalled one is gone, the slow one is not');
+  assert.equal(metric(inFlight), 1, 'the stalled one is gone, the slow one is not');
   clearInterval(trickle);
   slow.socket.removeAllListeners('data');
   slow.destroy();
 });
 
 test('a drain takes no new connections, answers what is in flight and closes the rest', async () => {
-  const { port, server } = await startServer({ routes });
+  const { port, server, metric } = await startServer({ routes });
   const idle = await RawClient.open(port);
   await idle.send(head('GET', '/hello')).response();
-  const busy = await RawClient.open(port);
-  busy.send(post('/slow', 'in flight'));
   const inBody = await RawClient.open(port);
   inBody.send(head('POST', '/echo', { 'Content-Length': '8' })).send('half');
-  while (metric(server, 'fusegate_http_body_bytes') !== 'in flight'.length + 4) await pause(2);
+  const busy = await RawClient.open(port);
+  await until(() => metric(bodyBytes) === 4);
+  busy.send(post('/slow', 'in flight'));
+  await until(() => metric(bodyBytes) === 4 + 'in flight'.length);
   const drained = server.drain(2000);
   inBody.send('half');
   const answer = await busy.response();
@@ -119,10 +115,10 @@ test('a drain takes no new connections, answers what is in flight and closes the
 });
 
 test('a drain ends in bounded time', async () => {
-  const { port, server } = await startServer({ routes });
+  const { port, server, metric } = await startServer({ routes });
   const never = await RawClient.open(port);
   never.send(head('POST', '/echo', { 'Content-Length': '8' })).send('half');
-  while (metric(server, 'fusegate_http_body_bytes') !== 4) await pause(2);
+  await until(() => metric(bodyBytes) === 4);
   assert.equal(await server.drain(100), false);
   await never.end();
 });

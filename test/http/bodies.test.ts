@@ -4,7 +4,6 @@ import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RouteRequest } from '../../src/contract/exchange.js';
 import type { ServedRoute } from '../../src/http/routes.js';
-import type { Server } from '../../src/http/server.js';
 import { startServer, testRoutes } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
 import { route, text } from './routes.js';
@@ -46,11 +45,7 @@ more.push({
 });
 
 const limits = { bodyWindowMs: 300, bodyWindowBytes: 20_000, sweepMs: 20, bodyBytes: 16 * MiB };
-const { port, server } = await startServer({ routes: [...testRoutes(), ...more], limits });
-
-function gauge(of: Server, name: string): number {
-  return of.metrics().find((metric) => metric.name === name)?.values[0]?.value ?? Number.NaN;
-}
+const { port, server, metric } = await startServer({ routes: [...testRoutes(), ...more], limits });
 
 const chunk = (data: string): string => `${data.length.toString(16)}\r\n${data}\r\n`;
 
@@ -199,7 +194,7 @@ test('a handler may still ask who called when the client has gone', async () => 
   const caller = new Promise((resolve) => asked.push(resolve));
   const client = await RawClient.open(port);
   client.send(post('/late', 'x'));
-  while (gauge(server, 'fusegate_http_requests_in_flight') === 0) await pause(2);
+  while (metric('fusegate_http_requests_in_flight') === 0) await pause(2);
   client.destroy();
   assert.equal(await caller, '127.0.0.1');
 });
@@ -208,7 +203,7 @@ describe('memory for bodies', () => {
   test('is bounded: beyond it 503, and it is given back', async () => {
     const holder = await RawClient.open(port);
     holder.send(head('POST', '/huge', { 'Content-Length': String(7 * MiB) })).send(Buffer.alloc(6 * MiB));
-    while (gauge(server, 'fusegate_http_body_bytes') < 6 * MiB) await pause(2);
+    while (metric('fusegate_http_body_bytes') < 6 * MiB) await pause(2);
     const refused = await exchange(port, head('POST', '/huge', { 'Content-Length': String(3 * MiB) }));
     assert.equal(refused.status, 503);
     assert.match(refused.body.toString(), /"code":"overloaded"/);
@@ -218,17 +213,17 @@ describe('memory for bodies', () => {
     assert.equal((await grown.response()).status, 503);
     holder.send(Buffer.alloc(MiB));
     assert.equal((await holder.response()).body.toString(), String(7 * MiB));
-    assert.equal(gauge(server, 'fusegate_http_body_bytes'), 0);
+    assert.equal(metric('fusegate_http_body_bytes'), 0);
     holder.destroy();
   });
 
   test('a small beginning does not take it all', async () => {
     const client = await RawClient.open(port);
     client.send(head('POST', '/huge', { 'Content-Length': String(8 * MiB) })).send('x');
-    while (gauge(server, 'fusegate_http_body_bytes') === 0) await pause(2);
-    assert.equal(gauge(server, 'fusegate_http_body_bytes'), 1);
+    while (metric('fusegate_http_body_bytes') === 0) await pause(2);
+    assert.equal(metric('fusegate_http_body_bytes'), 1);
     client.destroy();
-    while (gauge(server, 'fusegate_http_body_bytes') !== 0) await pause(2);
+    while (metric('fusegate_http_body_bytes') !== 0) await pause(2);
   });
 });
 
@@ -237,13 +232,13 @@ test('connections that go in mid-body or before the answer are counted and forgo
   inBody.send(head('POST', '/echo', { 'Content-Length': '1000' })).send('half');
   const inHandler = await RawClient.open(port);
   inHandler.send(post('/slow', 'x'));
-  const inFlight = (): number => gauge(server, 'fusegate_http_requests_in_flight');
+  const inFlight = (): number => metric('fusegate_http_requests_in_flight');
   for (let tries = 0; tries < 100 && inFlight() < 2; tries++) await pause(20);
   assert.equal(inFlight(), 2);
   inBody.destroy();
   inHandler.destroy();
   await pause(150);
-  assert.equal(gauge(server, 'fusegate_http_requests_in_flight'), 0);
+  assert.equal(metric('fusegate_http_requests_in_flight'), 0);
   const aborted = server.metrics().find(({ name }) => name === 'fusegate_http_aborted_total')?.values;
   assert.equal(aborted?.find(({ labels }) => labels['route'] === 'slow')?.value, 1);
   assert.equal((await exchange(port, post('/echo', 'alive'))).body.toString(), 'alive');

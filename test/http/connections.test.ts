@@ -74,14 +74,12 @@ async function openedOf(port: number, count: number, from: (at: number) => strin
 
 describe('how many', () => {
   test('a worker keeps so many, and has room again once some have gone', async () => {
-    const { port, server, logged } = await startServer({ limits: { maxConnections: 64 } });
+    const { port, metric, logged } = await startServer({ limits: { maxConnections: 64 } });
     const kept = await openedOf(port, 100, (at) => `127.0.${at}.1`);
     assert.equal(kept.length, 64);
     assert.equal(logged.filter(({ level }) => level === 'warn').length, 1, 'said once');
-    const count = (name: string): unknown =>
-      server.metrics().find((each) => each.name === name)?.values[0]?.value;
     assert.deepEqual(
-      [count('fusegate_http_connections'), count('fusegate_http_connections_refused_total')],
+      [metric('fusegate_http_connections'), metric('fusegate_http_connections_refused_total')],
       [64, 36],
     );
     const gone = kept.splice(0, 10).map((socket) => {
@@ -89,7 +87,7 @@ describe('how many', () => {
       return new Promise((resolve) => socket.once('close', resolve));
     });
     await Promise.all(gone);
-    while (count('fusegate_http_connections') !== 54) await new Promise(setImmediate);
+    while (metric('fusegate_http_connections') !== 54) await new Promise(setImmediate);
     assert.equal((await openedOf(port, 10, (at) => `127.1.${at}.1`)).length, 10);
     for (const socket of kept) socket.destroy();
   });

@@ -16,7 +16,7 @@ import { openTiers, testAccess } from '../support/access.js';
 import { plainStyle, writeBody } from '../support/bodies.js';
 import { staticMode } from '../support/embedding.js';
 import { fuseVectors } from '../vectors/fuse.js';
-import { startServer, type TestServer } from '../support/http.js';
+import { startServer } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
 import { until } from '../support/until.js';
 import { route, text } from './routes.js';
@@ -149,13 +149,8 @@ const routes: ServedRoute[] = [
   },
 ];
 
-function gauge({ server }: TestServer, name: string): number {
-  return server.metrics().find((metric) => metric.name === name)?.values[0]?.value ?? Number.NaN;
-}
-
 describe('a request of lines', async () => {
-  const server = await startServer({ routes, limits: { sweepMs: 20 } });
-  const { port } = server;
+  const { port, metric } = await startServer({ routes, limits: { sweepMs: 20 } });
 
   test('is answered by a line each, in order, also those that fail', async () => {
     Object.assign(counted, { admitted: 0, charged: 0, most: Infinity });
@@ -210,7 +205,7 @@ describe('a request of lines', async () => {
     assert.match((await client.response()).body.toString(), /"status":400,"detail":"Too many short lines/);
     client.send('4\r\none\n\r\n0\r\n\r\n');
     client.destroy();
-    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0);
+    await until(() => metric('fusegate_http_body_bytes') === 0);
   });
 
   test('may come in any pieces, and its connection serves the next one', async () => {
@@ -268,18 +263,18 @@ describe('a request of lines', async () => {
     });
     socket.pause();
     socket.write(post('/many', 'line\n'.repeat(lines)));
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
+    await until(() => metric('fusegate_http_answer_bytes') > 0);
     for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
-    assert.ok(gauge(server, 'fusegate_http_answer_bytes') < 1 << 20);
+    assert.ok(metric('fusegate_http_answer_bytes') < 1 << 20);
     socket.resume();
     await until(() => received.end === '0\r\n\r\n');
     assert.ok(received.bytes > lines * 200_001);
     socket.pause();
     socket.write(post('/many', 'line\n'.repeat(lines)));
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
+    await until(() => metric('fusegate_http_answer_bytes') > 0);
     socket.destroy();
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') === 0);
-    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0);
+    await until(() => metric('fusegate_http_answer_bytes') === 0);
+    await until(() => metric('fusegate_http_body_bytes') === 0);
   });
 
   test('is not read on while a line waits for its answer', async () => {
@@ -289,14 +284,14 @@ describe('a request of lines', async () => {
     for (let at = 0; at < 64; at += 1) client.send(flood);
     await until(() => open !== undefined && client.socket.writableLength > 0);
     for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
-    assert.ok(gauge(server, 'fusegate_http_body_bytes') < 4 << 20);
+    assert.ok(metric('fusegate_http_body_bytes') < 4 << 20);
     open?.();
     await until(() => client.received.includes('opened'));
     client.destroy();
     // Who is not read from is found gone when the next answers are written.
     await until(() => {
       open?.();
-      return gauge(server, 'fusegate_http_body_bytes') === 0;
+      return metric('fusegate_http_body_bytes') === 0;
     });
   });
 

@@ -108,12 +108,8 @@ const routes: ServedRoute[] = [
   },
 ];
 
-function gauge({ server }: TestServer, name: string): number {
-  return server.metrics().find((metric) => metric.name === name)?.values[0]?.value ?? Number.NaN;
-}
-
 async function held(of: TestServer, name: string, holds: (bytes: number) => boolean): Promise<void> {
-  while (!holds(gauge(of, name))) await new Promise(setImmediate);
+  while (!holds(of.metric(name))) await new Promise(setImmediate);
 }
 
 describe('bodies', () => {
@@ -185,7 +181,7 @@ describe('answers', () => {
     for (let count = 0; count < 40; count += 1) {
       readers.push(await stalled(own.port, 12 * MiB, fields));
       await held(own, waiting, (bytes) => bytes > 0);
-      assert.ok(gauge(own, waiting) <= 32 * MiB);
+      assert.ok(own.metric(waiting) <= 32 * MiB);
     }
     while (aborted() < 8) await new Promise(setImmediate);
     const other = await exchange(own.port, head('GET', `/large?bytes=${12 * MiB}`, { 'x-from': '2' }));
@@ -204,7 +200,7 @@ describe('answers', () => {
     for (let from = 0; from < 12; from += 1) {
       readers.push(await stalled(own.port, 14 * MiB, { 'x-from': String(from) }));
       await held(own, waiting, (bytes) => bytes > 0);
-      assert.ok(gauge(own, waiting) <= 64 * MiB);
+      assert.ok(own.metric(waiting) <= 64 * MiB);
     }
     const keyed = await exchange(own.port, head('GET', `/large?bytes=${40 * MiB}`, { 'x-api-key': 'k' }));
     assert.equal(keyed.body.byteLength, 40 * MiB);
@@ -221,9 +217,9 @@ describe('answers', () => {
       client.socket.pause();
       readers.push(client.send(head('GET', '/fixed')));
     }
-    const inFlight = (): number => gauge(own, 'fusegate_http_requests_in_flight');
+    const inFlight = (): number => own.metric('fusegate_http_requests_in_flight');
     while (inFlight() < 20) await new Promise(setImmediate);
-    assert.equal(gauge(own, waiting), 0);
+    assert.equal(own.metric(waiting), 0);
     assert.ok(process.memoryUsage().arrayBuffers - before < 24 * MiB);
     for (const client of readers) client.socket.resume();
     for (const client of readers) {

@@ -97,6 +97,8 @@ export interface TestServer {
   readonly server: Server;
   readonly port: number;
   readonly logged: Logged[];
+  /** The value of a metric without labels, now; NaN if there is none. */
+  readonly metric: (name: string) => number;
 }
 
 /** Starts a server that is drained when the tests are over. */
@@ -112,5 +114,7 @@ export async function startServer(given: Partial<ServerParts> = {}): Promise<Tes
   const port = await server.listen('127.0.0.1', 0);
   if (port === undefined) throw new Error('no free port');
   after(() => server.drain(0));
-  return { server, port, logged };
+  const metric = (name: string): number =>
+    server.metrics().find((each) => each.name === name)?.values[0]?.value ?? Number.NaN;
+  return { server, port, logged, metric };
 }
