@@ -18,6 +18,7 @@ export function tracedStore(store: Store): Store {
     },
     newUnitId: () => store.newUnitId(),
     get: (...given) => store.get(...given),
+    getMany: (...given) => store.getMany(...given),
     scan: (...given) => store.scan(...given),
     read: (...given) => store.read(...given),
     last: (...given) => store.last(...given),

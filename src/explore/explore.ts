@@ -9,7 +9,7 @@ import type { Store } from '../store/store.js';
 import type { Randomness } from '../system/randomness.js';
 import { jsonInSlices } from '../system/slices.js';
 import type { HiddenFragments } from './hiddenFragments.js';
-import { publicFragment } from './publicFragment.js';
+import { publicFragments } from './publicFragment.js';
 import type { InTurn } from '../system/workQueue.js';
 
 /** The reading side of the file of vectors. */
@@ -124,7 +124,7 @@ export function rounded(similarity: number): number {
 /** Cards read in one turn of the event loop: about a millisecond with an embedded store. */
 const turnCards = 40;
 
-/** The end of the queue of requests that read cards: each starts some reads, then yields the event loop. */
+/** The end of the queue of requests that read cards: each reads some, then yields the event loop. */
 let line: Promise<unknown> = Promise.resolve();
 
 function turnInLine(): Promise<unknown> {
@@ -138,17 +138,11 @@ export async function cardsOf(
   store: Store,
   receipts: readonly string[],
 ): Promise<ReadonlyMap<string, FragmentCard>> {
-  const reading: Promise<FragmentCard | undefined>[] = [];
-  for (const [at, receipt] of receipts.entries()) {
-    if (at % turnCards === 0) await turnInLine();
-    // A settled result: a card that fails before the others are read must not end the process.
-    const card = publicFragment(store, receipt);
-    card.catch(() => undefined);
-    reading.push(card);
-  }
   const cards = new Map<string, FragmentCard>();
-  for (const each of await Promise.all(reading)) {
-    if (each !== undefined) cards.set(each.receipt, each);
+  for (let from = 0; from < receipts.length; from += turnCards) {
+    await turnInLine();
+    const some = await publicFragments(store, receipts.slice(from, from + turnCards));
+    for (const card of some) cards.set(card.receipt, card);
   }
   return cards;
 }

@@ -92,7 +92,7 @@ async function namesIn(
   }
   if (names.size + unknown.length > namesKept) names.clear();
   for (const [receipt, name] of found) names.set(receipt, name);
-  for (const receipt of await withheldAmong(store, receipts)) found.delete(receipt);
+  for (const receipt of (await withheldAmong(store, receipts)).keys()) found.delete(receipt);
   return found;
 }
 

@@ -49,9 +49,9 @@ function encode(vector: Float32Array, truncated: boolean): Buffer {
   return value;
 }
 
-/** The stored vector; undefined if it has another number of components. */
-function decode(value: Uint8Array, dimension: number): One | undefined {
-  if (value.byteLength !== 1 + 4 * dimension) return undefined;
+/** The stored vector; undefined if there is none, or it has another number of components. */
+function decode(value: Uint8Array | undefined, dimension: number): One | undefined {
+  if (value?.byteLength !== 1 + 4 * dimension) return undefined;
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const vector = Float32Array.from({ length: dimension }, (_, at) => bytes.readFloatLE(1 + 4 * at));
   return { vector, truncated: bytes.readUInt8() === 1 };
@@ -95,17 +95,15 @@ class StoringEmbedder implements StoredEmbedder {
     // The texts' memory may be reused once this function awaits.
     const kept = texts.map((text) => new Uint8Array(text));
     const digests = kept.map((text) => textDigest(model, text));
-    const known = await Promise.all(
-      // If the store does not answer, the vectors are computed.
-      digests.map((digest) => whenUnavailable(this.find(digest, dimension), () => undefined)),
-    );
+    // If the store does not answer, the vectors are computed.
+    const known = await whenUnavailable(this.find(digests, dimension), () => []);
     const missing = kept.filter((_, at) => known[at] === undefined);
     this.found += kept.length - missing.length;
     const computed = missing.length === 0 ? nothing : await this.inner.embed(model, missing, signal);
     if (computed.kind === 'queue_full' || computed.kind === 'failed') return computed;
     const made = madeOf(computed, dimension);
     let next = 0;
-    const ones = known.map((one) => one ?? made[next++]);
+    const ones = digests.map((_, at) => known[at] ?? made[next++]);
     this.keep(
       ones.flatMap((one, at): [Buffer, Buffer][] => {
         const digest = digests[at];
@@ -131,18 +129,29 @@ class StoringEmbedder implements StoredEmbedder {
     await Promise.all(this.writing);
   };
 
-  /** A vector of this period or the last; one of the last is written again. */
-  private async find(digest: Buffer, dimension: number): Promise<One | undefined> {
-    const { store, clock } = this.parts;
-    const nowMs = clock.wallMs();
-    for (const atMs of [nowMs, nowMs - periodMs]) {
-      const value = await store.get('embeddings', Buffer.concat([periodOf(atMs), digest]));
-      const found = value === undefined ? undefined : decode(value, dimension);
-      if (found === undefined || value === undefined) continue;
-      if (atMs !== nowMs) this.keep([[digest, Buffer.from(value)]]);
-      return found;
+  /** Vectors of this period or the last, in the order of the digests; those of the last are written again. */
+  private async find(digests: readonly Buffer[], dimension: number): Promise<(One | undefined)[]> {
+    const nowMs = this.parts.clock.wallMs();
+    const found = (await this.read(nowMs, digests)).map((value) => decode(value, dimension));
+    const places = [...digests.keys()].filter((at) => found[at] === undefined);
+    const rest = places.flatMap((at) => digests[at] ?? []);
+    const again: [Buffer, Buffer][] = [];
+    for (const [next, value] of (await this.read(nowMs - periodMs, rest)).entries()) {
+      const [at, digest, one] = [places[next], rest[next], decode(value, dimension)];
+      if (at === undefined || digest === undefined || value === undefined || one === undefined) continue;
+      found[at] = one;
+      again.push([digest, Buffer.from(value)]);
     }
-    return undefined;
+    this.keep(again);
+    return found;
+  }
+
+  private read(wallMs: number, digests: readonly Buffer[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const period = periodOf(wallMs);
+    return this.parts.store.getMany(
+      'embeddings',
+      digests.map((digest) => Buffer.concat([period, digest])),
+    );
   }
 
   /** Writes vectors in the background, without delaying answers. */

@@ -37,6 +37,8 @@ export interface Engine {
   readonly triesAgain: boolean;
   /** A record as the last completed transaction left it. Reads return only data that is on disk. */
   get(key: Uint8Array): Promise<Uint8Array | undefined>;
+  /** As {@link get} for each of some keys, in their order; they need not come from one view. */
+  getMany(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** Records of one consistent view. Reads return only data that is on disk. */
   scan(range: KeyRange): Promise<readonly Entry[]>;
   /**

@@ -58,6 +58,10 @@ class GroupCommitStore implements Store {
     return this.engine.get(recordKey(space, key));
   }
 
+  getMany(space: Space, keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.engine.getMany(keys.map((key) => recordKey(space, key)));
+  }
+
   async scan(space: Space, { from, to, limit }: Range): Promise<readonly Entry[]> {
     const byte = spaces[space];
     const reading = await this.engine.scan({

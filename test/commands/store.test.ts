@@ -48,6 +48,7 @@ async function ran(store: Store, args: readonly string[], answer?: boolean): Pro
       const kept: Store = {
         ...{ commit: (...given) => store.commit(...given), newUnitId: () => store.newUnitId() },
         get: (space, key) => store.get(space, key),
+        getMany: (space, keys) => store.getMany(space, keys),
         ...{ scan: (space, range) => store.scan(space, range), read: (log, range) => store.read(log, range) },
         ...{ last: (log) => store.last(log), trim: (...given) => store.trim(...given) },
         prune: (...given) => store.prune(...given),

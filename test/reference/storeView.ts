@@ -21,6 +21,7 @@ export function viewOf({ reference, commit, read }: ViewParts): Store {
     commit,
     newUnitId,
     get: (space, key) => read(() => reference().get(space, key)),
+    getMany: (space, keys) => read(() => keys.map((key) => reference().get(space, key))),
     scan: (space, { from, to, limit }) =>
       read(() =>
         reference()

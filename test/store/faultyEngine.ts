@@ -12,6 +12,7 @@ export function faultyEngine(engine: Engine, next: () => Fault): Engine {
   return {
     triesAgain: engine.triesAgain,
     get: (key) => engine.get(key),
+    getMany: (keys) => engine.getMany(keys),
     scan: (range) => engine.scan(range),
     snapshot: (use) => engine.snapshot(use),
     count: () => engine.count(),

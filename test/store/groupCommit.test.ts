@@ -59,6 +59,7 @@ class SteppedEngine {
   readonly engine: Engine = {
     triesAgain: false,
     get: () => Promise.resolve(undefined),
+    getMany: (keys) => Promise.resolve(keys.map(() => undefined)),
     scan: () => Promise.resolve([]),
     snapshot: () => Promise.reject(new Error('not asked for')),
     count: () => Promise.resolve(0),

@@ -43,6 +43,7 @@ async function open(url: string): Promise<Store> {
   const own: Engine = {
     triesAgain: engine.triesAgain,
     get: (key) => engine.get(key),
+    getMany: (keys) => engine.getMany(keys),
     scan: (range) => engine.scan(range),
     snapshot: (use) => engine.snapshot(use),
     count: () => engine.count(),

@@ -22,22 +22,27 @@ export function commit(store: Store, ...operations: Operation[]): Promise<Outcom
   return store.commit(operations);
 }
 
-/** Times that a large unit is sent again. */
+/** Times that a step is tried again. */
 const mostRetries = 5;
 
 /**
- * Commits a large unit. A disk that other work keeps busy can make a database miss its time: the unit has an
- * id, under which it is sent again then.
+ * Tries a step that moves much data again while the store is unavailable: a disk that other work keeps busy
+ * can make a database miss its time.
  */
-export async function commitLarge(store: Store, ...operations: Operation[]): Promise<Outcome> {
-  const id = newUnitId();
+export async function patiently<Value>(step: () => Promise<Value>): Promise<Value> {
   for (let retries = 0; ; retries += 1) {
     try {
-      return await store.commit(operations, id);
+      return await step();
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || retries === mostRetries) throw error;
     }
   }
+}
+
+/** Commits a large unit patiently, under one id. */
+export function commitLarge(store: Store, ...operations: Operation[]): Promise<Outcome> {
+  const id = newUnitId();
+  return patiently(() => store.commit(operations, id));
 }
 
 /** Opens a store that is closed after the test. */

@@ -51,6 +51,7 @@ export class FailingStore {
       },
       newUnitId: () => store.newUnitId(),
       get: (space, key) => reading(() => store.get(space, key)),
+      getMany: (space, keys) => reading(() => store.getMany(space, keys)),
       scan: (space, range) => reading(() => store.scan(space, range)),
       read: (log, range) => reading(() => store.read(log, range)),
       last: (log) => reading(() => store.last(log)),

@@ -126,6 +126,7 @@ function withFaults(store: Store, between: Between): Store {
   return {
     ...store,
     get: (space, key) => (fails() ? Promise.reject(unavailable) : store.get(space, key)),
+    getMany: (space, keys) => (fails() ? Promise.reject(unavailable) : store.getMany(space, keys)),
     scan: (space, range) => (fails() ? Promise.reject(unavailable) : store.scan(space, range)),
     async commit(operations, unitId) {
       await between.beforeCommits.shift()?.();

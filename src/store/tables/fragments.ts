@@ -201,6 +201,17 @@ export function fragmentRecord(store: Pick<Store, 'get'>, receipt: string): Prom
   return store.get('fragments', Buffer.from(receipt));
 }
 
+/** As {@link fragmentRecord} for each of some receipts, in their order. */
+export function fragmentRecords(
+  store: Pick<Store, 'getMany'>,
+  receipts: readonly string[],
+): Promise<readonly (Uint8Array | undefined)[]> {
+  return store.getMany(
+    'fragments',
+    receipts.map((receipt) => Buffer.from(receipt)),
+  );
+}
+
 /** The fragment of a receipt, whose id must be well-formed. */
 export function findFragment(store: Store, receipt: string): Promise<StoredFragment | undefined> {
   return findRecord(store, 'fragments', Buffer.from(receipt), decodeFragment);

@@ -23,17 +23,18 @@ export async function findWithheld(store: Store, receipt: string): Promise<strin
   return notice?.hidden === true ? notice.reason : undefined;
 }
 
-/** Those of some receipts whose content is withheld. */
-export async function withheldAmong(store: Store, receipts: readonly string[]): Promise<ReadonlySet<string>> {
-  // Notices are few: mostly one read has them all.
-  const page = await store.scan('fragmentNotices', { limit: receipts.length + 1 });
-  if (page.length <= receipts.length) {
-    const hidden = page.filter(({ value }) => decodeNotice(value).hidden);
-    const all = new Set(hidden.map(({ key }) => Buffer.from(key).toString()));
-    return new Set(receipts.filter((receipt) => all.has(receipt)));
+/** Why the content of those of some receipts is withheld whose content is, by receipt id. */
+export async function withheldAmong(
+  store: Pick<Store, 'getMany'>,
+  receipts: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const keys = receipts.map((receipt) => Buffer.from(receipt));
+  const reasons = new Map<string, string>();
+  for (const [at, record] of (await store.getMany('fragmentNotices', keys)).entries()) {
+    const [receipt, notice] = [receipts[at], record === undefined ? undefined : decodeNotice(record)];
+    if (receipt !== undefined && notice?.hidden === true) reasons.set(receipt, notice.reason);
   }
-  const withheld = await Promise.all(receipts.map((receipt) => findWithheld(store, receipt)));
-  return new Set(receipts.filter((_, at) => withheld[at] !== undefined));
+  return reasons;
 }
 
 /** Every decision with its receipt's id, in the order of receipts. */

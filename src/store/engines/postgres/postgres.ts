@@ -28,7 +28,7 @@ import { migrate } from './postgresSchema.js';
 import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
 import { Slot } from './postgresSlot.js';
 import { assertNoStandby, ofStandby } from './postgresStandby.js';
-import { literal, selectLocked, statementsOf, takeTurn, within } from './postgresStatements.js';
+import { literal, selectLocked, selectMany, statementsOf, takeTurn, within } from './postgresStatements.js';
 import { spaces } from '../../spaces.js';
 import { StoreUnavailable, type Entry } from '../../store.js';
 
@@ -53,6 +53,9 @@ const usualTimes: PostgresTimes = {
 
 /** Delay of a refused call (ms): a caller that retries at once leaves others their turn. */
 const refusalMs = 1;
+
+/** Most keys that one statement looks up. */
+const keysTogether = 500;
 
 /** Connections for reads outside transactions: a long scan does not block every look-up. */
 const readers = 2;
@@ -136,6 +139,16 @@ class PostgresEngine implements Engine {
       assertNoStandby(standby);
       return found === null ? undefined : bytesOf(first, 0);
     });
+  }
+
+  async getMany(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const found = new Map<string, Uint8Array>();
+    for (let from = 0; from < keys.length; from += keysTogether) {
+      const statement = selectMany(keys.slice(from, from + keysTogether));
+      const rows = await this.attempts(this.reading, (session) => recordsOf(session, statement));
+      for (const { key, value } of rows) found.set(textOf(key), value);
+    }
+    return keys.map((key) => found.get(textOf(key)));
   }
 
   async scan(range: KeyRange): Promise<readonly Entry[]> {
@@ -412,11 +425,14 @@ function assertCommitted(command: string | undefined): void {
   if (command !== 'COMMIT') throw new Error(`PostgreSQL answered COMMIT with ${command ?? 'nothing'}`);
 }
 
-async function entriesOf(session: Session, range: KeyRange): Promise<Entry[]> {
-  const { rows, first = [] } = await session.run(
-    `SELECT ${ofStandby}; ` +
-      `SELECT key, value FROM fusegate_records WHERE ${within(range)} ORDER BY key LIMIT ${range.limit}`,
-  );
+function entriesOf(session: Session, range: KeyRange): Promise<Entry[]> {
+  const statement = `SELECT key, value FROM fusegate_records WHERE ${within(range)} ORDER BY key`;
+  return recordsOf(session, `${statement} LIMIT ${range.limit}`);
+}
+
+/** The records that a statement selects on a server that is no standby. */
+async function recordsOf(session: Session, statement: string): Promise<Entry[]> {
+  const { rows, first = [] } = await session.run(`SELECT ${ofStandby}; ${statement}`);
   assertNoStandby(first[0]);
   return rows.map((row) => ({ key: bytesOf(row, 0), value: bytesOf(row, 1) }));
 }

@@ -12,10 +12,14 @@ export function literal(bytes: Uint8Array): string {
   return `E'\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}'`;
 }
 
+/** Selects the records of keys, of which there is at least one. */
+export function selectMany(keys: readonly Uint8Array[]): string {
+  return `SELECT key, value FROM fusegate_records WHERE key IN (${keys.map(literal).join(', ')})`;
+}
+
 /** Selects and locks the records of keys, in the order of keys, so that two transactions cannot deadlock. */
 export function selectLocked(keys: readonly Uint8Array[]): string {
-  const list = keys.map(literal).join(', ');
-  return `SELECT key, value FROM fusegate_records WHERE key IN (${list}) ORDER BY key FOR UPDATE`;
+  return `${selectMany(keys)} ORDER BY key FOR UPDATE`;
 }
 
 /** The SQL condition of a range. */
