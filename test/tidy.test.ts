@@ -409,6 +409,11 @@ describe('tidy', () => {
     assert.deepEqual(over, []);
   });
 
+  test('tests wait with `until`, which ends', () => {
+    const tests = files.filter((file) => file.startsWith('test/') && !file.endsWith('/until.ts'));
+    assert.deepEqual(lines(/\bwhile \(.*\) await (?:pause|new Promise)\b/, tests), []);
+  });
+
   test('nothing is left for later', () => {
     const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', '\\bX' + 'XX\\b', 'not imple' + 'mented'].join('|'));
     const written = tracked().filter((file) => /\.(ts|rs|md|mjs|py|lua|sh)$/.test(file));

@@ -24,6 +24,7 @@ import { systemRandomness } from '../../src/system/randomness.js';
 import { memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
 import { HandClock } from '../support/handClock.js';
+import { until } from '../support/until.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const quiet = { warn: () => undefined, info: () => undefined, debug: () => undefined };
@@ -140,7 +141,7 @@ describe('look-ups of on-chain orders', () => {
     let letGo = (): void => undefined;
     const held = new Promise<void>((go) => (letGo = go));
     const slow = world.rail(() => held).reconcile();
-    while (world.looked === 0) await new Promise((settle) => setImmediate(settle));
+    await until(() => world.looked !== 0);
     world.outputs = [paid(price, 2)];
     assert.equal(await world.rail().reconcile(), 1);
     assert.equal((await world.stored(order)).status, 'confirmed');

@@ -6,6 +6,7 @@ import { affordable, connectedTo, Connections, descriptorLimit } from '../../src
 import type { HttpResponse, TemplatedApp } from '../../src/http/uws.js';
 import { startServer } from '../support/http.js';
 import { head, RawClient } from '../support/raw.js';
+import { until } from '../support/until.js';
 
 describe('after a chunked body', () => {
   const chunked = { 'Transfer-Encoding': 'chunked' };
@@ -87,7 +88,7 @@ describe('how many', () => {
       return new Promise((resolve) => socket.once('close', resolve));
     });
     await Promise.all(gone);
-    while (metric('fusegate_http_connections') !== 54) await new Promise(setImmediate);
+    await until(() => metric('fusegate_http_connections') === 54);
     assert.equal((await openedOf(port, 10, (at) => `127.1.${at}.1`)).length, 10);
     for (const socket of kept) socket.destroy();
   });

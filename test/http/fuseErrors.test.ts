@@ -15,6 +15,7 @@ import { copiedModel, shippedModel, startEmbedder } from '../support/models.js';
 import { memoryFolder } from '../support/run.js';
 import { startServer } from '../support/http.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
+import { until } from '../support/until.js';
 
 const keys = new MemoryKeys();
 const growth = { ...openTiers().growth, requests_per_minute: 1 };
@@ -24,7 +25,7 @@ const route = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, {
   ...native,
   access,
 });
-const { server, port } = await startServer({ routes: [route], limits: { bodyBytes: 128 << 20 } });
+const { metric, port } = await startServer({ routes: [route], limits: { bodyBytes: 128 << 20 } });
 
 const path = '/v1/fuse';
 const good = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":1}]}';
@@ -245,8 +246,7 @@ describe('other refusals', () => {
         .send(head('POST', path, { 'Content-Length': String(30 << 20) }))
         .send(Buffer.alloc(20 << 20, ' '));
     }
-    const held = () => server.metrics().find(({ name }) => name === 'fusegate_http_body_bytes');
-    while ((held()?.values[0]?.value ?? 0) < 40 << 20) await new Promise(setImmediate);
+    await until(() => metric('fusegate_http_body_bytes') >= 40 << 20);
     const refused = await exchange(port, head('POST', path, { 'Content-Length': String(30 << 20) }));
     assert.deepEqual([refused.status, errorOf(refused).code], [503, 'overloaded']);
     holders.forEach((holder) => holder.destroy());

@@ -8,6 +8,7 @@ import type { ServedRoute } from '../../src/http/routes.js';
 import { startServer, type TestServer } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
 import { route, text } from './routes.js';
+import { until } from '../support/until.js';
 
 const MiB = 1 << 20;
 
@@ -109,7 +110,7 @@ const routes: ServedRoute[] = [
 ];
 
 async function held(of: TestServer, name: string, holds: (bytes: number) => boolean): Promise<void> {
-  while (!holds(of.metric(name))) await new Promise(setImmediate);
+  await until(() => holds(of.metric(name)));
 }
 
 describe('bodies', () => {
@@ -175,15 +176,14 @@ describe('answers', () => {
 
   async function bounded(fields: Record<string, string>): Promise<void> {
     const own = await startServer({ routes, limits });
-    const aborted = (): number =>
-      own.server.metrics().find(({ name }) => name === 'fusegate_http_aborted_total')?.values[0]?.value ?? 0;
+    const aborted = (): number => own.metric('fusegate_http_aborted_total');
     const readers: RawClient[] = [];
     for (let count = 0; count < 40; count += 1) {
       readers.push(await stalled(own.port, 12 * MiB, fields));
       await held(own, waiting, (bytes) => bytes > 0);
       assert.ok(own.metric(waiting) <= 32 * MiB);
     }
-    while (aborted() < 8) await new Promise(setImmediate);
+    await until(() => aborted() >= 8);
     const other = await exchange(own.port, head('GET', `/large?bytes=${12 * MiB}`, { 'x-from': '2' }));
     assert.equal(other.body.byteLength, 12 * MiB, 'others are served meanwhile');
     for (const client of readers) client.destroy();
@@ -218,7 +218,7 @@ describe('answers', () => {
       readers.push(client.send(head('GET', '/fixed')));
     }
     const inFlight = (): number => own.metric('fusegate_http_requests_in_flight');
-    while (inFlight() < 20) await new Promise(setImmediate);
+    await until(() => inFlight() >= 20);
     assert.equal(own.metric(waiting), 0);
     assert.ok(process.memoryUsage().arrayBuffers - before < 24 * MiB);
     for (const client of readers) client.socket.resume();

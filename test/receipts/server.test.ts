@@ -12,6 +12,7 @@ import type { WalkResponse } from '../../src/contract/walk.js';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { processesOf, run, memoryFolder, type Running } from '../support/run.js';
 import { doorClient, type DoorAnswer, type DoorClient } from '../support/door.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const data = memoryFolder();
@@ -176,7 +177,7 @@ describe('workers and restarts', () => {
           receipts.push(answer.body.receipt);
         }
       });
-      while (receipts.length < 200) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => receipts.length >= 200);
       for (const each of processesOf(server)) process.kill(each, 'SIGKILL');
       await Promise.all(load);
       await server.ended();

@@ -23,6 +23,7 @@ import { engineAt, newUnitId, storeAt } from '../support/openStore.js';
 import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { bytes } from './subject.js';
 import { workloadUnit } from './workload.js';
+import { until } from '../support/until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';
@@ -82,7 +83,7 @@ async function backUpUnderLoad(url: string, target: string): Promise<void> {
     }
   };
   const loads = ['x', 'y', 'z'].map(load);
-  while (acknowledged.length < 100) await new Promise(setImmediate);
+  await until(() => acknowledged.length >= 100);
   before = acknowledged.length;
   const said = await succeeds(url, 'backup', folder);
   const afterwards = acknowledged.length;

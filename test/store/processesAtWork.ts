@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { until } from '../support/until.js';
 
 /** The program of {@link workUntilKilled}. */
 const workload = fileURLToPath(new URL('workload.js', import.meta.url));
@@ -14,27 +15,27 @@ export interface Ending {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Starts a program; it is killed when `until` resolves, which begins once it has printed something. */
-export async function runUntil(args: readonly string[], until: () => Promise<unknown>): Promise<Ending> {
+/** Starts a program; it is killed when `life` resolves, which begins once it has printed something. */
+export async function runUntil(args: readonly string[], life: () => Promise<unknown>): Promise<Ending> {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let printed = '';
   child.stdout.on('data', (data) => (printed += String(data)));
   const ended = once(child, 'close');
-  while (printed === '' && child.exitCode === null) await pause(1);
-  await until();
+  await until(() => printed !== '' || child.exitCode !== null);
+  await life();
   child.kill('SIGKILL');
   await ended;
   const acknowledged = [...printed.matchAll(/^ACK (\w+)\n/gm)].map(([, name]) => name ?? '');
   return { acknowledged, signal: child.signalCode };
 }
 
-/** One process at work until `until` resolves and it is killed; the names it was told are done. */
+/** One process at work until `life` resolves and it is killed; the names it was told are done. */
 export async function workUntil(
   folder: string,
   prefix: string,
-  until: () => Promise<unknown>,
+  life: () => Promise<unknown>,
 ): Promise<readonly string[]> {
-  const { acknowledged } = await runUntil([workload, folder, prefix, '1000000', '8'], until);
+  const { acknowledged } = await runUntil([workload, folder, prefix, '1000000', '8'], life);
   return acknowledged;
 }
 

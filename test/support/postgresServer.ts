@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import postgres from 'postgres';
 import { peersRequired } from '../peers/required.js';
+import { until } from './until.js';
 import { freePort } from './ports.js';
 
 /** Where Debian puts the programs of each version, newest last; those of the PATH come after. */
@@ -184,7 +185,7 @@ export class PostgresServer {
   }
 
   private async ended(): Promise<void> {
-    while (this.child?.exitCode === null && this.child.signalCode === null) await pause(10);
+    await until(() => this.child?.exitCode !== null || this.child.signalCode !== null);
   }
 
   /** Id of its first process. */

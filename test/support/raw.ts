@@ -1,6 +1,7 @@
 /** A client that sends bytes as they are told and keeps what comes back (RFC 9112 messages). */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { until } from './until.js';
 
 /** One response as it came. */
 export interface RawResponse {
@@ -61,7 +62,7 @@ export class RawClient {
 
   /** Waits until the server ends the connection. */
   async end(): Promise<void> {
-    while (!this.closed) await pause(2);
+    await until(() => this.closed);
   }
 
   destroy(): void {

@@ -25,6 +25,7 @@ import { testAccess } from '../support/access.js';
 import { startServer } from '../support/http.js';
 import { exchange, head, post } from '../support/raw.js';
 import { request as routeRequest } from '../support/serving.js';
+import { until } from '../support/until.js';
 
 const wallMs = Date.UTC(2026, 10, 21);
 const handler = audit({ ...native, clock: { wallMs: () => wallMs }, auditOffLoop: auditOffLoop(native, 2) });
@@ -126,7 +127,7 @@ test('one audit runs at a time, so many wait, and a closed connection takes its 
   const last = inTurn(body, new AbortController().signal);
   const all = [first, ...waiting, last];
   for (const each of all) {
-    while (parked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => parked.length !== 0);
     assert.equal(parked.length, 1);
     parked.shift()?.();
     assert.ok('report' in Object(await each));

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePorts } from '../../support/ports.js';
+import { until } from '../../support/until.js';
 import { buildPrograms, programs } from '../go.js';
 
 /** Why the tests on real nodes do not run, or false. */
@@ -148,7 +149,7 @@ export class LndNode {
   /** Kills it and waits for its end. */
   async kill(): Promise<void> {
     this.child?.kill('SIGKILL');
-    while (this.child?.exitCode === null && this.child.signalCode === null) await pause(10);
+    await until(() => this.child?.exitCode !== null || this.child.signalCode !== null);
   }
 }
 

@@ -11,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../../support/ports.js';
 import { temporaryFolder } from '../../support/run.js';
 import { peersRequired } from '../required.js';
+import { until } from '../../support/until.js';
 
 const folder = temporaryFolder();
 
@@ -201,7 +202,7 @@ for (const proxy of proxies) {
         await answers(running, `/${name}/other`);
         const path = `/${name}/unbuffered`;
         const socket = await sendHalf(running, path);
-        while (!begun.has(path)) await pause(5);
+        await until(() => begun.has(path));
         socket.destroy();
       } finally {
         await running.stop();
