@@ -382,7 +382,8 @@ export async function buildServer(
   const hasStages = configuration.serverTiming === 'stages';
   const tracing = await openTracing(configuration, { ...parts, version: SERVICE_VERSION, hasStages });
   const { tracer } = tracing;
-  const opened = await openStoreAndSecrets(configuration, log, systemRandomness, tracer !== undefined);
+  const isTraced = tracer !== undefined;
+  const opened = await openStoreAndSecrets(configuration, log, systemRandomness, { isTraced });
   if ('refused' in opened) throw new Error(opened.refused);
   const room = storageRoom(configuration, opened.store, log);
   const access = buildAccess(configuration, tiers, opened, log);

@@ -20,21 +20,25 @@ import { tracedStore } from './tracedStore.js';
 
 /**
  * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
- * which is left to the operator where several machines share a store. `isTraced`: units are spans.
+ * which is left to the operator where several machines share a store. `server`: absent for commands;
+ * `isTraced`: units are spans.
  */
 export async function openStoreAndSecrets(
   { storeUrl, dataFolder, masterSecrets }: Configuration,
   log: Log,
   randomness: Randomness | undefined,
-  isTraced = false,
+  server?: { readonly isTraced: boolean },
 ): Promise<OpenedStore | { readonly refused: string }> {
-  const parts = { clock: systemClock, randomness: systemRandomness, log };
+  const isServer = server !== undefined;
+  const parts = { clock: systemClock, randomness: systemRandomness, log, isServer };
   const refused = ({ message }: StoreUnavailable) => ({ refused: message });
   const store = await whenUnavailable(openStore(storeUrl, parts), refused);
   if ('refused' in store) return store;
   const sources = { configured: masterSecrets, dataFolder, randomness };
   const found = await whenUnavailable(openSecrets(store, sources), refused);
-  if ('secrets' in found) return { store: isTraced ? tracedStore(store) : store, secrets: found.secrets };
+  if ('secrets' in found) {
+    return { store: server?.isTraced === true ? tracedStore(store) : store, secrets: found.secrets };
+  }
   await store.close();
   return found;
 }

@@ -1,11 +1,11 @@
 /**
  * Exploration in one process: the file of vectors, its index, and its writer if this process has the lock.
  */
-import { totalmem } from 'node:os';
 import type { Vectors } from '../native/index.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { memoryBytes } from '../system/memory.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
 import type { TextEmbedding } from './embedding.js';
@@ -23,12 +23,6 @@ const shortWaiting = 256;
 
 /** Share of the memory that the files may take to be brought into a process after its start. */
 const warmShare = 1 / 4;
-
-/** Memory of the machine, or of its container where that has less. */
-function memoryBytes(): number {
-  const constrained = process.constrainedMemory();
-  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();
-}
 
 /** Dependencies of exploration on its process. */
 export interface ExplorationParts {

@@ -67,6 +67,8 @@ export interface StoreParts {
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly randomness: Randomness;
+  /** True in a server, which reads records wherever they lie; commands mostly read all of them in order. */
+  readonly isServer?: boolean;
 }
 
 /** Why no store can be opened at a location. The reason is a sentence. */

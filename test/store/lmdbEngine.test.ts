@@ -1,18 +1,28 @@
 /** The engine on LMDB in one process: writes that fail, snapshots, and what a store leaves in its folder. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { native } from '../../src/native/addon.js';
 import type { Engine } from '../../src/store/engine.js';
-import { openLmdb } from '../../src/store/engines/lmdb/lmdb.js';
+import { openLmdb, type LmdbParts } from '../../src/store/engines/lmdb/lmdb.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { openStore } from '../../src/store/open.js';
 import { everything } from '../../src/store/records.js';
 import { whenUnavailable } from '../../src/store/store.js';
+import { systemClock } from '../../src/system/clock.js';
 import { HandClock } from '../support/handClock.js';
 import { engineAt, newUnitId, storeAt, testParts } from '../support/openStore.js';
 import { temporaryFolder } from '../support/run.js';
@@ -107,6 +117,34 @@ async function working() {
   };
   return { folder, clock, logged, engine, fail };
 }
+
+/** Flags of the kernel for the memory into which a store's file is mapped (proc(5), VmFlags). */
+function flagsOfMap(folder: string): string[] {
+  const maps = readFileSync('/proc/self/smaps', 'utf8');
+  const own = maps.slice(maps.indexOf(`${folder}/data.mdb`));
+  return /^VmFlags: (.*)$/m.exec(own)?.[1]?.trim().split(' ') ?? [];
+}
+
+test(
+  'the system reads ahead, except in the server of a store that takes half of the memory',
+  onLinux,
+  async () => {
+    const parts = { folder: fresh(), clock: systemClock, log: testParts.log };
+    await (await openLmdb(parts)).close();
+    const { size } = statSync(join(parts.folder, 'data.mdb'));
+    const isAnywhere = async (more: Partial<LmdbParts>): Promise<boolean> => {
+      const engine = await openLmdb({ ...parts, ...more });
+      const flags = flagsOfMap(parts.folder);
+      await engine.close();
+      assert.ok(flags.includes('sh'), flags.join(' '));
+      return flags.includes('rr');
+    };
+    assert.equal(await isAnywhere({ isServer: true, memory: 2 * size - 1 }), true);
+    assert.equal(await isAnywhere({ isServer: true, memory: 2 * size }), false);
+    assert.equal(await isAnywhere({ isServer: true }), false);
+    assert.equal(await isAnywhere({ memory: size }), false);
+  },
+);
 
 describe('a write that fails', () => {
   test('is told with its reason, as is every use until the store is open again', withFullDisk, async () => {

@@ -5,7 +5,7 @@
  * writes and syncs the meta page that makes them valid. `overlappingSync` would let other processes see a
  * transaction before that, so it is off. Readers use snapshots of the memory map and never wait.
  */
-import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
@@ -13,6 +13,7 @@ import { native } from '../../../native/addon.js';
 import type { Gate } from '../../../native/index.js';
 import type { Clock, Timer } from '../../../system/clock.js';
 import type { Log } from '../../../system/log.js';
+import { memoryBytes } from '../../../system/memory.js';
 import { reasonOf } from '../../../system/reason.js';
 import { makeFolder, syncPath } from '../../../system/sync.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from '../../engine.js';
@@ -39,6 +40,9 @@ export interface LmdbParts {
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
+  readonly isServer?: boolean;
+  /** Memory of the machine; absent: as it is. */
+  readonly memory?: number;
 }
 
 type Environment = RootDatabase<Uint8Array, Uint8Array>;
@@ -46,16 +50,25 @@ type Environment = RootDatabase<Uint8Array, Uint8Array>;
 /** Folders that are open in this process: LMDB must not open one twice (lmdb.h, "Caveats"). */
 const openFolders = new Set<string>();
 
-/** Opens an environment as the store does, with nothing around it. */
-export function openEnvironment(folder: string): Environment {
-  return open<Uint8Array, Uint8Array>({
+/** The share of the memory from which on a store leaves other files too little of it. */
+const largeShare = 1 / 2;
+
+/**
+ * Opens an environment as the store does, with nothing around it. `noReadAhead`: the system brings each page
+ * into memory without its neighbours, which scans are faster with.
+ */
+export function openEnvironment(folder: string, noReadAhead = false): Environment {
+  const options = {
     path: folder,
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,
     mapSize: mapBytes,
     maxReaders: 1024,
-  });
+    // The package's types leave it out.
+    noReadAhead,
+  } as const;
+  return open<Uint8Array, Uint8Array>(options);
 }
 
 /**
@@ -228,10 +241,19 @@ class LmdbEngine implements Engine {
     try {
       while (!gate.tryClose()) await clock.sleep(gatePollMs);
       while (!gate.tryBeAlone()) await clock.sleep(gatePollMs);
-      if (!this.closed) this.environment = openEnvironment(folder);
+      if (!this.closed) this.environment = openEnvironment(folder, this.readsAnywhere());
     } finally {
       gate.close();
     }
+  }
+
+  /**
+   * True in the server of a large store: what the system reads ahead would drive the vectors of exploration
+   * and the records in use out of memory.
+   */
+  private readsAnywhere(): boolean {
+    const { folder, isServer = false, memory = memoryBytes() } = this.parts;
+    return isServer && statSync(join(folder, 'data.mdb')).size > memory * largeShare;
   }
 
   /** Runs `step` in a write transaction; resolves when it is on disk. */

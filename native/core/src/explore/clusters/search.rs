@@ -52,12 +52,18 @@ impl Effort {
     }
 }
 
-/// The similarity of a node's centroid, and the node.
-type Ranked = (f64, u32);
+/// A node with what its head says: it is read once, as it is seldom still in the processor's caches later.
+struct Ranked {
+    /// The similarity of its centroid.
+    near: f64,
+    id: u32,
+    /// Its halves, where it is divided in the state that is searched.
+    halves: Option<[u32; 2]>,
+}
 
 /// The nearest first; of equals the one that was made first.
 fn order(a: &Ranked, b: &Ranked) -> Ordering {
-    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+    b.near.total_cmp(&a.near).then(a.id.cmp(&b.id))
 }
 
 /// A cluster in a state of the log, and its number of fragments there.
@@ -99,7 +105,11 @@ impl Search<'_> {
             let squares: Vec<u32> = found.iter().map(|(_, node)| node.head.square).collect();
             let mut near = [0.0; BLOCK];
             similarities(self.query, &middles, Some(&squares), &mut near);
-            all.extend(found.iter().zip(near).map(|((id, _), near)| (near, *id)));
+            all.extend(found.iter().zip(near).map(|(&(id, node), near)| Ranked {
+                near,
+                id,
+                halves: node.halves(self.count()),
+            }));
         }
         all
     }
@@ -107,13 +117,13 @@ impl Search<'_> {
     /// The clusters to examine, nearest first.
     fn clusters(&self) -> Vec<Ranked> {
         let mut whole = Vec::new();
-        let mut level = vec![(1.0, ROOT)];
+        let mut level = self.ranked(&[ROOT]);
         for _ in 0..MOST_LEVELS {
             let mut below = Vec::new();
-            for (near, id) in level {
-                match self.nodes.at(id).and_then(|node| node.halves(self.count())) {
+            for node in level {
+                match node.halves {
                     Some(halves) => below.extend(halves),
-                    None => whole.push((near, id)),
+                    None => whole.push(node),
                 }
             }
             if below.is_empty() {
@@ -162,9 +172,9 @@ impl Search<'_> {
         let compared = self.bounds.compared.max(COMPARED_A_RESULT * self.most);
         let mut seen = Seen::new(compared, Asked::new(self.query.0));
         let clusters = self.clusters();
-        for (at, &(near, id)) in clusters.iter().enumerate() {
+        for (at, &Ranked { near, id, .. }) in clusters.iter().enumerate() {
             let Some(node) = self.nodes.at(id) else { continue };
-            if let Some(next) = clusters.get(at + 1).and_then(|&(_, id)| self.nodes.at(id)) {
+            if let Some(next) = clusters.get(at + 1).and_then(|next| self.nodes.at(next.id)) {
                 next.groups(next.before(self.count())).iter().for_each(bring);
             }
             if node.kind() == SAME {
@@ -224,7 +234,14 @@ impl Seen {
             distances(&self.asked, &[node.group(full.len())], rest);
         }
         self.sketches += before;
-        for (chunk, distances) in found[..before].chunks(CHUNK).enumerate() {
+        let chunks = || found[..before].chunks(CHUNK).enumerate();
+        let reach = (self.end >> 32) as u16;
+        for (chunk, _) in chunks().filter(|(_, distances)| any_within(distances, reach)) {
+            if let Some(places) = node.members.places[chunk * CHUNK..].first_chunk::<CHUNK>() {
+                bring(places);
+            }
+        }
+        for (chunk, distances) in chunks() {
             if any_within(distances, (self.end >> 32) as u16) {
                 self.keep(distances, |at| node.place(chunk * CHUNK + at));
             }
