@@ -41,6 +41,20 @@ test('every character is normalized as the runtime does it', { skip: other }, ()
   }
 });
 
+test('Hangul letters compose as the runtime does it, which no version of Unicode changes', () => {
+  const between = (first: number, last: number): string[] =>
+    Array.from({ length: last - first + 1 }, (_, at) => String.fromCodePoint(first + at));
+  const [leading, vowels] = [between(0x10fe, 0x1116), between(0x115f, 0x1179)];
+  const [trailing, open] = [
+    between(0x11a5, 0x11c5),
+    ['\uabff', '가', '각', '개', '하', '히', '힣', '\ud7a4'],
+  ];
+  const same = (text: string): void => assert.equal(nfkc(text), text.normalize('NFKC'));
+  for (const first of leading) for (const second of vowels) same(`${first}${second}`);
+  for (const first of open) for (const second of trailing) same(`${first}${second}`);
+  for (const syllable of between(0xabff, 0xd7a4)) same(syllable.normalize('NFD'));
+});
+
 /** Texts in which characters that act on one another come often. */
 const texts = fc
   .array(

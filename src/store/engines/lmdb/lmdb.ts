@@ -41,7 +41,7 @@ export interface LmdbParts {
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
   readonly isServer?: boolean;
-  /** Memory of the machine; absent: as it is. */
+  /** Memory of the machine (bytes); absent: what it has. */
   readonly memory?: number;
 }
 
