@@ -5,7 +5,7 @@
  */
 import { kinds } from '../contract/exploration.js';
 import type { ExploredFragment, VectorsState } from '../native/index.js';
-import { decodeReceipt, decodeReceived, fragmentRecord } from '../store/tables/fragments.js';
+import { decodeReceipt, decodeReceived, fragmentRecords } from '../store/tables/fragments.js';
 import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -69,12 +69,14 @@ function kindNumber(kind: string): number {
   return number < 0 ? kinds.length : number;
 }
 
-/** The record that a log entry names; undefined if the store did not answer. */
-async function recordOf(store: Store, { value }: LogEntry): Promise<Uint8Array | undefined> {
-  const receipt = decodeReceipt(value);
-  const found = await whenUnavailable(fragmentRecord(store, receipt), () => 'unavailable' as const);
-  if (found === undefined) throw new Error(`The log names receipt ${receipt}, which is not there`);
-  return found === 'unavailable' ? undefined : found;
+/** The records that log entries name; undefined if the store did not answer. */
+async function recordsOf(store: Store, entries: readonly LogEntry[]): Promise<Uint8Array[] | undefined> {
+  const receipts = entries.map(({ value }) => decodeReceipt(value));
+  const found = await whenUnavailable(fragmentRecords(store, receipts), () => undefined);
+  return found?.map((record, at) => {
+    if (record === undefined) throw new Error(`The log names receipt ${receipts[at]}, which is not there`);
+    return record;
+  });
 }
 
 /** Appends the fragment of a log entry to the file; probes are not explored. */
@@ -99,16 +101,14 @@ function append({ vectors, embedText, log }: FollowerParts, entry: LogEntry, rec
 async function step(parts: FollowerParts, pace: Pace): Promise<boolean> {
   const { store, vectors } = parts;
   const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
-  let records: readonly (Uint8Array | undefined)[] = [];
-  for (const [index, entry] of page.entries()) {
-    const at = index % readAtOnce;
-    if (at === 0) {
-      const some = page.slice(index, index + readAtOnce);
-      records = await Promise.all(some.map((each) => recordOf(store, each)));
+  for (let from = 0; from < page.length; from += readAtOnce) {
+    const some = page.slice(from, from + readAtOnce);
+    const records = await recordsOf(store, some);
+    for (const [at, entry] of some.entries()) {
+      const record = records?.[at];
+      if (record === undefined) return false;
+      await pace.run(() => append(parts, entry, record));
     }
-    const record = records[at];
-    if (record === undefined) return false;
-    await pace.run(() => append(parts, entry, record));
   }
   return page.length === stepEntries;
 }

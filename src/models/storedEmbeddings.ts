@@ -133,14 +133,16 @@ class StoringEmbedder implements StoredEmbedder {
   private async find(digests: readonly Buffer[], dimension: number): Promise<(One | undefined)[]> {
     const nowMs = this.parts.clock.wallMs();
     const found = (await this.read(nowMs, digests)).map((value) => decode(value, dimension));
-    const places = [...digests.keys()].filter((at) => found[at] === undefined);
-    const rest = places.flatMap((at) => digests[at] ?? []);
+    const absent = [...digests.entries()].filter(([at]) => found[at] === undefined);
+    const older = await this.read(
+      nowMs - periodMs,
+      absent.map(([, digest]) => digest),
+    );
     const again: [Buffer, Buffer][] = [];
-    for (const [next, value] of (await this.read(nowMs - periodMs, rest)).entries()) {
-      const [at, digest, one] = [places[next], rest[next], decode(value, dimension)];
-      if (at === undefined || digest === undefined || value === undefined || one === undefined) continue;
-      found[at] = one;
-      again.push([digest, Buffer.from(value)]);
+    for (const [next, [at, digest]] of absent.entries()) {
+      const value = older[next];
+      found[at] = decode(value, dimension);
+      if (value !== undefined && found[at] !== undefined) again.push([digest, Buffer.from(value)]);
     }
     this.keep(again);
     return found;

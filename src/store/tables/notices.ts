@@ -1,5 +1,5 @@
 /** The operator's decision about showing a fragment's content; the fragment itself never changes. */
-import { findRecord, recordsAfter, writeOver } from '../entries.js';
+import { recordsAfter, writeOver } from '../entries.js';
 import type { Store } from '../store.js';
 import { boolean, integer, table, text, type ValueOf } from '../table.js';
 
@@ -17,24 +17,29 @@ export type Notice = ValueOf<typeof noticeTable>;
 /** Codec of a notice. */
 export const { encode: encodeNotice, decode: decodeNotice } = noticeTable;
 
-/** Why a fragment's content is withheld; undefined: it is not. */
-export async function findWithheld(store: Store, receipt: string): Promise<string | undefined> {
-  const notice = await findRecord(store, 'fragmentNotices', Buffer.from(receipt), decodeNotice);
+/** Why content is withheld, by the record of the decision about it; undefined: it is not. */
+function reasonOf(record: Uint8Array | undefined): string | undefined {
+  const notice = record === undefined ? undefined : decodeNotice(record);
   return notice?.hidden === true ? notice.reason : undefined;
 }
 
-/** Why the content of those of some receipts is withheld whose content is, by receipt id. */
+/** Why a fragment's content is withheld; undefined: it is not. */
+export async function findWithheld(store: Store, receipt: string): Promise<string | undefined> {
+  return reasonOf(await store.get('fragmentNotices', Buffer.from(receipt)));
+}
+
+/** Those of some receipts whose content is withheld, each with the reason. */
 export async function withheldAmong(
   store: Pick<Store, 'getMany'>,
   receipts: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const keys = receipts.map((receipt) => Buffer.from(receipt));
-  const reasons = new Map<string, string>();
-  for (const [at, record] of (await store.getMany('fragmentNotices', keys)).entries()) {
-    const [receipt, notice] = [receipts[at], record === undefined ? undefined : decodeNotice(record)];
-    if (receipt !== undefined && notice?.hidden === true) reasons.set(receipt, notice.reason);
-  }
-  return reasons;
+  const records = await store.getMany('fragmentNotices', keys);
+  const reasons = receipts.flatMap((receipt, at): [string, string][] => {
+    const reason = reasonOf(records[at]);
+    return reason === undefined ? [] : [[receipt, reason]];
+  });
+  return new Map(reasons);
 }
 
 /** Every decision with its receipt's id, in the order of receipts. */

@@ -16,7 +16,7 @@ import type { Log } from '../../../system/log.js';
 import { memoryBytes } from '../../../system/memory.js';
 import { reasonOf } from '../../../system/reason.js';
 import { makeFolder, syncPath } from '../../../system/sync.js';
-import type { Engine, KeyRange, ReadRecord, Scan, Write } from '../../engine.js';
+import type { Engine, KeyRange, ReadRecord, Scan, StoreParts, Write } from '../../engine.js';
 import { StoreUnavailable, type Entry } from '../../store.js';
 
 /** Value of the record under key 0: the format of keys and values. */
@@ -35,12 +35,11 @@ const gatePollMs = 1;
 const keysInTurn = 100;
 
 /** Parts of the engine. */
-export interface LmdbParts {
+export interface LmdbParts extends Pick<StoreParts, 'isServer'> {
   /** Folder of the environment; created if missing. */
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
-  readonly isServer?: boolean;
   /** Memory of the machine (bytes); absent: what it has. */
   readonly memory?: number;
 }
@@ -143,9 +142,10 @@ class LmdbEngine implements Engine {
 
   async getMany(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
     const found: (Uint8Array | undefined)[] = [];
-    for (const [at, key] of keys.entries()) {
-      if (at > 0 && at % keysInTurn === 0) await setImmediate();
-      found.push(await this.get(key));
+    for (let from = 0; from < keys.length; from += keysInTurn) {
+      if (from > 0) await setImmediate();
+      const environment = this.latest();
+      for (const key of keys.slice(from, from + keysInTurn)) found.push(environment.getBinary(key));
     }
     return found;
   }
@@ -153,16 +153,11 @@ class LmdbEngine implements Engine {
   async scan(range: KeyRange): Promise<readonly Entry[]> {
     // LMDB reads synchronously: without this a loop over pages would block the process.
     await setImmediate();
-    const { environment } = this;
-    if (environment === undefined) throw this.failure;
-    environment.resetReadTxn();
-    return entries(environment, range);
+    return entries(this.latest(), range);
   }
 
   async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value> {
-    const { environment } = this;
-    if (environment === undefined) throw this.failure;
-    environment.resetReadTxn();
+    const environment = this.latest();
     const view = environment.useReadTransaction();
     try {
       return await use(async (range) => {
@@ -245,6 +240,14 @@ class LmdbEngine implements Engine {
     } finally {
       gate.close();
     }
+  }
+
+  /** The environment, in which reads see the last transaction. @throws StoreUnavailable while it is closed */
+  private latest(): Environment {
+    const { environment } = this;
+    if (environment === undefined) throw this.failure;
+    environment.resetReadTxn();
+    return environment;
   }
 
   /**
