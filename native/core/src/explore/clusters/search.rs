@@ -234,14 +234,7 @@ impl Seen {
             distances(&self.asked, &[node.group(full.len())], rest);
         }
         self.sketches += before;
-        let chunks = || found[..before].chunks(CHUNK).enumerate();
-        let reach = (self.end >> 32) as u16;
-        for (chunk, _) in chunks().filter(|(_, distances)| any_within(distances, reach)) {
-            if let Some(places) = node.members.places[chunk * CHUNK..].first_chunk::<CHUNK>() {
-                bring(places);
-            }
-        }
-        for (chunk, distances) in chunks() {
+        for (chunk, distances) in found[..before].chunks(CHUNK).enumerate() {
             if any_within(distances, (self.end >> 32) as u16) {
                 self.keep(distances, |at| node.place(chunk * CHUNK + at));
             }
