@@ -86,6 +86,7 @@ const entryPoints = [
   /^test\/mutants\/(run|worker|hooks)\.ts$/,
   /^test\/(coverage|loaded)\/run\.ts$/,
   /^test\/commands\/hurried\.ts$/,
+  /^test\/models\/embedderProgram\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrite the generated documents, and the oracle's table.

@@ -3,6 +3,7 @@ import { loadUws } from '../http/uws.js';
 import { native } from '../native/addon.js';
 import { childSink } from '../processes/children.js';
 import { runEmbedder } from '../processes/embedderProcess.js';
+import { takeLowestPriority } from '../processes/priority.js';
 import { runWorker } from '../processes/worker.js';
 import { systemClock } from '../system/clock.js';
 import { createLog } from '../system/log.js';
@@ -27,5 +28,7 @@ export function work(logFormat?: string): void {
 /** Runs the embedder; likewise. */
 export function embed(logFormat?: string): void {
   logUncaught(endProcess, childSink(logFormat));
+  // Set before the runtime starts its threads, which inherit it: processes that answer requests go first.
+  takeLowestPriority();
   runEmbedder({ openSession, clock: systemClock });
 }

@@ -2,7 +2,6 @@
 import { embedderLoop, type EmbedderLoopParts } from '../models/embedderLoop.js';
 import type { FromEmbedder, ToEmbedder } from '../models/messages.js';
 import type { Clock } from '../system/clock.js';
-import { takeLowestPriority } from './priority.js';
 import { noInspector } from './signals.js';
 import { usage } from './vitals.js';
 
@@ -24,8 +23,6 @@ function tell(message: FromEmbedder): void {
 
 /** Serves texts until the parent has gone. */
 export function runEmbedder({ openSession, clock }: EmbedderProcessParts): void {
-  // Set before the runtime starts its threads, which inherit it: processes that answer requests go first.
-  takeLowestPriority();
   for (const signal of groupSignals) process.on(signal, () => undefined);
   process.on('disconnect', () => process.exit(0));
   const { monotonicMs } = clock;

@@ -4,12 +4,12 @@
  */
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { embed } from '../../src/compose/children.js';
 import type { ServedRoute } from '../../src/http/routes.js';
 import { createServer, type Server } from '../../src/http/server.js';
 import { native } from '../../src/native/addon.js';
 import type { Embedder } from '../../src/models/embedder.js';
 import { childSink } from '../../src/processes/children.js';
-import { runEmbedder } from '../../src/processes/embedderProcess.js';
 import { runParent } from '../../src/processes/parent.js';
 import { runWorker } from '../../src/processes/worker.js';
 import { systemClock } from '../../src/system/clock.js';
@@ -17,7 +17,7 @@ import { readConfiguration, type Configuration } from '../../src/configuration.j
 import { createLog, logSink } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { openTiers } from '../support/access.js';
-import { openForTest, shippedModel } from '../support/models.js';
+import { shippedModel } from '../support/models.js';
 import { route, text } from '../http/routes.js';
 
 /** Vectors of `?texts=` texts; what became of them. */
@@ -90,6 +90,6 @@ async function parent(program: string): Promise<void> {
 const [, program = '', role, format] = process.argv;
 if (import.meta.url === pathToFileURL(program).href) {
   if (role === 'worker') runWorker(build, native);
-  else if (role === 'embedder') runEmbedder({ openSession: openForTest, clock: systemClock });
+  else if (role === 'embedder') embed(format);
   else await parent(program);
 }

@@ -108,19 +108,19 @@ export interface TestEmbedder extends Embedder {
   readonly log: ReturnType<typeof keptLog>;
 }
 
-/** Runs the program's own embedder process. */
+/** Runs an embedder at the usual priority: at the program's own, lower one a busy machine lets it wait. */
 export function startEmbedder(
   models: readonly InstalledModel[],
   changes: Partial<EmbedderParts> = {},
 ): TestEmbedder {
   const log = keptLog();
   const running = new EmbedderProcess({
-    program: join(root, 'dist/src/child.js'),
-    embedderArguments: ['embedder'],
+    program: join(root, 'dist/test/models/embedderProgram.js'),
+    embedderArguments: [],
     models,
     threads: 1,
     mostTexts: 4_000,
-    deadlineMs: 600_000, // A busy machine leaves a process of low priority little of it.
+    deadlineMs: 600_000,
     clock: systemClock,
     log,
     logFormat: 'json',
