@@ -12,10 +12,17 @@ import { native } from '../../src/native/addon.js';
 
 const file = `../shared/data/unicode/${unicodeVersion.replace(/\.0$/, '')}/NormalizationTest.txt.gz`;
 const absent = existsSync(file) ? false : `${file} is not there`;
-const other =
-  process.versions.unicode === unicodeVersion.replace(/\.0$/, '')
-    ? false
-    : `this Node has Unicode ${process.versions.unicode}`;
+
+/** Unicode's versions from here on may give forms to characters that the tables do not have. */
+const newer =
+  Number(process.versions.unicode) > Number.parseFloat(unicodeVersion)
+    ? `this Node has Unicode ${process.versions.unicode}`
+    : false;
+
+/** True if the runtime's version of Unicode has a character: no later one changes how it is normalized. */
+function isKnown(character: string): boolean {
+  return !/\p{Cn}/u.test(character);
+}
 
 function textOf(codes: string): string {
   return String.fromCodePoint(...codes.split(' ').map((digits) => Number.parseInt(digits, 16)));
@@ -33,11 +40,11 @@ test('every line of NormalizationTest.txt', { skip: absent }, () => {
   }
 });
 
-test('every character is normalized as the runtime does it', { skip: other }, () => {
+test('every character is normalized as the runtime does it', { skip: newer }, () => {
   for (let code = 0; code < 0x11_0000; code += 1) {
     if (code >= 0xd800 && code < 0xe000) continue;
     const character = String.fromCodePoint(code);
-    assert.equal(nfkc(character), character.normalize('NFKC'), code.toString(16));
+    if (isKnown(character)) assert.equal(nfkc(character), character.normalize('NFKC'), code.toString(16));
   }
 });
 
@@ -83,9 +90,10 @@ const texts = fc
   )
   .map((parts) => parts.join(''));
 
-test('texts are normalized as the runtime does it', { skip: other }, () => {
+test('texts are normalized as the runtime does it', { skip: newer }, () => {
+  const known = texts.map((text) => Array.from(text).filter(isKnown).join(''));
   fc.assert(
-    fc.property(texts, (text) => assert.equal(nfkc(text), text.normalize('NFKC'))),
+    fc.property(known, (text) => assert.equal(nfkc(text), text.normalize('NFKC'))),
     { numRuns: 5_000, seed: 20261121 },
   );
 });
