@@ -72,13 +72,14 @@ export class Lines {
     last.borrowed = false;
   }
 
-  /** Returns all memory. */
+  /** Returns all memory; no line is left. */
   release(): void {
     this.pieces.length = 0;
     this.give(this.held);
     this.budget.pool.give(this.beginning);
     this.beginning = Buffer.alloc(0);
     this.begun = 0;
+    this.missing = undefined;
   }
 
   private nextOfAny(): Uint8Array | MissingLine | undefined {
@@ -86,15 +87,16 @@ export class Lines {
       if (this.begun === 0 && this.missing === undefined && this.skipBlank(piece)) continue;
       const { bytes } = piece;
       const end = bytes.indexOf(lineFeed);
+      // First, so that bytes do not count twice while they are copied to the start of a line.
+      this.drop(piece, end < 0 ? bytes.byteLength : end + 1);
       if (end < 0) {
         this.begin(bytes);
-        this.drop(piece, bytes.byteLength);
         continue;
       }
-      const isWhole = this.begun === 0 && this.missing === undefined && end <= this.limit;
-      if (!isWhole) this.begin(bytes.subarray(0, end));
-      this.drop(piece, end + 1);
-      return isWhole ? this.counted(bytes.subarray(0, end)) : this.finished();
+      const line = bytes.subarray(0, end);
+      if (this.begun === 0 && this.missing === undefined && end <= this.limit) return this.counted(line);
+      this.begin(line);
+      return this.finished();
     }
     if (!this.ended || (this.begun === 0 && this.missing === undefined)) return undefined;
     return this.finished();

@@ -21,7 +21,7 @@ const plainHost = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /** First value of a proxies' field: the one closest to the client. */
 function first(value: string): string {
-  return (value.split(',')[0] ?? '').trim();
+  return value.replace(/,.*/, '').trim();
 }
 
 /** The origin that a request was sent to; `/` if its host is not valid in a URL. */

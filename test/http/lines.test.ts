@@ -34,6 +34,37 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
+/** A pool that knows which of its buffers are out. */
+class WatchedPool extends BufferPool {
+  readonly out = new Set<Buffer>();
+
+  override take(least: number): Buffer {
+    const buffer = super.take(least);
+    this.out.add(buffer);
+    return buffer;
+  }
+
+  override give(buffer: Buffer): void {
+    if (buffer.byteLength > 0) assert.ok(this.out.delete(buffer), 'a buffer comes back that is not out');
+    super.give(buffer);
+  }
+}
+
+/** Bytes that count as the sender's, where lines were looked for before `looked`, of a body's first `end`. */
+function heldOf(body: Buffer, looked: number, end: number): number {
+  const begun = looked - (body.subarray(0, looked).lastIndexOf('\n') + 1);
+  return end - looked + (begun > 16 ? 0 : begun);
+}
+
+/** The piece as one that counts the parts that are cut from it, and from those. */
+function counting(piece: Uint8Array, cuts: { count: number }): Uint8Array {
+  const subarray = (from: number, to: number): Uint8Array => {
+    cuts.count += 1;
+    return counting(Uint8Array.prototype.subarray.call(piece, from, to), cuts);
+  };
+  return Object.assign(piece, { subarray });
+}
+
 describe('lines of a body', () => {
   test('are those that a split finds, however its pieces are cut and whatever waits', () => {
     const number = numbers(7);
@@ -43,26 +74,32 @@ describe('lines of a body', () => {
       );
       const body = Buffer.from(lines.join(number(2) === 0 ? '\n' : '\r\n'));
       const memory = new MemoryBudget(1 << 20);
-      const cut = new Lines({ memory, pool: new BufferPool(1 << 20) }, 16, () => 'a');
+      const pool = new WatchedPool(1 << 20);
+      const cut = new Lines({ memory, pool }, 16, () => 'a');
       const found: [number, string][] = [];
-      const takeSome = (most: number): void => {
+      let looked = 0;
+      const takeSome = (most: number, of: number): void => {
         for (let taken = 0; taken < most; taken += 1) {
           const line = cut.next();
+          looked = of;
           if (line === undefined) return;
           found.push([cut.count, typeof line === 'string' ? line : Buffer.from(line).toString()]);
+          looked = body.toString().split('\n', cut.count).join('\n').length + 1;
         }
       };
       for (let at = 0; at < body.length;) {
         const end = Math.min(body.length, at + 1 + number(30));
         const piece = Uint8Array.from(body.subarray(at, end));
         cut.push(piece);
-        takeSome(number(5));
+        takeSome(number(5), end);
         cut.keep();
+        assert.equal(memory.held, heldOf(body, looked, end));
         piece.fill(0);
         at = end;
       }
       cut.end();
-      takeSome(Infinity);
+      takeSome(Infinity, body.length);
+      assert.equal(memory.held, 0);
       const expected = body
         .toString()
         .split('\n')
@@ -80,12 +117,11 @@ describe('lines of a body', () => {
   test('that are blank are dropped together: a body of nothing else makes no others wait', () => {
     const memory = new MemoryBudget(1 << 20);
     const cut = new Lines({ memory, pool: new BufferPool(1 << 20) }, 16, () => 'a');
-    const blank = 4 << 20;
-    cut.push(Buffer.concat([Buffer.alloc(blank, '\n'), Buffer.from('\r\n\r\nx\n\n\r')]));
-    // A piece that were cut line by line would make as many views of it.
-    const { heapUsed } = process.memoryUsage();
+    const [blank, cuts] = [4 << 20, { count: 0 }];
+    const body = Buffer.concat([Buffer.alloc(blank, '\n'), Buffer.from('\r\n\r\nx\n\n\r')]);
+    cut.push(counting(body, cuts));
     assert.equal(Buffer.from(cut.next() as Uint8Array).toString(), 'x');
-    assert.ok(process.memoryUsage().heapUsed - heapUsed < 1 << 20);
+    assert.ok(cuts.count < 10, `${cuts.count} parts`);
     assert.equal(cut.count, blank + 3);
     cut.end();
     assert.equal(cut.next(), undefined);
@@ -104,6 +140,42 @@ describe('lines of a body', () => {
     memory.give(undefined, 60);
     cut.release();
     assert.equal(memory.held, 0);
+  });
+
+  test('count once, also while they are put together', () => {
+    const memory = new MemoryBudget(100);
+    const cut = new Lines({ memory, pool: new BufferPool(0) }, 80, () => undefined);
+    for (const part of ['x'.repeat(70), `${'y'.repeat(10)}\n`]) {
+      cut.push(Buffer.from(part));
+      cut.keep();
+    }
+    assert.equal(Buffer.from(cut.next() as Uint8Array).toString(), 'x'.repeat(70) + 'y'.repeat(10));
+    assert.equal(memory.held, 0);
+  });
+
+  test('that were not taken leave nothing behind', () => {
+    for (const [pieces, taken] of [
+      [['a\nb', 'c\n', 'd'], 1],
+      [['a\nb', 'c'], 2],
+      [['x'.repeat(17)], 1],
+      [['', 'a'], 0],
+    ] as const) {
+      const memory = new MemoryBudget(1 << 20);
+      const pool = new WatchedPool(1 << 20);
+      const cut = new Lines({ memory, pool }, 16, () => 'a');
+      for (const piece of pieces) {
+        assert.ok(cut.isEmpty || piece !== '');
+        cut.push(Buffer.from(piece));
+        assert.equal(cut.isEmpty, piece === '');
+        cut.keep();
+      }
+      for (let at = 0; at < taken; at += 1) cut.next();
+      for (let times = 0; times < 2; times += 1) {
+        cut.release();
+        cut.end();
+        assert.deepEqual([memory.held, pool.out.size, cut.isEmpty, cut.next()], [0, 0, true, undefined]);
+      }
+    }
   });
 });
 

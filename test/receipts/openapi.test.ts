@@ -42,7 +42,7 @@ describe('the description of the door', () => {
       'Door.example:8443',
       'a',
       'my_door-1',
-      '127.0.0.1:1',
+      '192.0.2.1:1',
       '[::1]',
       '[2001:DB8::a]:80',
     ];
@@ -75,6 +75,7 @@ describe('the description of the door', () => {
     assert.equal(await from([]), 'http://inner');
     assert.equal(await from(['192.0.2.8']), 'http://inner');
     assert.equal(await from(['192.0.2.7']), 'https://door.example');
+    assert.equal(await from(['not a network', '192.0.2.7']), 'https://door.example');
     assert.equal(await from(['198.51.100.0/24', '192.0.2.0/24']), 'https://door.example');
     assert.equal(await from(['192.0.2.0/24'], mapped(192, 0, 2, 9)), 'https://door.example');
     assert.equal(await from(['192.0.2.0/24'], mapped(192, 0, 3, 9)), 'http://inner');
@@ -104,6 +105,8 @@ describe('the description of the door', () => {
   test('says that another host gets another answer, which nothing may keep', async () => {
     const answer = await answerOf({}, sent({ host: 'inner' }));
     assert.equal(textOf(answer), JSON.stringify(describedDoor('http://inner')));
+    const document = JSON.parse(textOf(answer)) as { paths: Record<string, unknown> };
+    assert.ok('/how' in document.paths);
     const headers = { 'cache-control': 'no-store', vary: 'Host' };
     assert.deepEqual({ ...answer, body: null }, { status: 200, body: null, headers, charge: 0 });
   });
