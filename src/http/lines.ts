@@ -111,7 +111,7 @@ export class Lines {
       else if (bytes[at] === carriageReturn && bytes[at + 1] === lineFeed) at += 2;
       else break;
     }
-    if (at > 0) this.drop(piece, at);
+    this.drop(piece, at);
     return at > 0;
   }
 
@@ -171,7 +171,7 @@ export class Lines {
   }
 }
 
-/** True if a line is empty, or has only the carriage return of a Windows line end. */
+/** True if a line has only the carriage return of a Windows line end; empty ones were skipped before. */
 function isBlank(line: Uint8Array): boolean {
-  return line.byteLength === 0 || (line.byteLength === 1 && line[0] === carriageReturn);
+  return line.byteLength === 1 && line[0] === carriageReturn;
 }

@@ -69,8 +69,9 @@ describe('lines of a body', () => {
   test('are those that a split finds, however its pieces are cut and whatever waits', () => {
     const number = numbers(7);
     for (let round = 0; round < 500; round += 1) {
-      const lines = Array.from({ length: number(20) }, () =>
-        'x'.repeat(number(4) === 0 ? number(40) : number(9)),
+      const lines = Array.from(
+        { length: number(20) },
+        () => (number(9) === 0 ? '\rx' : '') + 'x'.repeat(number(4) === 0 ? number(40) : number(9)),
       );
       const body = Buffer.from(lines.join(number(2) === 0 ? '\n' : '\r\n'));
       const memory = new MemoryBudget(1 << 20);
@@ -117,8 +118,9 @@ describe('lines of a body', () => {
   test('that are blank are dropped together: a body of nothing else makes no others wait', () => {
     const memory = new MemoryBudget(1 << 20);
     const cut = new Lines({ memory, pool: new BufferPool(1 << 20) }, 16, () => 'a');
-    const [blank, cuts] = [4 << 20, { count: 0 }];
-    const body = Buffer.concat([Buffer.alloc(blank, '\n'), Buffer.from('\r\n\r\nx\n\n\r')]);
+    const [blank, cuts] = [2 << 20, { count: 0 }];
+    const ends = [Buffer.alloc(blank / 2, '\n'), Buffer.alloc(blank, '\r\n')];
+    const body = Buffer.concat([...ends, Buffer.from('\r\n\r\nx\n\n\r')]);
     cut.push(counting(body, cuts));
     assert.equal(Buffer.from(cut.next() as Uint8Array).toString(), 'x');
     assert.ok(cuts.count < 10, `${cuts.count} parts`);
@@ -153,6 +155,48 @@ describe('lines of a body', () => {
     assert.equal(memory.held, 0);
   });
 
+  test('that are whole in a piece are not copied, and ask for no memory', () => {
+    const nobody = (): never => assert.fail('nobody holds memory');
+    const pool = new WatchedPool(1 << 20);
+    const cut = new Lines({ memory: new MemoryBudget(0), pool }, 16, nobody);
+    const piece = Uint8Array.from(Buffer.from(`a\n${'x'.repeat(16)}\n`));
+    cut.push(piece);
+    for (const [start, length] of [
+      [0, 1],
+      [2, 16],
+    ]) {
+      const line = cut.next();
+      assert.ok(line instanceof Uint8Array && line.buffer === piece.buffer);
+      assert.deepEqual([line.byteOffset, line.byteLength], [start, length]);
+    }
+    assert.equal(cut.next(), undefined);
+    cut.release();
+    assert.equal(pool.out.size, 0);
+  });
+
+  test('that come in many pieces take few buffers, each twice as large as what it holds', () => {
+    const sizes: number[] = [];
+    const pool = new (class extends WatchedPool {
+      override take(least: number): Buffer {
+        sizes.push(least);
+        return super.take(least);
+      }
+    })(1 << 20);
+    const [limit, step] = [400_000, 50_000];
+    const cut = new Lines({ memory: new MemoryBudget(1 << 30), pool }, limit, () => undefined);
+    for (let sent = 0; sent < limit; sent += step) {
+      cut.push(Buffer.alloc(step, 'x'));
+      assert.equal(cut.next(), undefined);
+      assert.equal(pool.out.size, 1);
+    }
+    cut.push(Buffer.from('\n'));
+    assert.deepEqual(Buffer.from(cut.next() as Uint8Array), Buffer.alloc(limit, 'x'));
+    // A buffer has a power of two: 2^17, 2^19.
+    assert.deepEqual(sizes, [100_000, 300_000]);
+    cut.release();
+    assert.equal(pool.out.size, 0);
+  });
+
   test('that were not taken leave nothing behind', () => {
     for (const [pieces, taken] of [
       [['a\nb', 'c\n', 'd'], 1],
@@ -173,7 +217,7 @@ describe('lines of a body', () => {
       for (let times = 0; times < 2; times += 1) {
         cut.release();
         cut.end();
-        assert.deepEqual([memory.held, pool.out.size, cut.isEmpty, cut.next()], [0, 0, true, undefined]);
+        assert.deepEqual([cut.next(), memory.held, pool.out.size, cut.isEmpty], [undefined, 0, 0, true]);
       }
     }
   });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import { how } from '../../src/receipts/how.js';
 import { describedDoor, doorOpenapi, type DoorAddress } from '../../src/receipts/openapi.js';
 import { requestWith } from '../support/embedding.js';
 
@@ -105,8 +106,7 @@ describe('the description of the door', () => {
   test('says that another host gets another answer, which nothing may keep', async () => {
     const answer = await answerOf({}, sent({ host: 'inner' }));
     assert.equal(textOf(answer), JSON.stringify(describedDoor('http://inner')));
-    const document = JSON.parse(textOf(answer)) as { paths: Record<string, unknown> };
-    assert.ok('/how' in document.paths);
+    assert.ok(textOf(answer).includes(JSON.stringify(how)));
     const headers = { 'cache-control': 'no-store', vary: 'Host' };
     assert.deepEqual({ ...answer, body: null }, { status: 200, body: null, headers, charge: 0 });
   });
