@@ -88,40 +88,36 @@ function markActive(): Uint8Array {
 /** True if a text has no such code point: normalization leaves it as it is. */
 function isInert(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
+    // A low surrogate, which comes after its code point, has no bit.
     const code = text.codePointAt(at) ?? 0;
-    if (code > 0xffff) at += 1;
     if (code >= 0xa0 && ((active[code >> 3] ?? 0) & (1 << (code & 7))) !== 0) return false;
   }
   return true;
 }
 
+/** The full decomposition, but for Hangul syllables: their parts would compose again in any case. */
 function decompose(text: string): number[] {
   const out: number[] = [];
   for (const character of text) {
     const code = character.codePointAt(0) ?? 0;
-    const index = code - hangul.syllable;
-    if (index >= 0 && index < hangul.count) {
-      out.push(hangul.leading + Math.floor(index / hangul.blockCount));
-      out.push(hangul.vowel + Math.floor((index % hangul.blockCount) / hangul.trailingCount));
-      if (index % hangul.trailingCount > 0) out.push(hangul.trailing + (index % hangul.trailingCount));
-    } else {
-      const to = decompositions.get(code);
-      if (to === undefined) out.push(code);
-      else out.push(...to);
-    }
+    const to = decompositions.get(code);
+    if (to === undefined) out.push(code);
+    else out.push(...to);
   }
   return out;
 }
 
-/** Sorts combining marks by class (canonical ordering algorithm). */
+function classOf(code: number): number {
+  return classes.get(code) ?? 0;
+}
+
+/** Sorts combining marks that follow each other by class (canonical ordering algorithm). */
 function order(codes: number[]): void {
   for (let at = 1; at < codes.length; at += 1) {
-    const code = codes[at] ?? 0;
-    const own = classes.get(code) ?? 0;
-    if (own === 0) continue;
+    const own = classOf(codes[at] as number);
     let to = at;
-    for (; to > 0 && (classes.get(codes[to - 1] ?? 0) ?? 0) > own; to -= 1) codes[to] = codes[to - 1] ?? 0;
-    codes[to] = code;
+    if (own > 0) while (to > 0 && classOf(codes[to - 1] as number) > own) to -= 1;
+    if (to < at) codes.splice(to, 0, ...codes.splice(at, 1));
   }
 }
 
@@ -141,13 +137,14 @@ function composed(first: number, second: number): number | undefined {
 /** Composes each character that is not blocked from the last starter (canonical composition algorithm). */
 function compose(codes: readonly number[]): number[] {
   const out: number[] = [];
-  let starter = -1;
+  // A text that begins with marks has no starter there; but nothing composes with a mark in that place.
+  let starter = 0;
   let lastClass = 0;
   for (const code of codes) {
-    const own = classes.get(code) ?? 0;
-    const adjacent = out.length - 1 === starter;
-    const joined =
-      starter >= 0 && (adjacent || lastClass < own) ? composed(out[starter] ?? 0, code) : undefined;
+    const own = classOf(code);
+    const first = out[starter];
+    const isBlocked = out.length - 1 !== starter && lastClass >= own;
+    const joined = first === undefined || isBlocked ? undefined : composed(first, code);
     if (joined !== undefined) {
       out[starter] = joined;
       continue;

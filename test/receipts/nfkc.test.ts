@@ -56,10 +56,20 @@ test('Hangul letters compose as the runtime does it, which no version of Unicode
     between(0x11a5, 0x11c5),
     ['\uabff', '가', '각', '개', '하', '히', '힣', '\ud7a4'],
   ];
-  const same = (text: string): void => assert.equal(nfkc(text), text.normalize('NFKC'));
+  const same = (text: string): void => {
+    // Behind a letter that changes, nothing of a text is left out as one that cannot change.
+    for (const all of [text, `ﬁ${text}`]) assert.equal(nfkc(all), all.normalize('NFKC'));
+  };
   for (const first of leading) for (const second of vowels) same(`${first}${second}`);
   for (const first of open) for (const second of trailing) same(`${first}${second}`);
   for (const syllable of between(0xabff, 0xd7a4)) same(syllable.normalize('NFD'));
+});
+
+test('a text of any length is normalized, with as many marks as it has', () => {
+  const long = 'ﬁ'.repeat(10_000);
+  assert.equal(nfkc(long), 'fi'.repeat(10_000));
+  const marked = `a${'\u0301\u0323'.repeat(5_000)}`;
+  assert.equal(nfkc(marked), marked.normalize('NFKC'));
 });
 
 /** Texts in which characters that act on one another come often. */
