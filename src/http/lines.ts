@@ -84,7 +84,7 @@ export class Lines {
 
   private nextOfAny(): Uint8Array | MissingLine | undefined {
     for (let piece = this.pieces[0]; piece !== undefined; piece = this.pieces[0]) {
-      if (this.begun === 0 && this.missing === undefined && this.skipBlank(piece)) continue;
+      if (!this.hasBegun && this.skipBlank(piece)) continue;
       const { bytes } = piece;
       const end = bytes.indexOf(lineFeed);
       // First, so that bytes do not count twice while they are copied to the start of a line.
@@ -94,12 +94,16 @@ export class Lines {
         continue;
       }
       const line = bytes.subarray(0, end);
-      if (this.begun === 0 && this.missing === undefined && end <= this.limit) return this.counted(line);
+      if (!this.hasBegun && end <= this.limit) return this.counted(line);
       this.begin(line);
       return this.finished();
     }
-    if (!this.ended || (this.begun === 0 && this.missing === undefined)) return undefined;
-    return this.finished();
+    return this.ended && this.hasBegun ? this.finished() : undefined;
+  }
+
+  /** True if a line has begun that is not complete, or is missing. */
+  private get hasBegun(): boolean {
+    return this.begun > 0 || this.missing !== undefined;
   }
 
   /** Drops the blank lines at the start of a piece, in one pass: a whole body may be blank. */

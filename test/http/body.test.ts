@@ -4,20 +4,10 @@ import { test } from 'node:test';
 import { BodyBuffer } from '../../src/http/body.js';
 import { MemoryBudget } from '../../src/http/memory.js';
 import { BufferPool } from '../../src/system/bufferPool.js';
+import { WatchedPool } from '../support/watchedPool.js';
 
 const KiB = 1_024;
 const MiB = KiB * KiB;
-
-/** A pool that remembers what was taken. */
-class WatchedPool extends BufferPool {
-  readonly taken: number[] = [];
-
-  override take(least: number): Buffer {
-    const buffer = super.take(least);
-    this.taken.push(buffer.byteLength);
-    return buffer;
-  }
-}
 
 /** What a body of a declared length takes while this much of it comes in pieces, and its bytes. */
 function gathered(declared: number, bytes: number): { readonly taken: number[]; readonly body: Uint8Array } {

@@ -19,6 +19,7 @@ import { fuseVectors } from '../vectors/fuse.js';
 import { startServer } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
 import { until } from '../support/until.js';
+import { WatchedPool } from '../support/watchedPool.js';
 import { route, text } from './routes.js';
 
 const lineLimit = 1_000;
@@ -32,22 +33,6 @@ function numbers(seed: number): (below: number) => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
   };
-}
-
-/** A pool that knows which of its buffers are out. */
-class WatchedPool extends BufferPool {
-  readonly out = new Set<Buffer>();
-
-  override take(least: number): Buffer {
-    const buffer = super.take(least);
-    this.out.add(buffer);
-    return buffer;
-  }
-
-  override give(buffer: Buffer): void {
-    if (buffer.byteLength > 0) assert.ok(this.out.delete(buffer), 'a buffer comes back that is not out');
-    super.give(buffer);
-  }
 }
 
 /** Bytes that count as the sender's, where lines were looked for before `looked`, of a body's first `end`. */
@@ -175,13 +160,7 @@ describe('lines of a body', () => {
   });
 
   test('that come in many pieces take few buffers, each twice as large as what it holds', () => {
-    const sizes: number[] = [];
-    const pool = new (class extends WatchedPool {
-      override take(least: number): Buffer {
-        sizes.push(least);
-        return super.take(least);
-      }
-    })(1 << 20);
+    const pool = new WatchedPool(1 << 20);
     const [limit, step] = [400_000, 50_000];
     const cut = new Lines({ memory: new MemoryBudget(1 << 30), pool }, limit, () => undefined);
     for (let sent = 0; sent < limit; sent += step) {
@@ -192,7 +171,7 @@ describe('lines of a body', () => {
     cut.push(Buffer.from('\n'));
     assert.deepEqual(Buffer.from(cut.next() as Uint8Array), Buffer.alloc(limit, 'x'));
     // A buffer has a power of two: 2^17, 2^19.
-    assert.deepEqual(sizes, [100_000, 300_000]);
+    assert.deepEqual(pool.asked, [100_000, 300_000]);
     cut.release();
     assert.equal(pool.out.size, 0);
   });

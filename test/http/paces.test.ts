@@ -14,6 +14,7 @@ import {
 import type { HttpResponse } from '../../src/http/uws.js';
 import { BufferPool } from '../../src/system/bufferPool.js';
 import { HandClock } from '../support/handClock.js';
+import { WatchedPool } from '../support/watchedPool.js';
 
 const KiB = 1_024;
 
@@ -87,19 +88,13 @@ describe('a body', () => {
   });
 
   test('that says how long it is takes no more memory than that', () => {
-    const taken: number[] = [];
-    class Pool extends BufferPool {
-      override take(least: number): Buffer {
-        taken.push(least);
-        return super.take(least);
-      }
-    }
-    const bodies = { memory: new MemoryBudget(64 * KiB), pool: new Pool(0) };
+    const pool = new WatchedPool(0);
+    const bodies = { memory: new MemoryBudget(64 * KiB), pool };
     const limits = { bodyWindowMs: 100, bodyWindowBytes: 10 };
     const body = new IncomingBody({ limits, bodies, receiving: new Set() }, 10 * KiB, 12, 0, () => undefined);
     body.append(Buffer.alloc(5), 'a');
     body.append(Buffer.alloc(7), 'a');
-    assert.deepEqual(taken, [12]);
+    assert.deepEqual(pool.asked, [12]);
   });
 
   test('ends once it brings less than it must in a window of time', () => {

@@ -9,6 +9,7 @@ import { routes } from '../../src/contract/routes.js';
 import { doorFull, storageReserved } from '../../src/http/failures.js';
 import { admission, type PipelineParts } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
+import { headFrom } from '../support/access.js';
 
 const stranger = Uint8Array.of(192, 0, 2, 7);
 
@@ -18,8 +19,7 @@ function answer(status: number): Answer {
 
 /** A request's head; `length`: its Content-Length, absent where the body is chunked. */
 function headOf(length?: string): Head {
-  const field = (name: string): string => (name === 'content-length' ? (length ?? '') : 'other');
-  return { field, allOf: field, peer: () => stranger, isHead: () => false };
+  return headFrom([...stranger], length === undefined ? {} : { 'content-length': length });
 }
 
 /** Admission that says yes, and what was asked of it. */

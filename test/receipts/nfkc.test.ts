@@ -13,7 +13,7 @@ import { native } from '../../src/native/addon.js';
 const file = `../shared/data/unicode/${unicodeVersion.replace(/\.0$/, '')}/NormalizationTest.txt.gz`;
 const absent = existsSync(file) ? false : `${file} is not there`;
 
-/** Unicode's versions from here on may give forms to characters that the tables do not have. */
+/** Why the runtime is not compared with: a newer version of Unicode has characters that the tables lack. */
 const newer =
   Number(process.versions.unicode) > Number.parseFloat(unicodeVersion)
     ? `this Node has Unicode ${process.versions.unicode}`
