@@ -24,6 +24,14 @@ export async function stop({ server }: Pick<Served, 'server'>): Promise<void> {
   await server.ended();
 }
 
+/**
+ * Answers of every worker: of so many connections at once the system gives some to each. Of eight it gave all
+ * to one, now and then.
+ */
+export function fromEveryWorker<Answer>(ask: () => Promise<Answer>): Promise<Answer[]> {
+  return Promise.all(Array.from({ length: 48 }, ask));
+}
+
 /** What became of a command. */
 interface Outcome {
   readonly code: Ended['code'];

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { exchange, post } from '../support/raw.js';
 import { temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
-import { fusegate, program, serve, stop } from './beside.js';
+import { fromEveryWorker, fusegate, program, serve, stop } from './beside.js';
 
 const corpora = (folder: string, ...args: readonly string[]) => fusegate(folder, 'corpora', ...args);
 
@@ -34,8 +34,7 @@ test('what is put ranks requests of every worker, also after a restart, until it
   assert.match(put.said, /shop, version 1: 3 docs of 1\.7 tokens, 3 terms\.\n/);
   assert.equal(put.code, 0);
   const knows = async (version: number): Promise<boolean> => {
-    // Of two workers each answers some.
-    const answers = await Promise.all(Array.from({ length: 8 }, () => asked(first.port, { name: 'shop' })));
+    const answers = await fromEveryWorker(() => asked(first.port, { name: 'shop' }));
     return answers.every((answer) => answer.includes(`"corpus":{"name":"shop","version":${version},`));
   };
   await until(() => knows(1));

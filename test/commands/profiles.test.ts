@@ -7,7 +7,7 @@ import type { FuseResponse } from '../../src/contract/fuse.js';
 import { exchange, post } from '../support/raw.js';
 import { temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
-import { fusegate, program, serve, stop } from './beside.js';
+import { fromEveryWorker, fusegate, program, serve, stop } from './beside.js';
 
 const docs = ['boots for hiking', 'hiking', 'a boot'].map((text, at) => ({
   id: `${at}`,
@@ -22,12 +22,9 @@ async function asked(port: number, members: object): Promise<string> {
   return `${status} ${body.toString()}`;
 }
 
-/** Asks until both workers answer so: each of many requests may meet either. */
+/** Asks until every worker answers so. */
 function everywhere(port: number, profile: string, holds: (answer: string) => boolean): Promise<void> {
-  return until(async () => {
-    const answers = await Promise.all(Array.from({ length: 8 }, () => asked(port, { profile })));
-    return answers.every(holds);
-  });
+  return until(async () => (await fromEveryWorker(() => asked(port, { profile }))).every(holds));
 }
 
 test('what is put decides requests of every worker, also after a restart, until it is removed', async () => {

@@ -4,19 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { CorpusResponse } from '../../src/contract/corpora.js';
+import { fromEveryWorker, serve } from '../commands/beside.js';
 import { exchange, head, post } from '../support/raw.js';
-import { processesOf, run, temporaryFolder, type Running } from '../support/run.js';
+import { processesOf, temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
-
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-
-async function serve(folder: string): Promise<{ readonly server: Running; readonly port: number }> {
-  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2' });
-  const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-  return { server, port: Number(port) };
-}
 
 /** Docs that no other call gives. */
 function docs(count: number, mark: string): object[] {
@@ -59,12 +51,9 @@ test('a version outlives a kill and answers the same bytes from every worker', a
   );
   assert.equal(learning?.terms_by, 'ws, english');
   const pinned = { docs: docs(3, 'a'), corpus: { name: 'shop', version: 1 } };
-  // So many connections at once that the system gives some to each worker. Of eight it gave all to one, now
-  // and then, and the other one had not yet read the version.
-  const ask = async (port: number): Promise<readonly string[]> => {
-    const answers = await Promise.all(Array.from({ length: 48 }, () => fused(port, pinned)));
-    return [...new Set(answers)];
-  };
+  const ask = async (port: number): Promise<readonly string[]> => [
+    ...new Set(await fromEveryWorker(() => fused(port, pinned))),
+  ];
   await until(async () => (await ask(first.port)).every((answer) => answer.startsWith('200')));
   const before = await ask(first.port);
   assert.equal(before.length, 1);
