@@ -19,6 +19,7 @@ import { unfinishedCopyKey } from '../../src/store/open.js';
 import { everything } from '../../src/store/records.js';
 import { maxKeyBytes, maxValueBytes, StoreUnavailable, type Entry } from '../../src/store/store.js';
 import { memoryFolder } from '../support/run.js';
+import { engineOver } from './engineOver.js';
 import { faultyEngine } from './faultyEngine.js';
 import { engineAt } from '../support/openStore.js';
 
@@ -184,25 +185,23 @@ describe('a backup', () => {
       [new StoreUnavailable('The disk is gone.'), 'The disk is gone.'],
       [new Error('it broke'), 'The backup cannot be written (it broke).'],
     ] as const) {
-      const halfway: Engine = {
-        ...faultyEngine(engine, () => 'none'),
+      const halfway = engineOver(engine, {
         snapshot: (use) =>
           engine.snapshot((scan) => {
             let pages = 0;
             return use((range) => ((pages += 1) > 2 ? Promise.reject(error) : scan(range)));
           }),
-      };
-      const uncounted: Engine = { ...halfway, count: () => Promise.reject(error) };
+      });
+      const uncounted = engineOver(halfway, { count: () => Promise.reject(error) });
       for (const failing of [halfway, uncounted]) {
         const folder = memoryFolder();
         assert.deepEqual(await makeBackup(failing, folder, about, none), { kind: 'failed', reason });
         assert.deepEqual([readdirSync(folder), openIn(folder)], [[], []]);
       }
     }
-    const unread: Engine = {
-      ...faultyEngine(engine, () => 'none'),
+    const unread = engineOver(engine, {
       get: () => Promise.reject(new StoreUnavailable('It does not answer.')),
-    };
+    });
     const folder = memoryFolder();
     const outcome = await makeBackup(unread, folder, about, none);
     assert.deepEqual(outcome, { kind: 'failed', reason: 'It does not answer.' });
@@ -336,8 +335,7 @@ describe('a restore', () => {
     const begun: string[][] = [];
     const limits: number[] = [];
     let under = 0;
-    const watched: Engine = {
-      ...faultyEngine(target, () => 'none'),
+    const watched = engineOver(target, {
       scan(range) {
         limits.push(range.limit);
         return target.scan(range);
@@ -354,7 +352,7 @@ describe('a restore', () => {
         });
         under -= 1;
       },
-    };
+    });
     assert.equal((await restoreBackup(folder, manifest, watched, none, fine)).kind, 'copied');
     assert.equal(limits[0], 1, 'one record shows that it is not empty');
     const marker = unfinishedCopyKey.toString('hex');
@@ -399,11 +397,10 @@ describe('a restore', () => {
         },
         async () => {
           const target = await emptyEngine();
-          const lossy: Engine = {
-            ...faultyEngine(target, () => 'none'),
+          const lossy = engineOver(target, {
             transact: (keys, decide) =>
               target.transact(keys, (read) => decide(read).filter(({ key }) => !last.key.equals(key))),
-          };
+          });
           const run = () => restoreBackup(folder, manifest, lossy, none, fine);
           return [/^The target holds other records than the source \(1, 2\)\.$/, run, target] as const;
         },
@@ -440,10 +437,9 @@ describe('a copy of a store', () => {
   test('is not begun where its source does not answer', async () => {
     const target = await emptyEngine();
     const gone = new StoreUnavailable('The disk is gone.');
-    const whole = faultyEngine(engine, () => 'none');
     for (const source of [
-      { ...whole, get: () => Promise.reject(gone) },
-      { ...whole, count: () => Promise.reject(gone) },
+      engineOver(engine, { get: () => Promise.reject(gone) }),
+      engineOver(engine, { count: () => Promise.reject(gone) }),
     ]) {
       const outcome = await copyStore(source, target, none);
       assert.deepEqual(outcome, { kind: 'refused', reason: 'The disk is gone.' });

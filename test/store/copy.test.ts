@@ -14,6 +14,7 @@ import { openStore } from '../../src/store/open.js';
 import { walkOver } from '../../src/store/records.js';
 import { StoreUnavailable, whenUnavailable } from '../../src/store/store.js';
 import { run, temporaryFolder } from '../support/run.js';
+import { engineOver } from './engineOver.js';
 import { faultyEngine } from './faultyEngine.js';
 import { engineAt, storeAt, testParts } from '../support/openStore.js';
 import { postgresMissing, suiteServer } from '../support/postgresServer.js';
@@ -58,8 +59,7 @@ test('a copy has every record, reports each pass, and takes one step at a time',
   const [source, target] = [await engineAt(from), await engineAt(to)];
   const steps: string[] = [];
   let under = 0;
-  const slowly: Engine = {
-    ...faultyEngine(target, () => 'none'),
+  const slowly = engineOver(target, {
     async transact(keys, decide) {
       assert.equal((under += 1), 1, 'nothing else is under way');
       await new Promise(setImmediate);
@@ -69,7 +69,7 @@ test('a copy has every record, reports each pass, and takes one step at a time',
       await target.transact(keys, () => writes);
       under -= 1;
     },
-  };
+  });
   const passes = new Set<string>();
   const outcome = await copyStore(source, slowly, (pass, count, total) => {
     assert.ok(count > 0 && count <= total);
@@ -107,9 +107,9 @@ test('a copy is refused while either store does not answer, and fails where the 
   const [source, target] = [await engineAt(await seed(lmdb())), await engineAt(lmdb())];
   const away = new StoreUnavailable('It is away.');
   const refused = { kind: 'refused', reason: 'It is away.' };
-  const uncounted: Engine = { ...faultyEngine(source, () => 'none'), count: () => Promise.reject(away) };
+  const uncounted = engineOver(source, { count: () => Promise.reject(away) });
   assert.deepEqual(await copyStore(uncounted, target, quiet), refused);
-  const unseen: Engine = { ...faultyEngine(target, () => 'none'), scan: () => Promise.reject(away) };
+  const unseen = engineOver(target, { scan: () => Promise.reject(away) });
   assert.deepEqual(await copyStore(source, unseen, quiet), refused);
   const walk = walkOver((range) => source.scan(range));
   const good = (): Promise<undefined> => Promise.resolve(undefined);
@@ -150,8 +150,7 @@ test('a source that changes meanwhile, and a target that loses something, are fo
   const source = await engineAt(await seed(lmdb()));
   const targets = [await engineAt(lmdb()), await engineAt(lmdb())] as const;
   const key = recordKey('keys', bytes('0/late'));
-  const changing: Engine = {
-    ...faultyEngine(source, () => 'none'),
+  const changing = engineOver(source, {
     async scan(range) {
       const page = await source.scan(range);
       if (page.length < range.limit)
@@ -161,13 +160,12 @@ test('a source that changes meanwhile, and a target that loses something, are fo
         );
       return page;
     },
-  };
+  });
   const changed = await copyStore(changing, targets[0], quiet);
   assert.match(changed.kind === 'failed' ? changed.reason : changed.kind, /changed meanwhile/);
-  const lossy: Engine = {
-    ...faultyEngine(targets[1], () => 'none'),
+  const lossy = engineOver(targets[1], {
     transact: (keys, decide) => targets[1].transact(keys, (read) => decide(read).slice(0, 50)),
-  };
+  });
   const lost = await copyStore(source, lossy, quiet);
   assert.match(lost.kind === 'failed' ? lost.reason : lost.kind, /holds other records than the source/);
   for (const engine of [source, ...targets]) await engine.close();

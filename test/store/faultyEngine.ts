@@ -1,6 +1,7 @@
 /** An engine whose transactions fail on purpose, as disks and networks do: with or without having written. */
 import type { Engine } from '../../src/store/engine.js';
 import { StoreUnavailable } from '../../src/store/store.js';
+import { engineOver } from './engineOver.js';
 
 /** What happens to one transaction. */
 export type Fault = 'none' | 'failed, not written' | 'failed, but written';
@@ -9,14 +10,7 @@ const unavailable = new StoreUnavailable('A fault was injected.');
 
 /** The engine with a fault before each transaction that `next` names. */
 export function faultyEngine(engine: Engine, next: () => Fault): Engine {
-  return {
-    triesAgain: engine.triesAgain,
-    get: (key) => engine.get(key),
-    getMany: (keys) => engine.getMany(keys),
-    scan: (range) => engine.scan(range),
-    snapshot: (use) => engine.snapshot(use),
-    count: () => engine.count(),
-    close: () => engine.close(),
+  return engineOver(engine, {
     async transact(keys, decide) {
       const fault = next();
       if (fault === 'failed, not written') throw unavailable;
@@ -30,5 +24,5 @@ export function faultyEngine(engine: Engine, next: () => Fault): Engine {
       if (fault !== 'none') throw unavailable;
       return removed;
     },
-  };
+  });
 }

@@ -15,6 +15,7 @@ import { native } from '../../src/native/addon.js';
 import type { Store } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/run.js';
 import { conformance } from './conformance.js';
+import { engineOver } from './engineOver.js';
 import { engineAt, newUnitId, storeAt, testParts } from '../support/openStore.js';
 import { bytes, commit } from './subject.js';
 
@@ -40,17 +41,11 @@ async function open(url: string): Promise<Store> {
     entry.last = turn.catch(() => undefined);
     return turn;
   };
-  const own: Engine = {
-    triesAgain: engine.triesAgain,
-    get: (key) => engine.get(key),
-    getMany: (keys) => engine.getMany(keys),
-    scan: (range) => engine.scan(range),
-    snapshot: (use) => engine.snapshot(use),
-    count: () => engine.count(),
+  const own = engineOver(engine, {
     transact: (keys, decide) => inTurn(() => engine.transact(keys, decide)),
     removeRange: (range) => inTurn(() => engine.removeRange(range)),
     close,
-  };
+  });
   return createStore(own, newUnitId);
 }
 

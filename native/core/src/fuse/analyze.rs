@@ -30,13 +30,7 @@ fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut
 impl Workspace {
     /// As [`Workspace::count`], with an analyzer.
     pub(super) fn count_analyzed(&mut self, body: &[u8], query: Span, analyzer: &Analyzer) -> u64 {
-        let Workspace {
-            terms,
-            hits,
-            token,
-            unescaped,
-            ..
-        } = self;
+        let (terms, hits, token, unescaped) = self.reading();
         terms.clear_for(analyzer.forms);
         let of_query = with_str(body, query, unescaped, |text| {
             take_terms(&read_as(text, analyzer), analyzer, token, terms, hits);
@@ -46,13 +40,7 @@ impl Workspace {
         let count = terms.frequencies().len();
         of_query
             + self.count_docs(count, |workspace, text| {
-                let Workspace {
-                    terms,
-                    hits,
-                    token,
-                    unescaped,
-                    ..
-                } = workspace;
+                let (terms, hits, token, unescaped) = workspace.reading();
                 let mut counted = |text: &[u8], range, ascii| {
                     count_text(text, range, ascii, terms, hits, |text, hits| {
                         tokenize::count_ws_forms(text, token, terms, hits)

@@ -79,33 +79,22 @@ impl Workspace {
     }
 
     fn count_words(&mut self, body: &[u8], options: &Options) -> u64 {
-        let Workspace {
-            terms,
-            token,
-            unescaped,
-            ..
-        } = self;
+        let collects = self.collects;
+        let (terms, _, token, unescaped) = self.reading();
         terms.clear();
         let of_query = with_text(body, options.query, unescaped, |text, range, _| {
             tokenize::ws(&text[range.clone()], token, |term| terms.insert(term));
             code_points(&text[range])
         });
         terms.finish();
-        if self.collects {
+        if collects {
             // Words that are not in the query are needed too.
             terms.admit_all();
         }
-        let collects = self.collects;
         let count = terms.frequencies().len();
         of_query
             + self.count_docs(count, |workspace, text| {
-                let Workspace {
-                    terms,
-                    hits,
-                    token,
-                    unescaped,
-                    ..
-                } = workspace;
+                let (terms, hits, token, unescaped) = workspace.reading();
                 with_text(body, text, unescaped, |text, range, ascii| {
                     count_text(text, range, ascii, terms, hits, |text, hits| {
                         if collects {

@@ -91,13 +91,7 @@ impl Workspace {
         let filter = self.terms.admit_all();
         for at in 0..count {
             let text = self.lists.docs[self.order[at].1 as usize].text;
-            let Workspace {
-                terms,
-                hits,
-                token,
-                unescaped,
-                ..
-            } = self;
+            let (terms, hits, token, unescaped) = self.reading();
             hits.met.begin(Use::Collect);
             let mut collect = |text: &[u8]| match options.tokenizer {
                 Tokenizer::Ws => tokenize::collect_ws(text, token, terms, hits),

@@ -129,6 +129,17 @@ const KEPT_DOCS: usize = 1 << 14;
 const KEPT_BYTES: usize = 1 << 20;
 
 impl Workspace {
+    /// What reads the words of a text: the query's terms, a doc's hits, and the buffers of a token and of a
+    /// text without escapes.
+    pub(super) fn reading(&mut self) -> (&mut Terms, &mut Hits, &mut Vec<u8>, &mut Vec<u8>) {
+        (
+            &mut self.terms,
+            &mut self.hits,
+            &mut self.token,
+            &mut self.unescaped,
+        )
+    }
+
     /// Why the last rerank request was [`Outcome::Invalid`].
     pub fn take_unranked(&mut self) -> Option<Unranked> {
         self.unranked.take()

@@ -95,7 +95,8 @@ impl Scanner<'_> {
 
     /// As [`Scanner::members`], but returns the unfit members, and passes the name of each unknown member to
     /// `unknown`. `labels`: of the names with quotes and colon, where most objects have many of them in this
-    /// order; or none. Each is looked for after the one before it, which is less work than reading any name.
+    /// order; or none. Each is looked for after the one before it, and that one once more: less work than
+    /// reading any name.
     ///
     /// # Errors
     /// Another value, or malformed JSON.
@@ -107,11 +108,15 @@ impl Scanner<'_> {
         mut value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
         mut unknown: impl FnMut(&Self, Span),
     ) -> Result<Members, Unfit> {
-        let (mut met, mut unfit, mut next) = (0, 0, 0);
+        let (mut met, mut unfit, mut next) = (0, 0, 0usize);
         self.items(*b"{}", |scanner| {
-            let place = if labels.get(next).is_some_and(|label| scanner.take_label(label)) {
+            // The next name of the order, or the last one again.
+            let labelled = [next, next.wrapping_sub(1)]
+                .into_iter()
+                .find(|&place| labels.get(place).is_some_and(|label| scanner.take_label(label)));
+            let place = if let Some(place) = labelled {
                 scanner.skip_space();
-                next
+                place
             } else {
                 let name = scanner.key()?;
                 let Some(place) = scanner.place(name, names) else {
