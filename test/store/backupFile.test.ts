@@ -20,7 +20,6 @@ import { everything } from '../../src/store/records.js';
 import { maxKeyBytes, maxValueBytes, StoreUnavailable, type Entry } from '../../src/store/store.js';
 import { memoryFolder } from '../support/run.js';
 import { engineOver } from './engineOver.js';
-import { faultyEngine } from './faultyEngine.js';
 import { engineAt } from '../support/openStore.js';
 
 const about = { fusegate: '1.2.3', made_at: '2026-11-23T00:00:00.000Z' };
