@@ -8,6 +8,7 @@ import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { openTiers, testAccess } from '../support/access.js';
+import { loopBytes, type BodyReader, type BodyReading } from '../../src/contract/schema/bytes.js';
 import { bodyNamed, parametersNamed } from '../support/routeTypes.js';
 import { startServer } from '../support/http.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
@@ -20,11 +21,8 @@ function seen(request: RouteRequest): Answer {
   return { status: 200, body: { json: { input: request.input ?? null, query: request.query } }, charge: 0 };
 }
 
-const base: Route = {
-  ...routes.health,
-  method: 'POST',
-  body: { kind: 'json', schema: bodyNamed('QuoteRequest'), other: 'none', limit: 1000 },
-};
+const quoteBody = { kind: 'json', schema: bodyNamed('QuoteRequest'), other: 'none', limit: 1000 } as const;
+const base: Route = { ...routes.health, method: 'POST', body: quoteBody };
 
 const served = [
   { ...base, id: 'quote', path: '/quote' },
@@ -41,6 +39,7 @@ const served = [
     path: '/confirm',
     body: { kind: 'raw', schema: bodyNamed('DreamConfirmRequest'), other: 'form', limit: 1000 },
   },
+  { ...base, id: 'form', path: '/form', body: { ...quoteBody, other: 'form' } },
   {
     ...base,
     id: 'card',
@@ -48,6 +47,14 @@ const served = [
     path: '/card',
     body: { kind: 'none' },
     parameters: { query: parametersNamed('CardStatusQuery') },
+  },
+  {
+    ...base,
+    id: 'near',
+    method: 'GET',
+    path: '/near',
+    body: { kind: 'none' },
+    parameters: { query: parametersNamed('NearQuery'), header: parametersNamed('CardStatusQuery') },
   },
 ] as const satisfies readonly (Route & { id: string })[];
 
@@ -227,9 +234,55 @@ describe('a JSON route', () => {
   test('takes a form where the route does', async () => {
     const form = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://example.org' };
     assert.equal((await exchange(port, post('/confirm', 'confirm=x', form))).status, 200);
+    const taken = await exchange(port, post('/form', 'tier=growth&currency=btc', form));
+    assert.deepEqual(bodyOf(taken), { input: { tier: 'growth', currency: 'btc' }, query: {} });
+    assert.deepEqual(await refusals(post('/form', '', form)), [['missing', ['body']]]);
+    assert.deepEqual(await refusals(post('/form', 'tier=growth', form)), [['missing', ['body', 'currency']]]);
     assert.deepEqual(await refusals(post('/quote', 'tier=x', form)), [
       ['value_error', ['header', 'content-type']],
     ]);
+  });
+
+  test('reads a long body off the event loop, and answers alike', async () => {
+    const ways: string[] = [];
+    class Reader implements BodyReader {
+      private readonly reader: BodyReader;
+
+      constructor(...words: ConstructorParameters<typeof native.BodyReader>) {
+        this.reader = new native.BodyReader(...words);
+      }
+
+      read(...given: Parameters<BodyReader['read']>): BodyReading {
+        ways.push('on it');
+        return this.reader.read(...given);
+      }
+
+      readAsync(...given: Parameters<BodyReader['readAsync']>): Promise<BodyReading> {
+        ways.push('off it');
+        return this.reader.readAsync(...given);
+      }
+    }
+    const route: Route = { ...base, body: { ...quoteBody, limit: 2 * loopBytes } };
+    const long = await startServer({
+      routes: [
+        servedRoute({ ...route, id: 'quote', path: '/quote' }, seen, {
+          ...{ ...native, BodyReader: Reader, access },
+        }),
+      ],
+    });
+    for (const [bytes, way] of [
+      [loopBytes, 'on it'],
+      [loopBytes + 1, 'off it'],
+    ] as const) {
+      ways.length = 0;
+      const sent = async (body: string): Promise<RawResponse> =>
+        exchange(long.port, post('/quote', body.padEnd(bytes), json));
+      const taken = await sent(quote);
+      assert.deepEqual(bodyOf(taken), { input: { tier: 'growth', currency: 'btc' }, query: {} });
+      const { detail } = bodyOf(await sent('{"tier":"growth"}')) as Refusal;
+      assert.deepEqual(detail[0]?.loc, ['body', 'currency']);
+      assert.deepEqual(ways, [way, way]);
+    }
   });
 });
 
@@ -243,6 +296,18 @@ describe('parameters', () => {
       200,
       'the last wins',
     );
+  });
+
+  test('that take any text stand beside others that are checked', async () => {
+    assert.equal((await exchange(port, head('GET', '/near?receipt=x&k=1'))).status, 200);
+    assert.deepEqual(await refusals(head('GET', '/near?receipt=x&k=x')), [['int_type', ['query', 'k']]]);
+  });
+
+  test('of the header are absent where no header has them', async () => {
+    const withTier = (tier: string): string => head('GET', '/near', { tier });
+    assert.equal((await exchange(port, withTier('growth'))).status, 200);
+    assert.deepEqual(await refusals(withTier('other')), [['literal_error', ['header', 'tier']]]);
+    assert.equal((await exchange(port, head('GET', '/near'))).status, 200);
   });
 
   test('of the header are checked together with the body, lengths in code points', async () => {

@@ -9,6 +9,9 @@ import { routes } from '../../src/contract/routes.js';
 import { doorFull, storageReserved } from '../../src/http/failures.js';
 import { admission, type PipelineParts } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
+import { noOperator } from '../../src/outreach/operator.js';
+import { pageMaker, unnamedPage } from '../../src/pages/page.js';
+import { refusalPage } from '../../src/pages/refusal.js';
 import { headFrom } from '../support/access.js';
 
 const stranger = Uint8Array.of(192, 0, 2, 7);
@@ -42,7 +45,7 @@ type Watched = ReturnType<typeof watched>;
 
 /** What a route decides. */
 async function decide(
-  id: 'dream' | 'leads' | 'harvest' | 'createCardOrder' | 'putCorpus' | 'graph' | 'fuse',
+  id: 'buy' | 'dream' | 'leads' | 'harvest' | 'createCardOrder' | 'putCorpus' | 'graph' | 'fuse',
   { access }: Watched,
   { head = headOf('100'), ...changes }: Partial<PipelineParts> & { head?: Head } = {},
 ): Promise<Admission> {
@@ -71,6 +74,13 @@ describe('what strangers send to be stored', () => {
     }
   });
 
+  test('takes room for a record alone on a route without a body', () => {
+    const { access, asked } = watched();
+    const admit = admission({ ...routes.dream, body: { kind: 'none' } }, { ...native, access });
+    admit?.(headOf());
+    assert.deepEqual(asked.at(-1), ['store', routes.dream.limit, stranger, recordBytes]);
+  });
+
   test('pays for further records as they are counted', async () => {
     const parts = watched();
     const { charge, ...rest } = await decide('harvest', parts);
@@ -87,6 +97,22 @@ describe('what strangers send to be stored', () => {
     parts.full.refusal = answer(429);
     const { decided, full } = parts;
     assert.deepEqual(await decide('leads', parts), { ...decided, refusal: full.refusal });
+  });
+
+  test('is refused with a page where a person waits for one, with the name of the operator', async () => {
+    for (const page of [pageMaker({ ...noOperator, name: 'Ada & Co' }), undefined]) {
+      const parts = watched();
+      parts.full.refusal = { ...answer(429), body: { json: { detail: 'Wait a minute.' } } };
+      const { refusal } = await decide('buy', parts, page === undefined ? {} : { page });
+      assert.deepEqual(refusal, refusalPage(parts.full.refusal, page ?? unnamedPage));
+    }
+  });
+
+  test('is counted without an address where nothing else is counted', async () => {
+    const parts = watched({});
+    assert.equal((await decide('dream', parts)).refusal, undefined);
+    const [, store] = parts.asked;
+    assert.deepEqual(store, ['store', routes.dream.limit, new Uint8Array(0), 200 + recordBytes]);
   });
 
   test('takes nothing where it is refused before, as while little of the disk is left', async () => {
