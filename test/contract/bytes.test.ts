@@ -19,6 +19,7 @@ import { checkBody, type Checked } from '../../src/contract/schema/validate.js';
 import type { ValidationError } from '../../src/contract/schema/validation.js';
 import type { BodyType } from '../../src/contract/schema/wireType.js';
 import { native } from '../../src/native/addon.js';
+import { bodyNamed } from '../support/routeTypes.js';
 import { nearly } from './arbitrary.js';
 
 const types: readonly BodyType[] = [
@@ -177,6 +178,26 @@ test('a fault repeats what is short, and a name of any length up to 256 characte
   assertAlike(freeAuditRequestType, `{"${'é'.repeat(256)}":"${'x'.repeat(254)}"}`);
   const long = checkBytes(freeAuditRequestType, Buffer.from(`{"${'é'.repeat(5_000)}":1}`), native);
   assert.deepEqual(long.ok ? [] : long.errors[0]?.loc, ['body', `${'é'.repeat(256)}…`]);
+});
+
+test('a text has a least length in characters, however many bytes they take', () => {
+  const type = bodyNamed('DreamConfirmRequest');
+  for (const character of ['a', 'é', '日', '\\n', '\\u0061', '😀', '\\ud83d\\ude00']) {
+    for (const length of [0, 1, 63, 64, 65]) assertAlike(type, `{"confirm":"${character.repeat(length)}"}`);
+  }
+  const text = ['object', '-', '1', 'text', 'required', 'string', '-', '10', '1000'];
+  const reader = new native.BodyReader(text, false);
+  for (const [character, length, fits] of [
+    ['a', 9, false],
+    ['a', 10, true],
+    ['\\ud83d\\ude00', 9, false],
+    ['\\ud83d\\ude00', 10, true],
+    ['\\ud83d\\ude00', 1000, true],
+    ['\\ud83d\\ude00', 1001, false],
+  ] as const) {
+    const { faults, refusal } = reader.read(Buffer.from(`{"text":"${character.repeat(length)}"}`), false);
+    assert.deepEqual([faults === undefined, refusal], [fits, undefined], `${character} ${length}`);
+  }
 });
 
 test('a brief reading cuts what is long, and counts what it cuts', () => {

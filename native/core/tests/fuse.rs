@@ -60,3 +60,33 @@ fn requests_get_the_recorded_answers() {
     }
     assert_eq!(answers, 120);
 }
+
+#[test]
+fn an_analyzer_changes_nothing_about_the_characters_that_count() {
+    let models = Arc::new(Models::new(Vec::new(), None, None));
+    let embedding = Embedding {
+        models: &models,
+        most_docs: 0,
+        corpora: None,
+    };
+    let mut workspace = Workspace::default();
+    let mut out = vec![0; 1 << 16];
+    let texts = ["the boots", "Stiefel für große Füße 😀", ""];
+    // A doc counts as sixteen at least.
+    let counted = texts[0].chars().count() + texts[1].chars().count() + 16;
+    for analyzer in [Value::Null, "english".into(), "german".into()] {
+        let docs: Vec<Value> = (texts[1..].iter().zip(["a", "b"]))
+            .map(|(text, id)| serde_json::json!({"id": id, "text": text, "dense_score": 0.5}))
+            .collect();
+        let mut request = serde_json::json!({"query": texts[0], "docs": docs});
+        if !analyzer.is_null() {
+            request["analyzer"] = analyzer;
+        }
+        let body = serde_json::to_vec(&request).expect("JSON");
+        let outcome = workspace.fuse(&body, &mut out, embedding);
+        let Outcome::Written { characters, .. } = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(characters, counted as u64);
+    }
+}

@@ -40,3 +40,26 @@ impl Workspace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_warning_about_long_texts_names_the_first_and_counts_the_others() {
+        for (count, others) in [
+            (1, ""),
+            (2, ", and of one more"),
+            (3, ", and of 2 more"),
+            (1000, ", and of 999 more"),
+        ] {
+            let mut workspace = Workspace::default();
+            workspace.note_truncated(7, count);
+            let told = format!(
+                ",{{\"code\":\"text_truncated\",\"message\":\"\
+                 The model read only the beginning of the text of docs.7{others}.\"}}"
+            );
+            assert_eq!(String::from_utf8_lossy(&workspace.notes), told);
+        }
+    }
+}

@@ -93,6 +93,17 @@ fn object() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn an_escape_has_four_hex_digits_wherever_the_others_stand() {
+    for places in 0..16 {
+        let digits: String = (0..4)
+            .map(|at| if places >> at & 1 == 1 { 'z' } else { '4' })
+            .collect();
+        let body = format!("\"\\u{digits}\"");
+        assert_eq!(check(body.as_bytes()).is_ok(), places == 0, "{body}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
     #[test]
