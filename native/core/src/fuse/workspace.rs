@@ -129,8 +129,8 @@ const KEPT_DOCS: usize = 1 << 14;
 const KEPT_BYTES: usize = 1 << 20;
 
 impl Workspace {
-    /// What reads the words of a text: the query's terms, a doc's hits, and the buffers of a token and of a
-    /// text without escapes.
+    /// The parts that read the words of a text: the query's terms, a doc's hits, the buffers of a token and
+    /// of a text without escapes.
     pub(super) fn reading(&mut self) -> (&mut Terms, &mut Hits, &mut Vec<u8>, &mut Vec<u8>) {
         (
             &mut self.terms,
