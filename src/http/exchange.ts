@@ -112,14 +112,13 @@ export class Exchange extends Reception implements RouteRequest {
     if (!unavailable) {
       this.server.log.error({ requestId: id, route: mounted.route.id, err: error }, 'request failed');
     }
-    if (this.reply !== 'written' && !this.aborted())
-      this.write(unavailable ? storeUnavailable() : internalError, false);
+    if (this.reply !== 'written') this.write(unavailable ? storeUnavailable() : internalError, false);
   }
 
   /** Answers before the body was read. */
   override refuse(answer: Answer, close = false): void {
     this.stopReceiving();
-    this.write(answer, close || this.chunked || this.declared > droppableBytes);
+    this.write(answer, close || this.declared > droppableBytes);
   }
 
   /**
@@ -248,7 +247,7 @@ export class Exchange extends Reception implements RouteRequest {
   protected finish(elapsedMs = this.server.clock.monotonicMs() - this.startedMs): void {
     const { mounted, server, status, bytesIn, bytesOut } = this;
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
-    if (this.span?.isRecorded === true) this.endSpan();
+    this.endSpan();
     this.release();
     // Refusals by the contract come in thousands under attack: they are counted, and logged in summary.
     if (status > 500) {
@@ -262,21 +261,19 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   protected override cutOff(): void {
-    if (this.span?.isRecorded === true) this.endSpan('aborted');
+    this.endSpan('aborted');
   }
 
   private endSpan(cause?: 'aborted'): void {
+    if (this.span?.isRecorded !== true) return;
     const { span, id, method, mounted, status, bytesIn, bytesOut } = this;
-    if (span !== undefined)
-      endRequestSpan(span, { id, method, route: mounted.route, status, bytesIn, bytesOut, cause });
+    endRequestSpan(span, { id, method, route: mounted.route, status, bytesIn, bytesOut, cause });
   }
 
   protected override release(): void {
     this.server.inFlight -= 1;
     this.unsent?.release();
-    this.unsent = undefined;
     this.releaseAnswer?.();
-    this.releaseAnswer = undefined;
     if (!this.handling) this.releaseBody();
   }
 }

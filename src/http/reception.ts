@@ -74,7 +74,7 @@ export abstract class Reception {
     const { route, parameters } = mounted;
     this.path = parameters.length === 0 ? noParameters : readPath(request, parameters);
     const query = request.getQuery() as string | undefined;
-    this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
+    this.query = query === undefined ? noParameters : parseQuery(query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.declared = declaredLength(request);
     this.headers =
@@ -181,10 +181,7 @@ export abstract class Reception {
           else this.next?.();
         });
       },
-      (error: unknown) => {
-        this.admission = undefined;
-        this.cork(() => this.fail(error));
-      },
+      (error: unknown) => this.cork(() => this.fail(error)),
     );
   }
 
@@ -317,7 +314,6 @@ export abstract class Reception {
 
   protected releaseBody(): void {
     this.incoming?.release();
-    this.incoming = undefined;
     if (this.retained > 0) this.server.bodies.memory.give(this.holder(), this.retained);
     this.retained = 0;
     this.body = noBytes;
