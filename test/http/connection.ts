@@ -1,4 +1,4 @@
-/** A request and its response in memory, which forbid what uWebSockets.js forbids, and the state around them. */
+/** A request and its response in memory, which forbid what uWebSockets.js forbids; the state around them. */
 import assert from 'node:assert/strict';
 import type { Admission } from '../../src/access/admission.js';
 import type { Handler } from '../../src/contract/exchange.js';

@@ -343,7 +343,7 @@ describe('a handler', () => {
     assert.deepEqual(logged[0]?.fields['err'], broken);
   });
 
-  test('that still works when its client goes keeps the body, and what it answers is given back', async () => {
+  test('that works on when its client goes keeps the body, and its answer is given back', async () => {
     const { given, answer } = owned(10);
     let finish: (() => void) | undefined;
     const state = serverState();
