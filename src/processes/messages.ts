@@ -50,6 +50,8 @@ export type ToParent =
   /** The worker can serve, and waits for `listen`. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'listening' }
+  /** Its listening sockets are closed: it takes no new connections. */
+  | { readonly kind: 'closed' }
   /** Its listening sockets are in the inbox, unless `failed` says why not. */
   | { readonly kind: 'handedOver'; readonly failed: string | undefined }
   | {

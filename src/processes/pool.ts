@@ -62,6 +62,8 @@ interface Worker {
   refused: string | undefined;
   /** Its counters as last reported. */
   metrics: readonly Metric[];
+  /** Called once it takes no new connections. */
+  onClosed: () => void;
 }
 
 /** The workers' answers to a request for metrics. */
@@ -118,7 +120,7 @@ export class WorkerPool {
 
   /**
    * Starts workers with another configuration on the same sockets. The former workers leave once all new ones
-   * listen. Undefined, or a sentence if nothing has changed.
+   * listen. Undefined once every new connection is the new workers', or a sentence if nothing has changed.
    */
   async renew(
     settings: { readonly configuration: Configuration; readonly tiers: Tiers },
@@ -130,7 +132,7 @@ export class WorkerPool {
     if (refused !== undefined) return refused;
     const former = this.generation;
     this.generation = next;
-    if (former !== undefined) this.leave(former, leaveMs);
+    if (former !== undefined) await this.leave(former, leaveMs);
     return undefined;
   }
 
@@ -165,10 +167,14 @@ export class WorkerPool {
     });
   }
 
-  /** Has workers answer pending requests, wait until their clients have disconnected, and end. */
-  private leave(generation: Generation, leaveMs: number): void {
+  /**
+   * Has workers answer pending requests, wait until their clients have disconnected, and end. Resolves once
+   * none takes new connections.
+   */
+  private async leave(generation: Generation, leaveMs: number): Promise<void> {
     generation.leaving = true;
     const ofIt = [...this.workers].filter((worker) => worker.generation === generation);
+    const closed = ofIt.map((worker) => new Promise<void>((resolve) => (worker.onClosed = resolve)));
     for (const worker of ofIt) {
       this.tell(worker, { kind: 'drain', timeoutMs: leaveMs, untilClosed: true });
       const timer = this.parts.clock.after(leaveMs + 1_000, () => worker.child.kill('SIGKILL'));
@@ -178,6 +184,7 @@ export class WorkerPool {
         this.waiting.delete(timer);
       });
     }
+    await Promise.all(closed);
   }
 
   /**
@@ -254,7 +261,7 @@ export class WorkerPool {
     // Others serve on inherited sockets meanwhile.
     const { child, niceness } = left === undefined ? start() : startLowered(start);
     const startedMs = clock.monotonicMs();
-    const state = { listening: false, refused: undefined, metrics: [] };
+    const state = { listening: false, refused: undefined, metrics: [], onClosed: () => undefined };
     const worker: Worker = { child, startedMs, generation, ...state };
     this.workers.add(worker);
     child.on('message', (message: ToParent) => this.hear(worker, message));
@@ -272,6 +279,7 @@ export class WorkerPool {
     else if (message.kind === 'embed' || message.kind === 'cancelEmbed') {
       this.parts.embedder.hear(worker, message, (answer) => this.tell(worker, answer));
     } else if (message.kind === 'handedOver') this.onHandedOver?.(worker, message.failed);
+    else if (message.kind === 'closed') worker.onClosed();
     else this.advance(worker, message.kind);
   }
 
@@ -292,6 +300,7 @@ export class WorkerPool {
   private ended(worker: Worker, code: number | null, signal: NodeJS.Signals | null): void {
     const { generation } = worker;
     this.workers.delete(worker);
+    worker.onClosed();
     this.parts.embedder.forget(worker);
     this.onRetired(countersOf(worker.metrics));
     this.onHandedOver?.(worker, 'a worker ended');

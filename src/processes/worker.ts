@@ -69,7 +69,11 @@ export function runWorker(
     // During the start, and after a drain that was cut off, LMDB's thread may wait for this one within a
     // unit: a normal exit would wait for it.
     void starting
-      .then(() => server?.drain(timeoutMs, untilClosed) ?? true)
+      .then(() => {
+        const drained = server?.drain(timeoutMs, untilClosed) ?? true;
+        tell({ kind: 'closed' });
+        return drained;
+      })
       .then((drained) => (drained ? process.exit(0) : native.endProcess(1)));
   };
   const listen = async ({ configuration: { host }, port, doorPort, left }: Start): Promise<void> => {

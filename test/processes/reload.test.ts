@@ -10,6 +10,7 @@ import type { LimitsResponse } from '../../src/contract/limits.js';
 import { fixedNames, mergeSettings } from '../../src/processes/reload.js';
 import { exchange, head } from '../support/raw.js';
 import { run, memoryFolder, processesOf } from '../support/run.js';
+import { until } from '../support/until.js';
 import { SteadyLoad } from './steadyLoad.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -77,6 +78,25 @@ describe('SIGHUP', { skip }, () => {
     assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([60]));
     const after = processesOf(server).slice(1);
     assert.ok(!after.some((pid) => before.includes(pid)), 'the workers are others');
+    server.child.kill('SIGTERM');
+    assert.deepEqual(await server.ended(), { code: 0, signal: null });
+  });
+
+  test('says that new settings apply once nobody is served with the former ones', async () => {
+    const { server, port, write, reload } = await serve();
+    const former = processesOf(server);
+    const [, slow = 0] = former;
+    write({ ANONYMOUS_REQUESTS_PER_MINUTE: 19 });
+    const applied = reload(holds);
+    await until(() => processesOf(server).some((pid) => !former.includes(pid)));
+    process.kill(slow, 'SIGSTOP');
+    await until(async () => {
+      const limits = await everywhere(port, '/v1/limits', anonymousLimit);
+      return limits.size === 1 && limits.has(19);
+    });
+    assert.doesNotMatch(server.output, holds, 'the one that stands still may yet take a connection');
+    process.kill(slow, 'SIGCONT');
+    await applied;
     server.child.kill('SIGTERM');
     assert.deepEqual(await server.ended(), { code: 0, signal: null });
   });

@@ -5,11 +5,19 @@ import { until } from '../support/until.js';
 /** Connections of each kind. */
 const each = 4;
 
+/** Requests that may fail before nothing is asked any more: the test has failed, and its server may be gone. */
+const mostFailures = 100;
+
 /** The requests, until they are stopped. */
 export class SteadyLoad {
   private readonly failures: string[] = [];
   private readonly loops: Promise<void>[];
   private stopped = false;
+
+  private get goes(): boolean {
+    return !this.stopped && this.failures.length < mostFailures;
+  }
+
   private kept = 0;
   private opened = 0;
 
@@ -36,7 +44,7 @@ export class SteadyLoad {
   /** A connection is kept until an answer says that it closes, as clients of HTTP/1.1 do. */
   private async keep(): Promise<void> {
     let client: RawClient | undefined;
-    while (!this.stopped) {
+    while (this.goes) {
       try {
         client ??= await RawClient.open(this.port);
         const { status, headers } = await client.send(this.request).response();
@@ -53,7 +61,7 @@ export class SteadyLoad {
   }
 
   private async open(): Promise<void> {
-    while (!this.stopped) {
+    while (this.goes) {
       try {
         const { status } = await exchange(this.port, this.request);
         if (status !== 200) this.failures.push(`opened: ${status}`);
