@@ -273,6 +273,8 @@ export class LineExchange extends Exchange implements PacedSender {
   private unpause(): void {
     if (!this.paused) return;
     this.paused = false;
+    this.look?.stop();
+    this.look = undefined;
     this.windowStartMs = this.server.clock.monotonicMs();
     this.windowBytes = this.bytesIn;
     this.response.resume();
@@ -283,7 +285,6 @@ export class LineExchange extends Exchange implements PacedSender {
     if (this.paused) return;
     this.pause();
     this.look = this.server.clock.after(this.lookMs, () => {
-      this.look = undefined;
       if (!this.aborted()) this.unpause();
     });
     this.lookMs = Math.min(2 * this.lookMs, lastLookMs);

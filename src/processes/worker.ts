@@ -46,6 +46,16 @@ function refuse(reason: string): void {
   else end();
 }
 
+/** Drains a server, if there is one yet, and tells that it takes no new connections. */
+function drainServer(
+  server: WorkerServer | undefined,
+  ...given: Parameters<WorkerServer['drain']>
+): Promise<boolean> | true {
+  const drained = server?.drain(...given) ?? true;
+  tell({ kind: 'closed' });
+  return drained;
+}
+
 /**
  * Serves until drained, then ends the process. `build` makes the server from the parent's data; if it throws,
  * the worker refuses with the error's message.
@@ -69,11 +79,7 @@ export function runWorker(
     // During the start, and after a drain that was cut off, LMDB's thread may wait for this one within a
     // unit: a normal exit would wait for it.
     void starting
-      .then(() => {
-        const drained = server?.drain(timeoutMs, untilClosed) ?? true;
-        tell({ kind: 'closed' });
-        return drained;
-      })
+      .then(() => drainServer(server, timeoutMs, untilClosed))
       .then((drained) => (drained ? process.exit(0) : native.endProcess(1)));
   };
   const listen = async ({ configuration: { host }, port, doorPort, left }: Start): Promise<void> => {

@@ -41,6 +41,8 @@ export class Connection {
   private onAborted: (() => void) | undefined;
   private onData: ((chunk: ArrayBuffer, isLast: boolean) => void) | undefined;
   private onRoom: (() => boolean) | undefined;
+  /** True while the server reads nothing from the client. */
+  isPaused = false;
 
   constructor(private readonly sent: Sent = {}) {}
 
@@ -100,9 +102,16 @@ export class Connection {
       this.lines += `${name}: ${value}`;
       return this.response;
     },
-    end: (bytes: Uint8Array | string, isLast: boolean) => {
+    write: (bytes: Uint8Array) => {
       this.write();
-      this.body = Buffer.from(bytes as string);
+      this.status ||= '200 OK';
+      this.body = Buffer.concat([this.body, bytes]);
+      this.room -= bytes.byteLength;
+      return this.room >= 0;
+    },
+    end: (bytes: Uint8Array | string, isLast = false) => {
+      this.write();
+      this.body = Buffer.concat([this.body, Buffer.from(bytes as string)]);
       this.end('with a body', isLast);
     },
     endWithoutBody: () => {
@@ -126,6 +135,16 @@ export class Connection {
       this.isCorked = was;
     },
     close: () => this.go('closed'),
+    pause: () => {
+      this.open();
+      assert.equal(this.isPaused, false, 'it is paused already');
+      this.isPaused = true;
+    },
+    resume: () => {
+      this.open();
+      assert.equal(this.isPaused, true, 'it is not paused');
+      this.isPaused = false;
+    },
   } as unknown as HttpResponse;
 
   private ofHead<Value>(value: Value): Value {

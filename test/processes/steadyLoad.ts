@@ -5,7 +5,7 @@ import { until } from '../support/until.js';
 /** Connections of each kind. */
 const each = 4;
 
-/** Requests that may fail before nothing is asked any more: the test has failed, and its server may be gone. */
+/** Requests that may fail before no more are sent: then the test has failed, and its server may be gone. */
 const mostFailures = 100;
 
 /** The requests, until they are stopped. */
