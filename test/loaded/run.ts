@@ -54,6 +54,15 @@ interface Failed {
   readonly details: { readonly error: Error };
 }
 
+/** Most characters of a reason that are shown. */
+const mostShown = 500;
+
+/** What an error says, in one line, and its place in the test. */
+function shortly({ message, stack = '' }: Error): string {
+  const place = /[^/( ]+\.test\.[jt]s:\d+/.exec(stack)?.[0] ?? '';
+  return `${message.replaceAll(/\s+/g, ' ').slice(0, mostShown)} ${place}`.trimEnd();
+}
+
 /** Runs the files once; resolves to what failed. */
 async function once(files: readonly string[]): Promise<string[]> {
   const failed: string[] = [];
@@ -61,8 +70,9 @@ async function once(files: readonly string[]): Promise<string[]> {
   events.on('test:fail', (data) => {
     const { name, file = '', details } = data as Failed;
     const { error } = details;
-    const why = error.cause instanceof Error ? error.cause.message : error.message;
-    failed.push(`${relative(root, file)}: ${name}: ${why.split('\n')[0] ?? ''}`);
+    failed.push(
+      `${relative(root, file)}: ${name}: ${shortly(error.cause instanceof Error ? error.cause : error)}`,
+    );
   });
   await events.forEach(() => undefined);
   return failed;

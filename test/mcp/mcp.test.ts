@@ -12,7 +12,8 @@ const everything = 'fuse,normalize,audit,door,explore,mcp,mcp-write';
 /** Bound to the file, so that servers end with it and not with the hook that starts them. */
 const launch = AsyncResource.bind((settings: Readonly<Record<string, string>>) =>
   run(main, ['serve'], {
-    ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${memoryFolder()}/store` },
+    // The process that embeds has the lowest priority: on a busy machine its model may take a minute to load.
+    ...{ PORT: '0', WORKERS: '1', EMBED_DEADLINE_MS: '600000', STORE_URL: `lmdb:${memoryFolder()}/store` },
     ...settings,
   }),
 );

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { run, temporaryFolder } from '../support/run.js';
+import { until } from '../support/until.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -58,7 +59,9 @@ test('the package serves without sources, tools and libraries of other systems',
   }
 
   const program = join(folder, 'fusegate.mjs');
-  const server = run(program, ['serve'], { PORT: '0', WORKERS: '1' }, temporaryFolder());
+  // The process that embeds has the lowest priority: on a busy machine its model may take a minute to load.
+  const patient = { PORT: '0', WORKERS: '1', EMBED_DEADLINE_MS: '600000' };
+  const server = run(program, ['serve'], patient, temporaryFolder());
   const [, address = ''] = await server.prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
   const answer = await fetch(`${address}/v1/fuse`, {
     method: 'POST',
@@ -66,7 +69,7 @@ test('the package serves without sources, tools and libraries of other systems',
     body: '{"query": "battery", "docs": [{"id": "a", "text": "a battery"}]}',
   });
   assert.equal(answer.status, 200);
-  assert.equal((await fetch(`${address}/ready`)).status, 200);
+  await until(async () => (await fetch(`${address}/ready`)).status === 200);
   server.child.kill('SIGTERM');
   assert.equal((await server.ended()).code, 0);
 });

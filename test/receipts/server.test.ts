@@ -237,7 +237,7 @@ describe('addresses', () => {
     assert.doesNotMatch(await guide.text(), /href="\/docs(?:\/api[^"]*)?"/);
     for (const address of [client, door]) {
       assert.equal((await address.get('/health')).status, 200);
-      assert.equal((await address.get('/ready')).status, 200);
+      await until(async () => (await address.get('/ready')).status === 200);
     }
     await stop();
   });
