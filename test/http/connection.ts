@@ -129,12 +129,9 @@ export class Connection {
     },
     cork: (step: () => void) => {
       this.open();
-      const was = this.isCorked;
-      this.isCorked = true;
-      step();
-      this.isCorked = was;
+      this.corked(step);
     },
-    close: () => this.go('closed'),
+    close: () => this.leave(),
     pause: () => {
       this.open();
       assert.equal(this.isPaused, false, 'it is paused already');
@@ -152,15 +149,17 @@ export class Connection {
     return value;
   }
 
-  private end(how: 'with a body' | 'without a body' | 'with its last byte', isLast: boolean): void {
+  private end(how: NonNullable<Connection['ended']>, isLast: boolean): void {
     this.ended = how;
     this.isLast = isLast;
   }
 
-  private go(how: 'closed'): void {
-    this.open();
-    this.ended = how;
-    this.onAborted?.();
+  /** Runs what may write: a callback of the connection, or what it is corked for. */
+  private corked(step: () => void): void {
+    const was = this.isCorked;
+    this.isCorked = true;
+    step();
+    this.isCorked = was;
   }
 
   /** Ends the callback for the request: from now on its head is gone. */
@@ -173,25 +172,21 @@ export class Connection {
   /** A piece of the body comes, in memory that is used again for the next one. */
   piece(text: string, isLast = false): void {
     const bytes = new TextEncoder().encode(text);
-    const was = this.isCorked;
-    this.isCorked = true;
-    this.onData?.(bytes.buffer, isLast);
-    this.isCorked = was;
+    this.corked(() => this.onData?.(bytes.buffer, isLast));
     bytes.fill(0);
   }
 
-  /** The client goes. */
+  /** The connection ends before the answer: the client goes, or the server closes it. */
   leave(): void {
-    this.go('closed');
+    this.open();
+    this.ended = 'closed';
+    this.onAborted?.();
   }
 
   /** The client takes more of a large answer. */
   take(bytes: number): void {
     this.room = bytes;
-    const was = this.isCorked;
-    this.isCorked = true;
-    this.onRoom?.();
-    this.isCorked = was;
+    this.corked(() => this.onRoom?.());
   }
 
   /** The value of a header line; undefined: it is absent. */
@@ -242,7 +237,7 @@ export function serverState(given: Partial<ServerState> = {}, isDebugging = fals
 }
 
 /** One turn of the event loop. */
-export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+export const turn = (): Promise<void> => new Promise(setImmediate);
 
 /** What a test says of a request besides its handler. */
 interface Asked {
@@ -296,4 +291,15 @@ export function admission(given: Partial<Admission> = {}): {
   const charged: number[] = [];
   const charge = (characters: number): void => void charged.push(characters);
   return { charged, admitted: { refusal: undefined, rateLimit: '', rateLimitPolicy: '', charge, ...given } };
+}
+
+/** A promise of an admission, and what decides it. */
+export function pending() {
+  let decide: (admitted: Admission) => void = () => undefined;
+  let fail: (error: Error) => void = () => undefined;
+  const decided = new Promise<Admission>((resolve, reject) => {
+    decide = resolve;
+    fail = reject;
+  });
+  return { admit: () => decided, decide, fail };
 }

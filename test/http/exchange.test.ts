@@ -7,9 +7,8 @@ import { internalError } from '../../src/http/failures.js';
 import { MemoryBudget } from '../../src/http/memory.js';
 import type { ServerState } from '../../src/http/state.js';
 import { StoreUnavailable } from '../../src/store/store.js';
-import { systemRandomness } from '../../src/system/randomness.js';
-import { Sampler } from '../../src/telemetry/sampler.js';
-import { activeSpan, Tracer, type SpanRecord } from '../../src/telemetry/tracer.js';
+import { activeSpan, type SpanRecord } from '../../src/telemetry/tracer.js';
+import { tracerOf } from '../telemetry/recording.js';
 import { admission, ask, chunked, post, prepare, serverState, toBody, turn } from './connection.js';
 import { text } from './routes.js';
 
@@ -223,7 +222,7 @@ describe('a large answer', () => {
     for (const key of [undefined, 'k']) {
       const answers = new MemoryBudget(8 * large, large);
       answers.take('c00002', large);
-      const { admitted } = admission(key === undefined ? {} : { key });
+      const { admitted } = admission({ key });
       const { connection } = ask(() => text('a'.repeat(large)), {
         state: serverState({ answers }),
         more: { admit: () => admitted },
@@ -546,12 +545,8 @@ describe('an answer in the log', () => {
 describe('a request with a span', () => {
   /** A server that keeps its spans, all of them or none, and knows what stages took. */
   function traced(name: 'always_on' | 'always_off', hasStages: boolean) {
-    const spans: SpanRecord[] = [];
     const state = serverState();
-    const { clock } = state;
-    const sampler = new Sampler(name, 1, systemRandomness);
-    const record = (span: SpanRecord): void => void spans.push(span);
-    const tracer = new Tracer({ sampler, clock, record, counts: { dropped: 0 }, hasStages });
+    const { tracer, spans } = tracerOf(name, { clock: state.clock, hasStages });
     const timing = hasStages ? 'stages' : 'off';
     return { spans, state: { ...state, server: { ...state.server, tracer, timing } satisfies ServerState } };
   }

@@ -1,12 +1,11 @@
 /** One request as it is received, on a connection in memory: its head, its admission, its body. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Admission } from '../../src/access/admission.js';
 import type { RouteRequest } from '../../src/contract/exchange.js';
 import { MemoryBudget } from '../../src/http/memory.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 import { WatchedPool } from '../support/watchedPool.js';
-import { admission, ask, chunked, post, prepare, serverState, toBody, turn } from './connection.js';
+import { admission, ask, chunked, pending, post, prepare, serverState, toBody, turn } from './connection.js';
 import { text } from './routes.js';
 
 const KiB = 1_024;
@@ -21,17 +20,6 @@ function seeing() {
     return text('');
   };
   return { seen, bodies, handler };
-}
-
-/** A promise of an admission, and what decides it. */
-function pending() {
-  let decide: (admitted: Admission) => void = () => undefined;
-  let fail: (error: Error) => void = () => undefined;
-  const decided = new Promise<Admission>((resolve, reject) => {
-    decide = resolve;
-    fail = reject;
-  });
-  return { admit: () => decided, decide, fail };
 }
 
 const statusOf = ({ connection }: ReturnType<typeof ask>): string => connection.status.slice(0, 3);
@@ -416,7 +404,7 @@ describe('memory for bodies', () => {
       [10, 90, 'k', ''],
       [10, 91, 'k', '503'],
     ] as const) {
-      const { admitted } = admission(key === undefined ? {} : { key });
+      const { admitted } = admission({ key });
       const asked = ask(() => text(''), {
         state: stateWith(100, held),
         sent: long(bytes),

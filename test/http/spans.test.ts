@@ -8,13 +8,11 @@ import { tracedSend } from '../../src/compose/webhooks.js';
 import { methodOf } from '../../src/http/spans.js';
 import type { ServerTiming } from '../../src/http/settings.js';
 import type { Outcome, Store } from '../../src/store/store.js';
-import { systemClock, type Clock } from '../../src/system/clock.js';
-import { systemRandomness } from '../../src/system/randomness.js';
-import { Sampler } from '../../src/telemetry/sampler.js';
-import type { SamplerName } from '../../src/telemetry/settings.js';
-import { activeSpan, Tracer, type SpanRecord } from '../../src/telemetry/tracer.js';
+import { systemClock } from '../../src/system/clock.js';
+import { activeSpan, type SpanRecord } from '../../src/telemetry/tracer.js';
 import { HandClock } from '../support/handClock.js';
 import { Collector } from '../telemetry/collector.js';
+import { tracerOf } from '../telemetry/recording.js';
 import { until } from '../support/until.js';
 import { startServer } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
@@ -23,15 +21,6 @@ import { route, text } from './routes.js';
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
 const sampled = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'rojo=1' };
-
-/** A tracer whose spans are kept. */
-function tracerOf(name: SamplerName, clock: Clock = systemClock, hasStages = false) {
-  const spans: SpanRecord[] = [];
-  const counts = { dropped: 0 };
-  const sampler = new Sampler(name, 1, systemRandomness);
-  const record = (span: SpanRecord): void => void spans.push(span);
-  return { tracer: new Tracer({ sampler, clock, record, counts, hasStages }), spans, counts };
-}
 
 /** A node that keeps what it is asked. */
 const node = await Collector.start();
@@ -198,7 +187,7 @@ describe('a request’s span', () => {
 describe('spans', () => {
   test('are bounded by the second, however many callers ask to be recorded', () => {
     const clock = new HandClock();
-    const bounded = tracerOf('parentbased_always_on', clock);
+    const bounded = tracerOf('parentbased_always_on', { clock });
     const asked = { getHeader: (name: string) => sampled[name as keyof typeof sampled] };
     for (let second = 1; second <= 2; second += 1) {
       for (let at = 0; at < 5_000; at += 1) bounded.tracer.take(asked)?.end({});
@@ -250,7 +239,7 @@ async function timesOf(
 
 describe('Server-Timing', () => {
   test('has a request’s stages where it is set so; nothing is recorded or passed on for it', async () => {
-    const unsent = tracerOf('always_off', systemClock, true);
+    const unsent = tracerOf('always_off', { hasStages: true });
     const staged = await startServer({ routes, tracer: unsent.tracer, timing: 'stages' });
     node.received.length = 0;
     const times = await timesOf(staged.port, post('/works', '{}', sampled));
@@ -271,7 +260,7 @@ describe('Server-Timing', () => {
   });
 
   test('goes together with traces', async () => {
-    const sent = tracerOf('always_on', systemClock, true);
+    const sent = tracerOf('always_on', { hasStages: true });
     const staged = await startServer({ routes, tracer: sent.tracer, timing: 'stages' });
     const times = await timesOf(staged.port, post('/works', '{}'));
     assert.deepEqual(times.length, 5);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { run, memoryFolder } from '../support/run.js';
+import { memoryFolder, patientEmbedding, run } from '../support/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const modern = '2026-07-28';
@@ -12,8 +12,8 @@ const everything = 'fuse,normalize,audit,door,explore,mcp,mcp-write';
 /** Bound to the file, so that servers end with it and not with the hook that starts them. */
 const launch = AsyncResource.bind((settings: Readonly<Record<string, string>>) =>
   run(main, ['serve'], {
-    // The process that embeds has the lowest priority: on a busy machine its model may take a minute to load.
-    ...{ PORT: '0', WORKERS: '1', EMBED_DEADLINE_MS: '600000', STORE_URL: `lmdb:${memoryFolder()}/store` },
+    ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${memoryFolder()}/store` },
+    ...patientEmbedding,
     ...settings,
   }),
 );

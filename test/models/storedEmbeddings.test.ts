@@ -8,7 +8,7 @@ import { keptDays, removeEmbeddings, storedEmbedder } from '../../src/models/sto
 import type { Store } from '../../src/store/store.js';
 import { SetClock } from '../support/access.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
-import { run, memoryFolder } from '../support/run.js';
+import { memoryFolder, patientEmbedding, run } from '../support/run.js';
 import { keptLog, shippedModel, startEmbedder } from '../support/models.js';
 
 const model = await shippedModel();
@@ -147,7 +147,7 @@ test('a server that keeps vectors in its store finds them after a restart', asyn
     WORKERS: '1',
     EMBED_CACHE_MB: '0',
     EMBED_CACHE_STORE: 'yes',
-    EMBED_DEADLINE_MS: '600000',
+    ...patientEmbedding,
     STORE_URL: `lmdb:${memoryFolder()}/store`,
   };
   const body = JSON.stringify({ query: 'dry feet', docs: [{ id: 'a', text: 'a boot' }] });

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { run, temporaryFolder } from '../support/run.js';
+import { patientEmbedding, run, temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -59,9 +59,8 @@ test('the package serves without sources, tools and libraries of other systems',
   }
 
   const program = join(folder, 'fusegate.mjs');
-  // The process that embeds has the lowest priority: on a busy machine its model may take a minute to load.
-  const patient = { PORT: '0', WORKERS: '1', EMBED_DEADLINE_MS: '600000' };
-  const server = run(program, ['serve'], patient, temporaryFolder());
+  const environment = { PORT: '0', WORKERS: '1', ...patientEmbedding };
+  const server = run(program, ['serve'], environment, temporaryFolder());
   const [, address = ''] = await server.prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
   const answer = await fetch(`${address}/v1/fuse`, {
     method: 'POST',

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { constants, getPriority } from 'node:os';
 import { describe, test } from 'node:test';
 import { exchange, head } from '../support/raw.js';
-import { listening, lives, runServer, type Running } from '../support/run.js';
+import { listening, lives, patientEmbedding, runServer, type Running } from '../support/run.js';
 import { until } from '../support/until.js';
 import { freePort } from '../support/ports.js';
 
@@ -32,12 +32,9 @@ async function metric(port: number, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(scraped)?.[1]);
 }
 
-/**
- * Starts a server whose metrics can be read. Its deadline is long, as a busy machine leaves a process of low
- * priority little time.
- */
+/** Starts a server whose metrics can be read. */
 async function measured(environment: Readonly<Record<string, string>> = {}): Promise<Running> {
-  const own = { METRICS_PORT: String(await freePort()), EMBED_DEADLINE_MS: '600000' };
+  const own = { METRICS_PORT: String(await freePort()), ...patientEmbedding };
   return runServer({ ...own, ...environment });
 }
 

@@ -13,11 +13,6 @@ export class SteadyLoad {
   private readonly failures: string[] = [];
   private readonly loops: Promise<void>[];
   private stopped = false;
-
-  private get goes(): boolean {
-    return !this.stopped && this.failures.length < mostFailures;
-  }
-
   private kept = 0;
   private opened = 0;
 
@@ -26,6 +21,10 @@ export class SteadyLoad {
     private readonly request: string | Uint8Array,
   ) {
     this.loops = Array.from({ length: each }, () => [this.keep(), this.open()]).flat();
+  }
+
+  private get goes(): boolean {
+    return !this.stopped && this.failures.length < mostFailures;
   }
 
   /** Resolves once a hundred requests more of each kind were answered. */

@@ -151,6 +151,12 @@ export function runServerWithin(descriptors: number): Running {
   return new Running('bash', ['-c', ...command], { env });
 }
 
+/**
+ * The setting of a server whose vectors are waited for: on a busy machine, a process of low priority gets
+ * little time, and its model may take a minute to load.
+ */
+export const patientEmbedding = { EMBED_DEADLINE_MS: '600000' };
+
 /** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
 export function runServer(environment: Readonly<Record<string, string>> = {}): Running {
   return run(program, [], {
