@@ -26,7 +26,10 @@ export function lengthOf(body: Uint8Array | string): number {
 }
 
 /** Header lines for the media type and the handler's own fields. */
-export function fieldLines(answer: Answer, always?: Readonly<Record<string, string>>): string {
+export function fieldLines(
+  answer: Pick<Answer, 'body' | 'headers'>,
+  always?: Readonly<Record<string, string>>,
+): string {
   const type = 'json' in answer.body ? 'application/json' : answer.body.type;
   const lines = type === '' ? '' : `\r\ncontent-type: ${type}`;
   if (always !== undefined) return lines + ownLines({ ...always, ...answer.headers });

@@ -187,7 +187,7 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /** The header lines of an answer, as they follow the name of the first. */
-  protected headLines(answer: Answer): string {
+  protected headLines(answer: Pick<Answer, 'body' | 'headers'>): string {
     const { mounted, decided: admission } = this;
     const lines = this.id + mounted.lines + fieldLines(answer, mounted.route.fields);
     const limits = admission === undefined ? '' : limitLines(admission);

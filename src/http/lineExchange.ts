@@ -2,7 +2,6 @@
  * One request of lines (NDJSON) and its answer: the route's handler answers each line, in order, while others
  * arrive. A client that does not read answers is not read from either.
  */
-import type { Head } from '../access/address.js';
 import type { Admission } from '../access/admission.js';
 import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
@@ -38,8 +37,8 @@ const lastLookMs = 1_000;
 const mostFailed = 500;
 const bytesPerFailed = 128;
 
-/** The answer whose head is written before the first line. */
-const headAnswer: Answer = { status: 200, body: { bytes: '', type: ndjson }, charge: 0 };
+/** What the head tells of the answer. */
+const answerHead = { body: { bytes: '', type: ndjson } };
 
 /** A line as its handler sees it: a request with the line as body. */
 class LineRequest implements RouteRequest<undefined> {
@@ -112,8 +111,8 @@ function failureLine(line: number, { status, headers }: Answer, body: Uint8Array
 export class LineExchange extends Exchange implements PacedSender {
   private readonly lines: Lines;
   private readonly answers: AnswerLines;
-  /** The head, to decide admission of each line after the first. */
-  private keptHead: Head | undefined;
+  /** Decides admission of each line after the first, by the request's head. */
+  private admitLine = (): Admission | Promise<Admission> | undefined => undefined;
   /** True if the sender is admitted, and lines are answered. */
   private admitted = false;
   /** True once the first line is counted: the request's own admission counts for it. */
@@ -121,19 +120,16 @@ export class LineExchange extends Exchange implements PacedSender {
   /** True while a line awaits its answer, or the other lines await another turn of the event loop. */
   private busy = false;
   private paused = false;
-  /** True if {@link adjust} will run in the event loop's next turn. */
-  private adjusting = false;
   /** Ends a pause while the client has not taken the written answers. */
   private look: Timer | undefined;
   private lookMs = firstLookMs;
+  /** True once no further line is taken. */
   private isLast = false;
+  /** True if the body had not ended by then: its rest is dropped, with the connection. */
+  private isUnread = false;
   /** Lines answered with an error. */
   private failed = 0;
-  /** True once too many have failed: the following ones are not answered. */
-  private isCutOff = false;
-  /** True if the body had not ended by then: its rest is not read. */
-  private isUnread = false;
-  private windowStartMs = 0;
+  private windowStartMs = this.startedMs;
   private windowBytes = 0;
 
   constructor(...parts: ConstructorParameters<typeof Exchange>) {
@@ -149,21 +145,23 @@ export class LineExchange extends Exchange implements PacedSender {
       onDrained: () => {
         this.lookMs = firstLookMs;
         this.work();
-        this.adjustSoon();
       },
     });
   }
 
   override begin(request: HttpRequest): void {
-    if (this.mounted.admit !== undefined) this.keptHead = new KeptHead(request, this.response, this.peer());
+    const { admit } = this.mounted;
+    if (admit !== undefined) {
+      const head = new KeptHead(request, this.response, this.peer());
+      this.admitLine = () => admit(head);
+    }
     super.begin(request);
   }
 
   protected override expectBody(): void {
-    this.windowStartMs = this.startedMs;
     this.server.receiving.add(this);
     this.response.onData((chunk, isLast) => {
-      if (!this.isAnswered() && !this.aborted()) this.takePiece(new Uint8Array(chunk), isLast);
+      if (!this.isAnswered()) this.takePiece(new Uint8Array(chunk), isLast);
     });
     this.whenAdmitted(() => {
       this.admitted = true;
@@ -173,16 +171,27 @@ export class LineExchange extends Exchange implements PacedSender {
 
   private takePiece(piece: Uint8Array, isLast: boolean): void {
     this.bytesIn += piece.byteLength;
-    if (this.isCutOff) return;
+    if (this.isLast) return;
     this.lines.push(piece);
     if (isLast) {
-      this.isLast = true;
       this.lines.end();
-      this.server.receiving.delete(this);
+      this.takeNoMore();
     }
     this.work();
     this.lines.keep();
     this.adjustSoon();
+  }
+
+  private takeNoMore(): void {
+    this.isLast = true;
+    this.server.receiving.delete(this);
+  }
+
+  /** Drops the lines that are not answered yet, and those that come. */
+  private dropRest(): void {
+    this.isUnread = !this.isLast;
+    this.takeNoMore();
+    this.lines.release();
   }
 
   /** True if the request only awaits the client's next line. */
@@ -195,11 +204,11 @@ export class LineExchange extends Exchange implements PacedSender {
    * lines take turns: together they occupy the loop no more than one of them.
    */
   private work(): void {
-    if (!this.isFree() || this.isAnswered() || this.aborted()) return;
+    if (!this.isFree()) return;
     this.busy = true;
     void inSlice(() => {
       this.busy = false;
-      if (!this.isAnswered() && !this.aborted()) this.workNow();
+      if (!this.aborted()) this.workNow();
     });
   }
 
@@ -207,7 +216,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.unpause();
     this.response.cork(() => this.answerLines());
     if (this.aborted()) return;
-    if (this.isLast && this.isFree()) this.finishLines(this.isUnread);
+    if (this.isLast && this.isFree()) this.finishLines();
     else this.adjustSoon();
   }
 
@@ -231,13 +240,9 @@ export class LineExchange extends Exchange implements PacedSender {
 
   /** The next line to answer. After too many failures, one error stands for all that follow. */
   private nextLine(): Uint8Array | MissingLine | undefined {
-    if (this.isCutOff) return undefined;
     const line = this.lines.next();
     if (line === undefined || this.failed <= mostFailed + this.bytesIn / bytesPerFailed) return line;
-    this.isCutOff = true;
-    this.isUnread = !this.isLast;
-    this.isLast = true;
-    this.server.receiving.delete(this);
+    this.dropRest();
     this.add(this.lines.count, tooManyFailed, undefined);
     return undefined;
   }
@@ -247,10 +252,7 @@ export class LineExchange extends Exchange implements PacedSender {
    * may write again. Answers written in a handler are sent when it returns; the rest is known only then.
    */
   private adjustSoon(): void {
-    if (this.adjusting) return;
-    this.adjusting = true;
     setImmediate(() => {
-      this.adjusting = false;
       if (!this.isAnswered() && !this.aborted()) this.adjust();
     });
   }
@@ -260,7 +262,7 @@ export class LineExchange extends Exchange implements PacedSender {
     const { answers, lines, busy, admitted } = this;
     if (answers.waiting) {
       if (!lines.isEmpty && !this.isLast) this.pauseAndLook();
-    } else if (!lines.isEmpty || busy || !admitted) this.pause();
+    } else if (busy || !admitted) this.pause();
   }
 
   /** Stops reading, and the server's own timer, which would close the connection during a line's work. */
@@ -273,20 +275,19 @@ export class LineExchange extends Exchange implements PacedSender {
   private unpause(): void {
     if (!this.paused) return;
     this.paused = false;
-    this.look?.stop();
-    this.look = undefined;
     this.windowStartMs = this.server.clock.monotonicMs();
     this.windowBytes = this.bytesIn;
     this.response.resume();
   }
 
-  /** Stops reading from a client that does not read, with ever longer pauses before it checks again. */
+  /**
+   * Stops reading from a client that does not read, with ever longer pauses before it checks again. Only then
+   * it may hear that the client has read, so that nothing else ends such a pause.
+   */
   private pauseAndLook(): void {
     if (this.paused) return;
     this.pause();
-    this.look = this.server.clock.after(this.lookMs, () => {
-      if (!this.aborted()) this.unpause();
-    });
+    this.look = this.server.clock.after(this.lookMs, () => this.unpause());
     this.lookMs = Math.min(2 * this.lookMs, lastLookMs);
   }
 
@@ -305,10 +306,9 @@ export class LineExchange extends Exchange implements PacedSender {
 
   /** Answers one line; a promise if the answer must be awaited. It never rejects. */
   private answerLine(line: Uint8Array | MissingLine): Promise<void> | undefined {
-    const { count } = this.lines;
+    const { count, limit } = this.lines;
     if (line === 'too long' || line === 'overloaded') {
-      const { lineLimit = 0 } = this.mounted.route;
-      this.add(count, line === 'too long' ? lineTooLong(lineLimit) : overloaded, undefined);
+      this.add(count, line === 'too long' ? lineTooLong(limit) : overloaded, undefined);
       return undefined;
     }
     try {
@@ -323,11 +323,6 @@ export class LineExchange extends Exchange implements PacedSender {
       this.failLine(count, error);
       return undefined;
     }
-  }
-
-  private admitLine(): Admission | Promise<Admission> | undefined {
-    const { keptHead } = this;
-    return keptHead === undefined ? undefined : this.mounted.admit?.(keptHead);
   }
 
   private handleLine(
@@ -386,22 +381,24 @@ export class LineExchange extends Exchange implements PacedSender {
 
   private writeHead(): void {
     const close = this.chunked || this.server.draining ? closeLine : '';
-    this.response.writeHeader('x-request-id', this.headLines(headAnswer) + close);
+    this.response.writeHeader('x-request-id', this.headLines(answerHead) + close);
   }
 
   /**
    * Ends the answer. After a chunked body it does so in the next turn of the event loop: a request after that
    * body must find this one unanswered, which ends the connection.
    */
-  private finishLines(close: boolean): void {
-    this.server.receiving.delete(this);
-    if (this.chunked) setImmediate(() => this.endAnswer(true));
-    else this.endAnswer(close || this.server.draining);
+  private finishLines(): void {
+    if (!this.chunked) this.endAnswer(this.isUnread || this.server.draining);
+    else {
+      setImmediate(() => {
+        if (!this.aborted()) this.endAnswer(true);
+      });
+    }
   }
 
   /** Ends it; with `isLast` the connection takes no further request. */
   private endAnswer(isLast: boolean): void {
-    if (this.aborted() || this.isAnswered()) return;
     this.response.cork(() => {
       if (!this.answers.begun) this.writeHead();
       this.reply = 'written';
@@ -410,7 +407,6 @@ export class LineExchange extends Exchange implements PacedSender {
       // The server cannot end a connection after a chunked answer. It closes a silent one, and one that it no
       // longer reads is silent.
       if (isLast) this.pause();
-      else this.unpause();
       this.response.end('');
     });
     this.finish();
@@ -419,21 +415,21 @@ export class LineExchange extends Exchange implements PacedSender {
   /** Checks the sender's pace, while nothing else is awaited. */
   check(nowMs: number): void {
     const { bodyWindowMs, bodyWindowBytes } = this.server.limits;
-    const waits = this.paused || !this.isFree();
+    const waits = !this.isFree();
     if (!waits && nowMs - this.windowStartMs < bodyWindowMs) return;
     if (waits || this.bytesIn - this.windowBytes >= bodyWindowBytes) {
       this.windowStartMs = nowMs;
       this.windowBytes = this.bytesIn;
       return;
     }
-    this.server.receiving.delete(this);
+    this.dropRest();
     if (!this.answers.begun) {
       this.cork(() => this.refuse(requestTimeout, true));
       return;
     }
     this.response.cork(() => {
       this.answers.add(failureLine(this.lines.count + 1, requestTimeout, bodyOf(requestTimeout)));
-      if (this.answers.flush()) this.finishLines(true);
+      if (this.answers.flush()) this.finishLines();
       else this.response.close();
     });
   }

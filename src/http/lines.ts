@@ -33,7 +33,8 @@ export class Lines {
 
   constructor(
     private readonly budget: BodyBudget,
-    private readonly limit: number,
+    /** Bytes of the longest line. */
+    readonly limit: number,
     /** The holder of the memory; known when the first piece arrives. */
     private readonly holder: () => Holder,
   ) {}

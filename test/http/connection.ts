@@ -36,6 +36,10 @@ export class Connection {
   room = Infinity;
   /** How often its client's address was asked for. */
   asked = 0;
+  /** Number of pieces that were written before the end. */
+  writes = 0;
+  /** True if the client took more of an answer than the server has heard of. */
+  private hasRoom = false;
   private isHeadOver = false;
   private isCorked = true;
   private onAborted: (() => void) | undefined;
@@ -104,6 +108,8 @@ export class Connection {
     },
     write: (bytes: Uint8Array) => {
       this.write();
+      assert.equal(this.isPaused, false, 'whether more can be written is not heard while nothing is read');
+      this.writes += 1;
       this.status ||= '200 OK';
       this.body = Buffer.concat([this.body, bytes]);
       this.room -= bytes.byteLength;
@@ -141,6 +147,7 @@ export class Connection {
       this.open();
       assert.equal(this.isPaused, true, 'it is not paused');
       this.isPaused = false;
+      if (this.hasRoom) setImmediate(() => this.tellOfRoom());
     },
   } as unknown as HttpResponse;
 
@@ -183,9 +190,16 @@ export class Connection {
     this.onAborted?.();
   }
 
-  /** The client takes more of a large answer. */
+  /** The client takes more of a large answer; a server that does not read from it hears of that later. */
   take(bytes: number): void {
     this.room = bytes;
+    this.hasRoom = true;
+    this.tellOfRoom();
+  }
+
+  private tellOfRoom(): void {
+    if (this.isPaused || this.isAnswered) return;
+    this.hasRoom = false;
     this.corked(() => this.onRoom?.());
   }
 

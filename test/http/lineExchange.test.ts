@@ -6,6 +6,7 @@ import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { LineExchange } from '../../src/http/lineExchange.js';
 import { MemoryBudget } from '../../src/http/memory.js';
 import { StoreUnavailable } from '../../src/store/store.js';
+import { inSlice } from '../../src/system/slices.js';
 import { WatchedPool } from '../support/watchedPool.js';
 import { until } from '../support/until.js';
 import { admission, ask, chunked, pending, serverState, turn, type Connection } from './connection.js';
@@ -22,6 +23,8 @@ type Asked = NonNullable<Parameters<typeof ask>[1]>;
 function askLines(handler: (request: RouteRequest) => Answer | Promise<Answer>, more: Asked = {}) {
   return ask(handler, { kind: LineExchange, sent: withLength, ...more, given: { ...given, ...more.given } });
 }
+
+const encode = (written: string): Uint8Array => new TextEncoder().encode(written);
 
 const echo = ({ body }: RouteRequest): Answer => text(`<${Buffer.from(body).toString()}>`);
 
@@ -46,6 +49,14 @@ function later() {
  */
 async function settled(): Promise<void> {
   for (let turns = 0; turns < 50; turns += 1) await turn();
+}
+
+/** Uses up this turn's time for short pieces of work: those that follow run in a later one. */
+function useUpTurn(): void {
+  void inSlice(() => {
+    const end = performance.now() + 5;
+    while (performance.now() < end);
+  });
 }
 
 describe('a request of lines', () => {
@@ -110,6 +121,37 @@ describe('a request of lines', () => {
     }
   });
 
+  test('after a chunked body, whose client goes before that turn, is over', async () => {
+    const { connection, server } = askLines(echo, { sent: chunked });
+    connection.piece('one\n', true);
+    assert.deepEqual([linesOf(connection), connection.isAnswered], [['<one>'], false]);
+    connection.leave();
+    await settled();
+    assert.equal(server.inFlight, 0);
+  });
+
+  test('takes one turn after others, whatever comes meanwhile; none if its client goes', async () => {
+    const { connection } = askLines(echo);
+    const gone = askLines(echo);
+    useUpTurn();
+    gone.connection.piece('one\n');
+    connection.piece('one\n');
+    connection.piece('two\n', true);
+    gone.connection.leave();
+    assert.deepEqual([linesOf(connection), connection.isAnswered], [[], false]);
+    await settled();
+    assert.deepEqual([linesOf(connection), connection.writes], [['<one>', '<two>'], 1]);
+    assert.deepEqual([gone.connection.writes, gone.server.inFlight], [0, 0]);
+  });
+
+  test('whose client goes while a line is answered is not paused after it has gone', async () => {
+    const { connection, server } = askLines(later().handler);
+    connection.piece('one\n');
+    connection.leave();
+    await settled();
+    assert.deepEqual([connection.isPaused, server.inFlight], [false, 0]);
+  });
+
   test('has its handler see a line as a request with the head of the whole', async () => {
     const seen: unknown[] = [];
     const { connection } = askLines(
@@ -147,16 +189,41 @@ describe('a request of lines', () => {
 describe('a line', () => {
   test('is answered after the one before it, whatever that waits for', async () => {
     const { waiting, handler } = later();
-    const { connection } = askLines(handler);
+    const { connection, server } = askLines(handler);
     connection.piece('one\ntwo\n', true);
     await settled();
     assert.deepEqual([waiting.length, connection.isPaused], [1, true]);
+    assert.equal(server.receiving.size, 0, 'the pace of a client that has sent all is not looked at');
     waiting[0]?.(text('1'));
     await settled();
     assert.deepEqual([waiting.length, linesOf(connection), connection.isAnswered], [2, ['1'], false]);
+    assert.equal(connection.isPaused, true);
     waiting[1]?.(text('2'));
     await settled();
     assert.deepEqual([linesOf(connection), connection.isAnswered], [['1', '2'], true]);
+  });
+
+  test('leaves with the others that are there, two milliseconds of them in a turn', async () => {
+    const state = serverState();
+    let now = 0;
+    const turns: number[] = [];
+    const { connection } = askLines(
+      (request) => {
+        state.clock.leap(1);
+        turns.push(now);
+        return echo(request);
+      },
+      { state },
+    );
+    connection.piece('1\n2\n3\n4\n5\n', true);
+    while (!connection.isAnswered) {
+      now += 1;
+      await turn();
+    }
+    assert.deepEqual(linesOf(connection), ['<1>', '<2>', '<3>', '<4>', '<5>']);
+    const each = [...new Set(turns)].map((at) => turns.filter((other) => other === at).length);
+    assert.deepEqual(each, [2, 2, 1]);
+    assert.equal(connection.writes, 3);
   });
 
   test('that is kept is copied once, and counts while it waits', async () => {
@@ -190,7 +257,7 @@ describe('a line', () => {
       () => text('{"detail":"Bad."}', 422),
       () => ({ ...text('{"detail":"No."}', 429), headers: { 'retry-after': '7' } }),
       () => ({ status: 404, body: { json: { detail: 'None.' } }, charge: 0 }),
-      () => ({ ...text(''), status: 400, body: { bytes: Buffer.from('{"detail":"Bytes."}'), type: '' } }),
+      () => ({ ...text(''), status: 400, body: { bytes: encode('{"detail":"Bytes."}'), type: '' } }),
       () => {
         throw new Error('broken');
       },
@@ -266,11 +333,12 @@ describe('a line', () => {
       ['k', 200],
     ] as const) {
       const { admitted, charged } = admission({ key });
-      const { connection } = askLines(() => ({ ...text('a'.repeat(11)), charge: 3 }), {
+      const charges = [3, 0];
+      const { connection } = askLines(() => ({ ...text('a'.repeat(11)), charge: charges.shift() ?? 0 }), {
         given: { keylessAnswerLimit: 10 },
         more: { admit: () => admitted },
       });
-      connection.piece('one\n');
+      connection.piece('one\ntwo\n');
       await settled();
       assert.equal(linesOf(connection)[0]?.includes('"status":413'), status === 413);
       assert.deepEqual(charged, status === 413 ? [] : [3]);
@@ -289,7 +357,10 @@ describe('a line', () => {
     });
     const { waiting, handler } = later();
     let isLate = false;
-    const { connection } = askLines(() => (isLate ? handler() : owned()));
+    const { admitted, charged } = admission();
+    const { connection } = askLines(() => (isLate ? handler() : owned()), {
+      more: { admit: () => admitted },
+    });
     connection.piece('one\n');
     await settled();
     assert.equal(given.back, 1);
@@ -297,9 +368,9 @@ describe('a line', () => {
     connection.piece('two\n');
     await settled();
     connection.leave();
-    waiting[0]?.(owned());
+    waiting[0]?.({ ...owned(), charge: 1 });
     await settled();
-    assert.deepEqual([given.back, linesOf(connection)], [2, ['all']]);
+    assert.deepEqual([given.back, linesOf(connection), charged], [2, ['all'], []]);
   });
 });
 
@@ -378,6 +449,22 @@ describe('the sender of lines', () => {
     assert.deepEqual([linesOf(connection), connection.isPaused], [['<1>'], false]);
   });
 
+  test('that is refused has nothing held of what comes before the answer leaves', async () => {
+    for (const sent of [chunked, withLength]) {
+      const { admit, decide } = pending();
+      const { connection, server } = askLines(echo, { sent, more: { admit } });
+      decide(admission({ refusal: text('no', 401) }).admitted);
+      connection.piece('1\n');
+      await Promise.resolve();
+      assert.equal(connection.isAnswered, sent === withLength);
+      connection.piece('2\n');
+      const { held } = server.bodies.memory;
+      await settled();
+      assert.deepEqual([connection.status, held], ['401 Unauthorized', sent === chunked ? 2 : 0]);
+      assert.equal(server.bodies.memory.held, 0);
+    }
+  });
+
   test('that is refused at last is read from again, and its connection goes on', async () => {
     const { admit, decide } = pending();
     const { connection, server } = askLines(echo, { more: { admit } });
@@ -401,11 +488,11 @@ describe('too many lines that fail', () => {
 
   test('end the answers: 500, and one for each 128 bytes', async () => {
     for (const [bytes, most] of [
-      [2, 501 + Math.floor((2 * 700) / 128)],
-      [128, 700],
+      [2, 501 + (2 * 704) / 128],
+      [128, 704],
     ] as const) {
       const { connection, server } = askLines(bad);
-      connection.piece(`${'x'.repeat(bytes - 1)}\n`.repeat(700), true);
+      connection.piece(`${'x'.repeat(bytes - 1)}\n`.repeat(704), true);
       await until(() => connection.isAnswered);
       const lines = linesOf(connection);
       assert.equal(lines.length, bytes === 2 ? most + 1 : most);
@@ -414,6 +501,32 @@ describe('too many lines that fail', () => {
       if (isCutOff) assert.match(lines.at(-1) ?? '', new RegExp(`"line":${most + 1},"status":400`));
       assert.deepEqual([server.receiving.size, server.inFlight], [0, 0]);
     }
+  });
+
+  test('end nothing if no line follows', async () => {
+    const { connection } = askLines(bad);
+    connection.piece('x\n'.repeat(501 + 7), true);
+    await until(() => connection.isAnswered);
+    const lines = linesOf(connection);
+    assert.deepEqual(
+      [lines.length, lines.at(-1)],
+      [508, '{"error":{"line":508,"status":422,"detail":"Bad."}}'],
+    );
+  });
+
+  test('of a client that does not read: its rest is dropped as it comes', async () => {
+    const state = serverState();
+    const { connection, server } = askLines(bad, { state, room: 0 });
+    connection.piece('x\n'.repeat(700));
+    await until(() => server.sending.size === 1);
+    await settled();
+    connection.piece('rest without an end');
+    await settled();
+    assert.deepEqual([server.bodies.memory.held, connection.isPaused], [0, false]);
+    connection.take(Infinity);
+    await until(() => connection.isAnswered);
+    assert.deepEqual([connection.isPaused, server.receiving.size, server.answers.held], [true, 0, 0]);
+    assert.match(linesOf(connection).at(-1) ?? '', /Too many short lines/);
   });
 
   test('end the connection if the body had not ended: its rest is not read', async () => {
@@ -445,14 +558,18 @@ describe('a client that does not read', () => {
       await clock.pass(1);
       assert.deepEqual([connection.isPaused, clock.timers], [false, 0], `${ms}`);
       connection.piece('4\n');
+      connection.piece('5\n');
       await settled();
       assert.deepEqual([connection.isPaused, clock.timers], [true, 1], `${ms}`);
     }
     connection.take(Infinity);
-    await until(() => linesOf(connection).length === 11);
+    await settled();
+    assert.equal(linesOf(connection).length, 0, 'a server that does not read hears nothing of it');
+    await clock.pass(1_000);
+    await until(() => linesOf(connection).length === 19);
     assert.equal(server.answers.held, 0);
     connection.room = -1;
-    connection.piece('5\n6\n');
+    connection.piece('6\n7\n');
     await settled();
     await clock.pass(20);
     assert.equal(connection.isPaused, false, 'the first look is early again');
@@ -461,6 +578,37 @@ describe('a client that does not read', () => {
       [server.sending.size, server.answers.held, server.receiving.size, clock.timers],
       [0, 0, 0, 0],
     );
+  });
+
+  test('is read from while there are no lines for it, and its pace is that of its reading', async () => {
+    const { connection, server, clock } = askLines(() => text(large), { state: state(), room: 0 });
+    const check = (ms: number): void => {
+      clock.leap(ms);
+      for (const sender of server.receiving) sender.check(clock.monotonicMs());
+    };
+    connection.piece('1\n');
+    await settled();
+    assert.deepEqual([connection.isPaused, clock.timers], [false, 0]);
+    check(1_000);
+    check(50);
+    connection.take(Infinity);
+    await until(() => linesOf(connection).length === 1);
+    check(99);
+    await settled();
+    assert.equal(connection.isAnswered, false, 'its own pace counts from the last look');
+    check(1);
+    await settled();
+    assert.equal(connection.isAnswered, true);
+  });
+
+  test('is closed if there is no memory for its answers', async () => {
+    for (const isLast of [true, false]) {
+      const { connection, server } = askLines(() => text(large), { room: 0, state: serverState() });
+      server.answers.take('another', 1_024 * KiB);
+      connection.piece('1\n', isLast);
+      await settled();
+      assert.deepEqual([connection.ended, server.inFlight, server.sending.size], ['closed', 0, 0]);
+    }
   });
 
   test('and has sent all is waited for without a pause', async () => {
@@ -497,7 +645,9 @@ describe('the pace of lines', () => {
   };
 
   test('is measured from the beginning: nothing in a window is 408', async () => {
-    const { connection, server, check } = paced();
+    const state = serverState();
+    state.clock.leap(1_000);
+    const { connection, server, check } = paced(echo, { state });
     await check(99);
     assert.equal(connection.isAnswered, false);
     await check(1);
@@ -545,17 +695,29 @@ describe('the pace of lines', () => {
 
   test('is not measured while a line is answered, and from anew afterwards', async () => {
     const { waiting, handler } = later();
-    const { connection, check } = paced(handler);
+    const { connection, clock, check } = paced(handler);
     connection.piece('1\n');
     await settled();
     await check(1_000);
     assert.deepEqual([connection.isAnswered, connection.isPaused], [false, true]);
+    clock.leap(60);
     waiting[0]?.(text('1'));
     await settled();
     assert.equal(connection.isPaused, false);
     await check(99);
     assert.equal(connection.isAnswered, false);
     await check(1);
+    assert.equal(connection.isAnswered, true);
+  });
+
+  test('does not count what came before the last answer', async () => {
+    const { waiting, handler } = later();
+    const { connection, check } = paced(handler);
+    connection.piece('a long line of many bytes\n');
+    await settled();
+    waiting[0]?.(text('1'));
+    await settled();
+    await check(100);
     assert.equal(connection.isAnswered, true);
   });
 });
