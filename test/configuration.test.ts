@@ -524,6 +524,23 @@ describe('errors', () => {
     }
   });
 
+  test('whole numbers are taken within the bounds that the list of settings names, and not beyond', () => {
+    const bounded = Object.values(settings).flatMap(({ name, type }) => {
+      const [, least, most] = /^whole number[^,]*, (\d+) to (\d+)$/.exec(type) ?? [];
+      return least === undefined || most === undefined ? [] : [{ name, least, most }];
+    });
+    assert.ok(bounded.length > 20, `${bounded.length}`);
+    for (const { name, least, most } of bounded) {
+      const saidOf = (value: number | string): string => {
+        const read = readConfiguration({ [name]: String(value) }, linux);
+        return 'errors' in read ? read.errors.join(' ') : '';
+      };
+      assert.doesNotMatch(saidOf(least) + saidOf(most), new RegExp(`${name} must be`), name);
+      for (const value of [Number(least) - 1, Number(most) + 1])
+        assert.match(saidOf(value), new RegExp(`^${name} must be a whole number from ${least} to ${most}`));
+    }
+  });
+
   test('one port cannot serve both', () => {
     const read = readConfiguration({ PORT: '9000', METRICS_PORT: '9000' }, linux);
     assert.deepEqual('errors' in read && read.errors, ['METRICS_PORT must differ from PORT; both are 9000.']);
@@ -569,6 +586,15 @@ describe('errors', () => {
     assert.match(wrong(file), /OPERATOR_FILE .*nam is not known.*; terms must be an address/);
   });
 
+  test('WITNESSES is a file with a policy', () => {
+    const file = join(operatorFolder, 'no-policy');
+    writeFileSync(file, 'quorum of some\n');
+    for (const WITNESSES of [file, `${file}.gone`]) {
+      const read = readConfiguration({ WITNESSES }, linux);
+      assert.match('errors' in read ? read.errors.join() : '', /^WITNESSES must be the path of a policy/);
+    }
+  });
+
   test('CLICK_HOSTS are hosts and nothing more', () => {
     for (const CLICK_HOSTS of [
       'https://a.example',
@@ -578,7 +604,11 @@ describe('errors', () => {
       '*.a.example?',
       'a:99999',
     ]) {
-      assert.ok('errors' in readConfiguration({ CLICK_HOSTS }, linux), CLICK_HOSTS);
+      const read = readConfiguration({ CLICK_HOSTS }, linux);
+      assert.match(
+        'errors' in read ? read.errors.join() : '',
+        /^CLICK_HOSTS must be host names separated by/,
+      );
     }
   });
 });
@@ -615,6 +645,11 @@ describe('secrets', () => {
     assert.ok('configuration' in read);
     assert.deepEqual(read.configuration.masterSecrets, [newer, 'o'.repeat(32)]);
     assert.deepEqual(read.warnings, []);
+  });
+
+  test('of 128 random bits are strong enough', () => {
+    const read = readConfiguration({ MASTER_SECRET: '9f86d081884c7d659a2feaa0c55ad015' }, linux);
+    assert.ok('configuration' in read, JSON.stringify(read));
   });
 
   test('are refused without being shown', () => {

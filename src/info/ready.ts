@@ -7,6 +7,7 @@ import type { ReadyCheck, ReadyResponse } from '../contract/info.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { shortReasonOf } from '../system/reason.js';
 
 /** Why a check fails. */
 export interface CheckFailure {
@@ -34,8 +35,10 @@ export function dataFolderCheck(folder: string): ReadinessCheck {
       await rm(probe);
       return null;
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-      return { code: 'data_folder_unwritable', reason: `The data folder cannot be written (${code}).` };
+      return {
+        code: 'data_folder_unwritable',
+        reason: `The data folder cannot be written (${shortReasonOf(error)}).`,
+      };
     }
   };
   return { name: 'data_folder', run };

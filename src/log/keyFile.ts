@@ -5,7 +5,7 @@
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Randomness } from '../system/randomness.js';
-import { reasonOf } from '../system/reason.js';
+import { codeOf, reasonOf } from '../system/reason.js';
 import { makeFolder, syncPath } from '../system/sync.js';
 import { logKey, seedBytes, type LogKey } from './note.js';
 
@@ -20,10 +20,6 @@ export function keyPath(dataFolder: string, file: KeyFile = 'log-key'): string {
   return join(dataFolder, file);
 }
 
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
-}
-
 /** The file's key; undefined if there is no file. */
 function readKey(path: string): KeyResult | undefined {
   let text: string;
@@ -33,7 +29,7 @@ function readKey(path: string): KeyResult | undefined {
     }
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
   // The process that created the file may not have synced its name yet.
@@ -55,7 +51,7 @@ function makeKey(path: string, randomness: Randomness): void {
   try {
     linkSync(draft, path);
   } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
     rmSync(draft);
   }
@@ -81,7 +77,7 @@ export function retireKey(dataFolder: string, suffix: string): void {
   try {
     renameSync(path, `${path}.${suffix}`);
   } catch (error) {
-    if (!isCode(error, 'ENOENT')) throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
   syncPath(dirname(path));
 }

@@ -6,6 +6,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { codeOf } from '../system/reason.js';
 import { syncPath, syncPathLater } from '../system/sync.js';
 
 /** A state of the log. */
@@ -43,7 +44,7 @@ export function seenFile(dataFolder: string, own: string, file = 'log-seen'): Se
       try {
         text = readFileSync(path, 'utf8');
       } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+        if (codeOf(error) === 'ENOENT') return undefined;
         throw error;
       }
       const [, size, root] = form.exec(text) ?? [];

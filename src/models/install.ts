@@ -6,6 +6,7 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Clock } from '../system/clock.js';
+import { codeOf } from '../system/reason.js';
 import { makeFolder, syncPath } from '../system/sync.js';
 import type { DownloadParts } from './download.js';
 import type { InstalledModel } from './embedder.js';
@@ -285,7 +286,7 @@ export async function removeModel(folder: string, id: string): Promise<boolean> 
     // In one step: half a model never has a model's name.
     await rename(join(folder, id), gone);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    if (codeOf(error) === 'ENOENT') return false;
     throw error;
   }
   await rm(gone, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { codeOf, shortReasonOf } from '../system/reason.js';
 import { modelKinds, poolings, type InstalledModel } from './embedder.js';
 
 /** Name of the file that describes the folder. */
@@ -115,10 +116,6 @@ export async function fileSha256(path: string, onBytes?: (bytes: number) => void
   return hash.digest('hex');
 }
 
-function reason(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
-}
-
 /** A sentence if a file is missing or damaged. */
 async function wrongFile(path: string, expected: ModelFile, onBytes?: (bytes: number) => void) {
   try {
@@ -127,7 +124,7 @@ async function wrongFile(path: string, expected: ModelFile, onBytes?: (bytes: nu
     if ((await fileSha256(path, onBytes)) === expected.sha256) return undefined;
     return `${path} is not the file that ${manifestName} names: its SHA-256 is another`;
   } catch (error) {
-    return `${path} cannot be read (${reason(error)})`;
+    return `${path} cannot be read (${shortReasonOf(error)})`;
   }
 }
 
@@ -167,7 +164,7 @@ export async function readModelFolder(
     if ((await stat(path)).size > MOST_MANIFEST_BYTES) return { wrong: `${path} is too long. ${again}` };
     text = await readFile(path, 'utf8');
   } catch (error) {
-    return { wrong: `${path} cannot be read (${reason(error)}). ${again}` };
+    return { wrong: `${path} cannot be read (${shortReasonOf(error)}). ${again}` };
   }
   const read = parseManifest(text);
   if ('wrong' in read) return { wrong: `${path} ${read.wrong}. ${again}` };
@@ -218,7 +215,7 @@ export async function modelNames(parent: string): Promise<string[]> {
       .filter(isModelId)
       .sort();
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (codeOf(error) === 'ENOENT') return [];
     throw error;
   }
 }

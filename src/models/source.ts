@@ -1,6 +1,7 @@
 /** The source of a model to install: a hub by the model's id, a URL, or a folder. */
 import { copyFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import { shortReasonOf } from '../system/reason.js';
 import { download, type Downloaded, type DownloadParts } from './download.js';
 
 /** A source of a model's files. */
@@ -69,7 +70,7 @@ function folderSource(folder: string): ModelSource {
         onProgress(size, size);
         return { kind: 'done', commit: undefined };
       } catch (error) {
-        const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+        const code = shortReasonOf(error);
         if (code === 'ENOENT') return { kind: 'absent' };
         return { kind: 'failed', reason: `${join(folder, file)} cannot be copied (${code}).` };
       }

@@ -1,5 +1,6 @@
 /** Settings of leads, clicks and counted links, and of the operator. */
 import { readFileSync } from 'node:fs';
+import { shortReasonOf } from '../system/reason.js';
 import type { Parsed, Settings } from '../system/settings.js';
 import { integer, parseNetworks, perMinute } from '../system/settingValues.js';
 import { noOperator, parseOperator, type Operator } from './operator.js';
@@ -26,8 +27,7 @@ function readOperator(path: string): Parsed<Operator> {
     const read = parseOperator(readFileSync(path, 'utf8'));
     return 'operator' in read ? { value: read.operator } : { wrong: `${must} ${read.wrong}` };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return { wrong: `${must} that can be read (${code})` };
+    return { wrong: `${must} that can be read (${shortReasonOf(error)})` };
   }
 }
 

@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSecrets, type MasterSecrets } from './masterSecret.js';
 import type { Randomness } from './randomness.js';
-import { reasonOf } from './reason.js';
+import { codeOf, reasonOf } from './reason.js';
 import { makeFolder, syncPath } from './sync.js';
 
 /** Random bytes of a new secret. */
@@ -52,7 +52,7 @@ function readSecrets(path: string): SecretsResult | undefined {
   try {
     file = openSync(path, 'r');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
   try {
@@ -85,7 +85,7 @@ function makeSecret(path: string, randomness: Randomness): SecretsResult | undef
   try {
     linkSync(draft, path);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined;
+    if (codeOf(error) === 'EEXIST') return undefined;
     throw error;
   } finally {
     rmSync(draft);

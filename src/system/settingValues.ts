@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseNetwork } from './network.js';
+import { shortReasonOf } from './reason.js';
 import type { Parsed, Setting } from './settings.js';
 
 /** The largest number of requests a minute that a limit counts exactly. */
@@ -62,8 +63,7 @@ export function fileOrNull<Value>(
       const value = take(readFileSync(text));
       return value === undefined ? { wrong: `must be the path of ${what}` } : { value };
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-      return { wrong: `must be the path of ${what}, which cannot be read (${code})` };
+      return { wrong: `must be the path of ${what}, which cannot be read (${shortReasonOf(error)})` };
     }
   };
 }

@@ -1,6 +1,7 @@
 /** Settings: environment variables that parts declare; read and validated at start. */
 import { readFileSync } from 'node:fs';
 import { lookalikes } from './lookalikes.js';
+import { shortReasonOf } from './reason.js';
 import { settingsFileVariable, withSettingsFile } from './settingsFile.js';
 
 /** Facts about the machine that defaults depend on. */
@@ -61,8 +62,7 @@ function givenText({ name, secret }: Setting<unknown>, environment: Environment)
   try {
     return { value: readFileSync(file, 'utf8').trim() || ' ' };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return { wrong: `${name}_FILE ${JSON.stringify(file)} cannot be read (${code}).` };
+    return { wrong: `${name}_FILE ${JSON.stringify(file)} cannot be read (${shortReasonOf(error)}).` };
   }
 }
 

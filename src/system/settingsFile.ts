@@ -4,7 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { nearestName } from './lookalikes.js';
-import { reasonOf } from './reason.js';
+import { reasonOf, shortReasonOf } from './reason.js';
 
 /** The process' environment. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -55,8 +55,7 @@ function readFile(path: string): { readonly values: object } | { readonly wrong:
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return { wrong: `The file of settings ${path} cannot be read (${code}).` };
+    return { wrong: `The file of settings ${path} cannot be read (${shortReasonOf(error)}).` };
   }
   try {
     const value: unknown = JSON.parse(text);

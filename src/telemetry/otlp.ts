@@ -11,6 +11,7 @@ import { OTLPTraceExporter as JsonTraces } from '@opentelemetry/exporter-trace-o
 import { OTLPTraceExporter as ProtobufTraces } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
 import { AggregationTemporality, DataPointType } from '@opentelemetry/sdk-metrics';
+import { codeOf } from '../system/reason.js';
 import type { HistogramPoint, MetricSeries, NumberPoint } from './metricData.js';
 import type { TelemetrySettings } from './settings.js';
 import type { SendSpans } from './spanQueue.js';
@@ -87,7 +88,7 @@ function outcome(
 /** A reason in words; a collector's own text is not shown. */
 function reasonOfExport(error: Error | undefined): string {
   if (error === undefined) return 'it did not answer in time';
-  const code = 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   return code === '' ? error.message : `${code} ${error.message}`.trim();
 }
 

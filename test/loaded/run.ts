@@ -63,19 +63,28 @@ function shortly({ message, stack = '' }: Error): string {
   return `${message.replaceAll(/\s+/g, ' ').slice(0, mostShown)} ${place}`.trimEnd();
 }
 
-/** Runs the files once; resolves to what failed. */
-async function once(files: readonly string[]): Promise<string[]> {
-  const failed: string[] = [];
+/** Files after whose tests the progress is told. */
+const toldFiles = 40;
+
+/** Runs the files once, and tells what fails as it does; resolves to the number of failures. */
+async function once(files: readonly string[]): Promise<number> {
+  let failures = 0;
+  const done = new Set<string>();
   const events = run({ files: [...files], concurrency: 3 });
   events.on('test:fail', (data) => {
     const { name, file = '', details } = data as Failed;
     const { error } = details;
-    failed.push(
-      `${relative(root, file)}: ${name}: ${shortly(error.cause instanceof Error ? error.cause : error)}`,
-    );
+    failures += 1;
+    const reason = shortly(error.cause instanceof Error ? error.cause : error);
+    console.log(`  ${relative(root, file)}: ${name}: ${reason}`);
+  });
+  events.on('test:pass', ({ file = '' }: { readonly file?: string }) => {
+    if (done.has(file)) return;
+    done.add(file);
+    if (done.size % toldFiles === 0) console.log(`  ${done.size} of ${files.length} files`);
   });
   await events.forEach(() => undefined);
-  return failed;
+  return failures;
 }
 
 const files = testFiles();
@@ -86,10 +95,10 @@ let failures = 0;
 for (let at = 0; at < Number(values.times); at += 1) {
   const seed = Number(values.seed) + at;
   const begunMs = performance.now();
+  console.log(`seed ${seed}`);
   const failed = await once(shuffled(files, seed));
-  failures += failed.length;
+  failures += failed;
   const seconds = Math.round((performance.now() - begunMs) / 1_000);
-  console.log(`seed ${seed}: ${files.length} files in ${seconds} s, ${failed.length} failures`);
-  for (const each of failed) console.log(`  ${each}`);
+  console.log(`seed ${seed}: ${files.length} files in ${seconds} s, ${failed} failures`);
 }
 process.exit(failures === 0 ? 0 : 1);

@@ -1,7 +1,7 @@
 /** Stores on LMDB, by URL: `lmdb:` and the folder of the environment. */
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { reasonOf } from '../../../system/reason.js';
+import { reasonOf, shortReasonOf } from '../../../system/reason.js';
 import type { EngineKind, MissingStore, StoreLocation } from '../../engine.js';
 import { StoreUnavailable } from '../../store.js';
 
@@ -16,7 +16,7 @@ function missing(folder: string): MissingStore | undefined {
     statSync(join(folder, 'data.mdb'));
     return undefined;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = shortReasonOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       return { kind: 'missing', reason: `There is no store in ${folder}.` };
     }

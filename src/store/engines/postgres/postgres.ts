@@ -23,7 +23,7 @@ import { Breaker, type BreakerTimes, type Probed } from './breaker.js';
 import { textOf } from '../../bytes.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from '../../engine.js';
 import { serverName, type PostgresAddress } from './postgresAddress.js';
-import { codeOf, failureOf, isOfServer, pauseAfter, type Failure } from './postgresFailure.js';
+import { sqlStateOf, failureOf, isOfServer, pauseAfter, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
 import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
 import { Slot } from './postgresSlot.js';
@@ -317,7 +317,7 @@ class PostgresEngine implements Engine {
       await session.run(begin + takeTurn);
       return true;
     } catch (error) {
-      if (!turnRefusals.has(codeOf(error) ?? '')) throw error;
+      if (!turnRefusals.has(sqlStateOf(error) ?? '')) throw error;
       await session.run('ROLLBACK');
       // A standby refuses the whole transaction in the same words; the next server has turns.
       assertNoStandby((await session.run(`SELECT ${ofStandby}`)).first?.[0]);

@@ -68,7 +68,7 @@ function mostPause(kind: Failure['kind'], attempt: number): number {
 }
 
 /** The SQLSTATE of an error that the server sent. */
-export function codeOf(error: unknown): string | undefined {
+export function sqlStateOf(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined;
 }
 
