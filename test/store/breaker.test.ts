@@ -14,13 +14,13 @@ function subject() {
   const clock = new HandClock();
   const probes: Probe[] = [];
   const told: string[] = [];
-  const breaker = new Breaker({
+  const breaker: Breaker = new Breaker({
     probe: (timeoutMs) =>
       new Promise((end) => {
         probes.push({ timeoutMs, end });
       }),
     longestProbe: 3_000,
-    onOpen: () => told.push('open'),
+    onOpen: () => told.push(breaker.refusal === undefined ? 'open without a reason' : 'open'),
     onEnd: () => told.push('end'),
     times: { silence: 1_000, doubt: 1_000, probe: 500, pause: 150 },
     clock,
@@ -53,6 +53,41 @@ describe('a breaker', () => {
     breaker.failed('is gone again');
     await clock.pass(1_000);
     assert.equal(breaker.refusal, 'is gone again');
+  });
+
+  test('says once that it is open, a doubt after the first failure', async () => {
+    const { clock, breaker, told } = subject();
+    breaker.failed('is gone');
+    await clock.pass(500);
+    breaker.failed('is away');
+    await clock.pass(500);
+    assert.deepEqual([breaker.refusal, told], ['is away', ['open']]);
+    await clock.pass(5_000);
+    assert.deepEqual(told, ['open']);
+  });
+
+  test('says nothing of answers while there is no doubt', () => {
+    const { clock, breaker, told } = subject();
+    breaker.answered();
+    assert.deepEqual([told, clock.timers], [[], 0]);
+  });
+
+  test('begins each doubt anew: closed at first, probed, and without the failures of before', async () => {
+    const { clock, breaker, probes, told } = subject();
+    breaker.failed('is gone');
+    await clock.pass(1_000);
+    probes.at(-1)?.end(works);
+    await clock.pass(1_000);
+    const before = probes.length;
+    breaker.waiting();
+    assert.deepEqual([breaker.refusal, probes.length], [undefined, before + 1]);
+    breaker.answered();
+    breaker.waiting();
+    await clock.pass(0);
+    assert.equal(probes.length, before + 1, 'the doubt of a moment later has the same probe');
+    probes.at(-1)?.end(refused);
+    await clock.pass(2_000);
+    assert.deepEqual([breaker.refusal, told], [undefined, ['open', 'end', 'end', 'end']]);
   });
 
   test('has one probe at a time, and one beside it that takes longer', async () => {
@@ -124,10 +159,13 @@ describe('a breaker', () => {
   });
 
   test('opens where calls only wait and no probe has an answer', async () => {
-    const { clock, breaker, told } = subject();
+    const { clock, breaker, probes, told } = subject();
     breaker.waiting();
     await clock.pass(1_000);
     assert.deepEqual([breaker.refusal, told], ['does not answer (no answer in time)', ['open']]);
+    probes[0]?.end(silent);
+    await clock.pass(0);
+    assert.equal(breaker.refusal, 'is silent');
   });
 
   test('probes nothing and tells nothing after its end', async () => {
@@ -141,5 +179,10 @@ describe('a breaker', () => {
     probes[0]?.end(works);
     await clock.pass(5_000);
     assert.deepEqual([probes.length, told], [before, []]);
+    const unused = subject();
+    unused.breaker.stop();
+    unused.breaker.failed('is gone');
+    await unused.clock.pass(5_000);
+    assert.deepEqual([unused.probes.length, unused.told, unused.clock.timers], [0, [], 0]);
   });
 });

@@ -3,26 +3,10 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { pauseAfter } from '../../src/store/engines/postgres/postgresFailure.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 import { storeAt } from '../support/openStore.js';
 import { postgresMissing, suiteServer } from '../support/postgresServer.js';
 import { bytes, commit } from './subject.js';
-
-test('pauses after a conflict: none at first, short for eight tries, then growing to 64 ms', () => {
-  const most = Array.from({ length: 16 }, (_, attempt) => pauseAfter('conflict', attempt, 1));
-  assert.deepEqual(most.slice(0, 8), [0, 2, 4, 8, 8, 8, 8, 8]);
-  const grown = most.slice(8);
-  assert.deepEqual(
-    grown.map((pauseMs) => Math.round(pauseMs)),
-    [12, 18, 27, 41, 61, 64, 64, 64],
-  );
-  assert.equal(pauseAfter('conflict', 1_000, 1), 64);
-  // Jitter takes away half a pause at most, so tries of two processes do not stay in step.
-  for (const attempt of [1, 5, 9, 30]) {
-    assert.equal(pauseAfter('conflict', attempt, 0), pauseAfter('conflict', attempt, 1) / 2);
-  }
-});
 
 describe('conflicts on PostgreSQL', { skip: postgresMissing() }, () => {
   const server = suiteServer();

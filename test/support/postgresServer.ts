@@ -65,7 +65,8 @@ export class PostgresServer {
 
   private constructor(
     private readonly bin: string,
-    private readonly folder: string,
+    /** The folder of its data and of its socket. */
+    readonly folder: string,
     readonly port: number,
   ) {}
 

@@ -126,7 +126,7 @@ export class Breaker {
    */
   private async probe(): Promise<void> {
     const isLong = !this.lingering;
-    if (isLong) this.lingering = true;
+    this.lingering = true;
     const timeoutMs = isLong ? this.parts.longestProbe : this.parts.times.probe;
     const probed = await this.parts.probe(timeoutMs);
     if (isLong) this.lingering = false;

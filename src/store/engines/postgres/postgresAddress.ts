@@ -34,10 +34,12 @@ const shape = 'postgres://user:password@host:port/database?sslmode=verify-full';
 export function parsePostgresUrl(
   text: string,
 ): { readonly address: PostgresAddress } | { readonly wrong: string } {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
+  // A user without a host, as libpq allows it, is no URL by the standard of browsers.
+  const whole = text.replace(/^([^/]*\/\/[^/?]*@)(?=[/?]|$)/, '$1localhost');
+  if (!/^postgres(ql)?:\/\//.test(whole) || !URL.canParse(whole)) {
     return { wrong: `must be a URL such as ${shape}, with %-escapes for the password's special characters` };
   }
-  const url = new URL(text);
+  const url = new URL(whole);
   const query = url.searchParams;
   const foreign = [...query.keys()].find((name) => !known.some((one) => one === name));
   if (foreign !== undefined)
@@ -77,9 +79,7 @@ function tlsOf(host: string, mode: SslMode, query: URLSearchParams): PostgresAdd
     host,
     // Server Name Indication allows host names only (RFC 6066, section 3).
     ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ...{ ca, cert, key },
     // As in libpq, a root certificate makes `require` check the chain.
     rejectUnauthorized: mode !== 'require' || ca !== undefined,
     ...(mode === 'verify-full' ? {} : { checkServerIdentity: () => undefined }),

@@ -18,13 +18,16 @@ export interface Failure {
 const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42710']);
 
 /**
- * feature_not_supported (so a standby refuses SERIALIZABLE), statement_completion_unknown, query_canceled
- * (the statement took too long), lock_not_available, read_only_sql_transaction (the server is being
- * replaced), and idle_in_transaction_session_timeout.
+ * feature_not_supported (so a standby refuses SERIALIZABLE), statement_completion_unknown,
+ * lock_not_available, read_only_sql_transaction (the server is being replaced), and
+ * idle_in_transaction_session_timeout.
  */
-const outages: ReadonlySet<string> = new Set(['0A000', '40003', '57014', '55P03', '25006', '25P03']);
+const outages: ReadonlySet<string> = new Set(['0A000', '40003', '55P03', '25006', '25P03']);
 
-/** Classes: connection exceptions, insufficient resources, operator intervention, system errors. */
+/**
+ * Classes: connection exceptions, insufficient resources, operator intervention (so a statement that took too
+ * long is canceled), system errors.
+ */
 const outageClasses: ReadonlySet<string> = new Set(['08', '53', '57', '58']);
 
 /** Classifies an error. */

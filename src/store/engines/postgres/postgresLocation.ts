@@ -8,7 +8,7 @@ export const postgresKind: EngineKind = {
   form: 'postgres://user:password@host:port/database with %-escapes for special characters',
   shared: true,
   locate(url) {
-    if (!/^postgres(ql)?:\/\/./.test(url) || !URL.canParse(url)) return undefined;
+    if (!/^postgres(ql)?:\/\/./.test(url)) return undefined;
     const parsed = parsePostgresUrl(url);
     if ('wrong' in parsed) return parsed;
     const { address } = parsed;
