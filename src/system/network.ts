@@ -12,8 +12,7 @@ const mappedPrefix = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 
 /** The IPv4 address of an IPv4-mapped IPv6 address; any other address unchanged. */
 export function unmapped(bytes: Uint8Array): Uint8Array {
-  const mapped = bytes.length === 16 && mappedPrefix.every((byte, at) => bytes[at] === byte);
-  return mapped ? bytes.subarray(12) : bytes;
+  return mappedPrefix.every((byte, at) => bytes[at] === byte) ? bytes.subarray(12) : bytes;
 }
 
 /**

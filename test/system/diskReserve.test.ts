@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { systemClock } from '../../src/system/clock.js';
 import { DiskReserve, isLow } from '../../src/system/diskReserve.js';
+import { HandClock } from '../support/handClock.js';
 import { recordingLog, type Logged } from '../support/http.js';
 
 const gib = 1024 ** 3;
@@ -41,14 +42,34 @@ test('it is met and left as the disk fills and empties, each said once', async (
   await reserve.look();
   assert.equal(reserve.isReserved(), false);
   assert.deepEqual(
-    logged.map(({ level }) => level),
-    ['warn', 'info'],
+    logged.map(({ level, fields }) => [level, fields['freeMb'], fields['folder']]),
+    [
+      ['warn', 0, tmpdir()],
+      ['info', 1_073, tmpdir()],
+    ],
   );
   reserve.stop();
 });
 
+test('it is looked at from the beginning, and each second until it is stopped', async () => {
+  const clock = new HandClock();
+  let looks = 0;
+  const look = () => Promise.resolve(room(0, (looks += 1)));
+  const parts = { clock, log: recordingLog([]), look };
+  const reserve = new DiskReserve({ ...parts, folder: tmpdir(), bytes: Infinity });
+  assert.deepEqual([reserve.isReserved(), looks], [true, 0]);
+  await clock.pass(999);
+  assert.equal(looks, 0);
+  await clock.pass(1_001);
+  assert.equal(looks, 2);
+  reserve.stop();
+  assert.equal(clock.timers, 0);
+});
+
 test('0 keeps nothing', () => {
   const never = () => Promise.reject(new Error('looked'));
-  const parts = { clock: systemClock, log: recordingLog([]), look: never };
+  const clock = new HandClock();
+  const parts = { clock, log: recordingLog([]), look: never };
   assert.equal(new DiskReserve({ ...parts, folder: '/no/such/folder', bytes: 0 }).isReserved(), false);
+  assert.equal(clock.timers, 0);
 });

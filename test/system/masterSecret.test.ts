@@ -33,14 +33,34 @@ test('derived values are those of another implementation', () => {
 
 test('the strength of a secret is its length by its alphabet, and little where it was typed', () => {
   const bits = (secret: string) => Math.floor(strengthBits(secret));
+  assert.equal(bits('31415926535897932384626433832795'), 106, 'digits');
   assert.equal(bits('9f86d081884c7d659a2feaa0c55ad015'), 128);
+  assert.equal(bits('qzkfwxhnvbrtgmcpjdylsaeuoikqwfzr'), 150, 'letters of one case');
+  assert.equal(bits('qz7fwx3nvb1tgm9pjd0lsa4uoi8qwfz2'), 165, 'and digits');
+  assert.equal(bits('qZkFwXhNvBrTgMcPjDyLsAeUoIkQwFzR'), 182, 'letters of both cases');
+  assert.equal(strengthBits('qZ+FwX/NvB1TgM9PjD0LsA4UoI8QwFz='), 192, 'base64');
+  assert.equal(bits('qZ+FwX/NvB1TgM9PjD0LsA4UoI8QwF!='), 209, 'all visible characters');
   assert.equal(bits('9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'), 256);
   assert.equal(bits('Xq7dK2mVt0YwLr9ZbNc4Ue8HgJs1PfAo'), 190);
+  assert.equal(bits('Xq7dK2mVt0YwLr9Z'.repeat(2)), 95, 'what is repeated counts once');
+  assert.equal(bits('password'.repeat(4)), 8);
+  assert.equal(bits('x'.repeat(256)), 0);
   for (const weak of ['x'.repeat(256), 'password'.repeat(4), '0123456789abcdef'.repeat(2), 'ab'.repeat(50)]) {
     assert.ok(strengthBits(weak) < 128, weak);
   }
   assert.ok(strengthBits('abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ') < 128);
   assert.ok(strengthBits('31415926535897932384626433832795') < 128);
+});
+
+test('a secret is typed with seven different characters, or where half follow neighbours', () => {
+  const bits = (secret: string) => Math.floor(strengthBits(secret));
+  assert.equal(bits('acegikmoocmagiekamgckoiegeoakmci'), 150, 'eight of them');
+  assert.equal(bits('acegikmmocmagiekamgckmiegemakmci'.replaceAll('o', 'i')), 32, 'seven of them');
+  const pairs = 'abmncdopefqrghstijuvklwx016723';
+  assert.equal(bits(`${pairs}80`), 165, '15 of 32 follow the one before them');
+  assert.equal(bits(`${pairs}89`), 32, '16 of 32 do');
+  assert.equal(bits('acegikmoqsuwybdfhjlnprtvxz024680'), 165, 'the next but one is no neighbour');
+  assert.equal(bits(`z${pairs}9`), 165, '15 of 32, none of which is the first or the last');
 });
 
 test('a random secret of 128 bits in hexadecimal is strong enough', () => {

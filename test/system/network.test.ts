@@ -25,9 +25,34 @@ test('networks', () => {
   ]) {
     assert.notEqual(parseNetwork(text), undefined, text);
   }
+  const [one, whole] = [Uint8Array.of(10, 1, 2, 3), { bytes: Uint8Array.of(10, 0, 0, 0), prefixBits: 8 }];
+  assert.deepEqual(parseNetwork('10.1.2.3'), { bytes: one, prefixBits: 32 });
+  assert.deepEqual(parseNetwork('::1')?.prefixBits, 128);
+  for (const text of ['10.0.0.0/8', '::ffff:10.0.0.0/104']) assert.deepEqual(parseNetwork(text), whole);
   const refused = ['10.0.0.1/8', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/08/1', '/8', '2001:db8::1/64', 'a/8'];
-  for (const text of [...refused, '::/129', '::ffff:10.0.0.0/95', '10.0.0.0/-1', '10/8', '']) {
+  for (const text of [
+    ...refused,
+    '::/129',
+    '::ffff:10.0.0.0/95',
+    '::ffff:0.0.0.0/95',
+    '10.0.0.0/-1',
+    '10/8',
+    '',
+  ]) {
     assert.equal(parseNetwork(text), undefined, text);
+  }
+});
+
+test('an address of one version lies in no network of the other', () => {
+  for (const [network, address] of [
+    ['10.0.0.0/8', 'a00::'],
+    ['0.0.0.0/0', '::'],
+    ['a00::/8', '10.0.0.0'],
+    ['::/0', '0.0.0.0'],
+  ] as const) {
+    const [among, asked] = [parseNetwork(network), parseAddress(address)];
+    assert.ok(among !== undefined && asked !== undefined);
+    assert.equal(contains(among, asked), false, `${address} in ${network}`);
   }
 });
 

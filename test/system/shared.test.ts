@@ -42,6 +42,21 @@ describe('a recent answer', () => {
     );
     assert.equal(await recent.of(ask), 1);
   });
+
+  test('stands, whatever becomes of an older question afterwards', async () => {
+    const { time, recent, ask } = asked();
+    let fail = (): void => undefined;
+    const failing = new Promise<number>((_, reject) => (fail = () => reject(new Error('late'))));
+    const failed = assert.rejects(
+      recent.of(() => failing),
+      /late/,
+    );
+    time.nowMs += 500;
+    assert.equal(await recent.of(ask), 1);
+    fail();
+    await failed;
+    assert.equal(await recent.of(ask), 1);
+  });
 });
 
 describe('work that runs once at a time', () => {
@@ -56,6 +71,18 @@ describe('work that runs once at a time', () => {
     const again = work.run();
     ends[1]?.();
     assert.equal(await again, 2);
+  });
+
+  test('settles once it has ended', async () => {
+    let [end, hasSettled] = [(): void => undefined, false];
+    const work = oneAtATime(() => new Promise<void>((resolve) => (end = resolve)));
+    await work.settled();
+    void work.run();
+    const settled = work.settled().then(() => (hasSettled = true));
+    await new Promise(setImmediate);
+    assert.equal(hasSettled, false);
+    end();
+    await settled;
   });
 
   test('settles whether it succeeds or fails', async () => {
