@@ -22,10 +22,9 @@ function littleEndian(bytes: Buffer): bigint {
 /** The target of a header's `bits`; undefined if they are invalid. */
 function targetOf(bits: number): bigint | undefined {
   const [exponent, mantissa] = [bits >>> 24, BigInt(bits & 0x7f_ff_ff)];
-  const shift = 8n * (BigInt(exponent) - 3n);
-  const target = shift < 0n ? mantissa >> -shift : mantissa << shift;
+  const target = mantissa << (8n * (BigInt(exponent) - 3n));
   const isNegative = (bits & 0x80_00_00) !== 0;
-  return isNegative || target === 0n || target >= 2n ** 256n ? undefined : target;
+  return isNegative || target >= 2n ** 256n ? undefined : target;
 }
 
 /** Reads a header; `wrong` is a sentence part. */

@@ -84,8 +84,9 @@ class Reading {
     return undefined;
   }
 
-  private takeQuorum([name = '', more]: readonly string[]): string | undefined {
-    if (this.quorum !== undefined || more !== undefined) return 'is a second quorum, or has two';
+  private takeQuorum([name, ...more]: readonly string[]): string | undefined {
+    if (name === undefined || more.length > 0) return 'has no quorum, or more than one';
+    if (this.quorum !== undefined) return 'is a second quorum';
     if (name !== 'none' && !this.isNamed(name)) return `names ${name}, which no line before it defines`;
     this.quorum = name === 'none' ? null : name;
     return undefined;

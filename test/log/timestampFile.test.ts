@@ -59,13 +59,30 @@ test('headers are read, and one whose hash is above its target is none', () => {
     changed[at] = (changed[at] ?? 0) ^ 0x10;
     assert.ok('wrong' in readHeader(changed), `byte ${at}`);
   }
-  assert.ok('wrong' in readHeader(header.subarray(1)));
+  for (const other of [header.subarray(1), Buffer.concat([header, Buffer.alloc(1)])])
+    assert.deepEqual(readHeader(other), { wrong: 'is not of 80 bytes' });
   // Targets that are none: zero, negative, of more than 256 bits.
   for (const bits of ['00000000', '1d800001', '23000100', 'ff7fffff']) {
     const odd = Buffer.from(header);
     reversed(bits).copy(odd, 72);
     assert.ok('wrong' in readHeader(odd), bits);
   }
+});
+
+test('a target is below 2^256, and the work of half of all hashes is that of one', () => {
+  /** Headers with these bits, of which about half meet a target of 2^255. */
+  const readWith = (bits: string) =>
+    Array.from({ length: 64 }, (_, nonce) => {
+      const odd = Buffer.from(header);
+      reversed(bits).copy(odd, 72);
+      odd.writeUInt32LE(nonce, 76);
+      return readHeader(odd);
+    }).filter((read) => 'hash' in read);
+  for (const bits of ['21010000', '217fffff', '20ffffff', '01800000'])
+    assert.deepEqual(readWith(bits), [], bits);
+  const half = readWith('21008000');
+  assert.ok(half.length > 16 && half.length < 48, `${half.length}`);
+  for (const { work } of half) assert.equal(work, 1n);
 });
 
 test('steps lead from a transaction to the Merkle root', () => {

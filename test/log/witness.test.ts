@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { cosignaturesOf, openCosignature } from '../../src/log/cosignature.js';
+import { cosign, cosignaturesOf, openCosignature } from '../../src/log/cosignature.js';
 import {
   noteParts,
   parseVerifierKey,
@@ -171,6 +171,7 @@ test('whatever crashes, a witness cosigns one history', () => {
 });
 
 const policyText = `# A policy
+#of three
 log ${verifierText(log)} https://log.example/
 witness X1 ${verifierText(witnessKey, 'witness')} https://w1.example/
 witness X2 ${verifierText({ name: 'w2', publicKey: keyOf(8).publicKey }, 'witness')}
@@ -180,9 +181,24 @@ group all-of-it any two X3
 quorum all-of-it
 `;
 
+const anyWitness = `witness w ${verifierText(witnessKey, 'witness')}`;
+
+test('a group of one, and of all, is satisfied by these', () => {
+  const names = policyText.replace('two 2 X1 X2', 'two all X1 X2').replace('any two X3', '1 two X3');
+  const policy = parsePolicy(names);
+  assert.ok('quorum' in policy, JSON.stringify(policy));
+  assert.deepEqual(
+    [['X1'], ['X1', 'X2'], ['X3']].map((cosigned) => isMet(policy, new Set(cosigned))),
+    [false, true, true],
+  );
+  const one = parsePolicy(`${anyWitness}\ngroup g all w\nquorum g\n`);
+  assert.ok('quorum' in one && isMet(one, new Set(['w'])) && !isMet(one, new Set()));
+});
+
 test('policies are those of the specification', () => {
   const policy = parsePolicy(policyText);
   assert.ok('quorum' in policy);
+  assert.deepEqual(policy.logs, [log]);
   assert.deepEqual(
     policy.witnesses.map(({ name, url }) => [name, url]),
     [
@@ -205,6 +221,23 @@ test('policies are those of the specification', () => {
     ['', /no quorum/],
     ['quorum X1\n', /names X1, which no line before/],
     ['quorum none\nquorum none\n', /line 2, which is a second quorum/],
+    ['quorum\n', /no quorum, or more than one/],
+    ['quorum none none\n', /no quorum, or more than one/],
+    [`log ${verifierText(log)} https://a more\n`, /no verifier key of an Ed25519 log/],
+    [
+      policyText.replace('witness X1', `log ${verifierText(log)}\nwitness X1`),
+      /line 4, .*log for the second/,
+    ],
+    [`${anyWitness} https://a more\n`, /no verifier key of an Ed25519 witness/],
+    [`${anyWitness} nowhere\n`, /address that is no URL/],
+    [`${anyWitness}\n${anyWitness.replace(' w ', ' v ')}\n`, /line 2, .*name or key for the second time/],
+    [anyWitness.replace(' w ', ' none '), /name or key for the second time/],
+    [`${anyWitness}\ngroup none any w\n`, /line 2, which has no new name/],
+    [`${anyWitness}\ngroup w any w\n`, /line 2, which has no new name/],
+    [`${anyWitness}\ngroup g any\n`, /line 2, which has no new name, or no members/],
+    [`${anyWitness}\ngroup g 2 w\n`, /line 2, which has no threshold/],
+    [`${anyWitness}\ngroup g most w\n`, /line 2, which has no threshold/],
+    [`${anyWitness}\ngroup g any v\n`, /line 2, which names v, which no line before/],
     ['witness none x\n', /no verifier key of an Ed25519 witness/],
     [`witness w ${verifierText(log)}\n`, /no verifier key of an Ed25519 witness/],
     [`log ${verifierText(witnessKey, 'witness')}\n`, /no verifier key of an Ed25519 log/],
@@ -395,6 +428,18 @@ test('clients that go and bodies without end make a witness print nothing, and i
   running.child.kill('SIGTERM');
   await running.ended();
   assert.equal(running.output.slice(printed), '');
+});
+
+test('a cosignature has a time of eight bytes, which a number can tell', () => {
+  const { text } = noteParts(noteOf(leavesOf(1))) ?? assert.fail();
+  const lineAt = (timeS: number): string => cosign(text, witnessKey.name, keyOf(9), timeS).trimEnd();
+  const bytes = Buffer.from(lineAt(7).split(' ').at(-1) ?? '', 'base64');
+  assert.deepEqual([bytes.byteLength, bytes.readBigUInt64BE(4)], [4 + 8 + 64, 7n]);
+  assert.equal(openCosignature(text, lineAt(7), witnessKey)?.timeS, 7);
+  const most = Number.MAX_SAFE_INTEGER;
+  assert.equal(openCosignature(text, lineAt(most), witnessKey)?.timeS, most);
+  assert.equal(openCosignature(text, lineAt(most + 1), witnessKey), undefined);
+  assert.deepEqual(cosignaturesOf('no note', [witnessKey]), []);
 });
 
 test('a checkpoint is cosigned where the witnesses that the policy wants have signed', () => {
