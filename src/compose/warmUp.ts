@@ -12,8 +12,10 @@ import { systemClock } from '../system/clock.js';
 import { createLog } from '../system/log.js';
 import { systemRandomness } from '../system/randomness.js';
 
-/** Most requests, and the time after which no further one is sent (ms). */
-const most = { requests: 200, ms: 500 } as const;
+const mostRequests = 200;
+
+/** Time after which no further request is sent (ms). */
+const mostMs = 500;
 
 /** A request as a search has it: ten docs with dense scores. */
 function sampleBody(): Buffer {
@@ -50,14 +52,14 @@ async function answered(socket: Socket, signal: AbortSignal): Promise<boolean> {
 }
 
 /** Sends requests one after the other; resolves to the number of answers. */
-async function exchanges(port: number, path: string): Promise<number> {
+async function exchanges(port: number, path: string, withinMs: number): Promise<number> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const request = sampleRequest(path);
-  const signal = AbortSignal.timeout(most.ms);
+  const signal = AbortSignal.timeout(withinMs);
   let count = 0;
   try {
     await once(socket, 'connect', { signal });
-    for (; count < most.requests; count += 1) {
+    for (; count < mostRequests; count += 1) {
       socket.write(request);
       if (!(await answered(socket, signal))) break;
     }
@@ -73,7 +75,7 @@ async function exchanges(port: number, path: string): Promise<number> {
 const admitted = { refusal: undefined, rateLimit: '', rateLimitPolicy: '', charge: () => undefined } as const;
 
 /** Has the route of re-ranking, if it is among those given, answer requests; resolves to their number. */
-export async function warmUp(routes: readonly ServedRoute[]): Promise<number> {
+export async function warmUp(routes: readonly ServedRoute[], withinMs = mostMs): Promise<number> {
   const fuse = routes.find(({ route }) => route.id === 'fuse');
   if (fuse === undefined) return 0;
   const path = `/${Buffer.from(systemRandomness(16)).toString('hex')}`;
@@ -85,7 +87,7 @@ export async function warmUp(routes: readonly ServedRoute[]): Promise<number> {
   });
   try {
     const port = await server.listen('127.0.0.1', 0);
-    return port === undefined ? 0 : await exchanges(port, path);
+    return port === undefined ? 0 : await exchanges(port, path, withinMs);
   } finally {
     await server.drain(0);
   }

@@ -40,6 +40,9 @@ async function measured(environment: Readonly<Record<string, string>> = {}): Pro
 
 const vector = 384;
 
+/** Longest that a text may take on a machine whose other programs all have a higher priority (ms). */
+const patientMs = 600_000;
+
 describe('the embedder of a server', () => {
   test('is one for all workers, started by the first text, at low priority', async () => {
     const server = await measured({ WORKERS: '2' });
@@ -106,9 +109,15 @@ describe('the embedder of a server', () => {
   });
 
   test('gives a request up at its deadline, and serves the next', async () => {
-    const server = await measured({ EMBED_DEADLINE_MS: '500' });
+    const server = await measured({ EMBED_DEADLINE_MS: '4000' });
     const { port } = await listening(server);
-    assert.equal(await embed(port, 3_000), 'too_late');
-    await until(async () => (await embed(port, 2)) === String(2 * vector));
+    const serves = (): Promise<void> =>
+      until(async () => (await embed(port, 1)) === String(vector), patientMs);
+    await serves();
+    const pid = await only(server);
+    process.kill(pid, 'SIGSTOP');
+    assert.equal(await embed(port, 1), 'too_late');
+    process.kill(pid, 'SIGCONT');
+    await serves();
   });
 });

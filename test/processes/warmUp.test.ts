@@ -24,7 +24,7 @@ test('a worker answers 200 requests for a re-ranking, and asks no admission', as
     seen.push(Buffer.from(request.body).toString());
     return text('ranked');
   });
-  assert.equal(await warmUp([ranking]), 200);
+  assert.equal(await warmUp([ranking], 60_000), 200);
   assert.equal(seen.length, 200);
   const { query, docs } = JSON.parse(seen[0] ?? '') as { query: string; docs: { dense_score: number }[] };
   assert.ok(query.length > 0);
