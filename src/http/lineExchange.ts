@@ -281,8 +281,8 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   /**
-   * Stops reading from a client that does not read, with ever longer pauses before it checks again. Only then
-   * it may hear that the client has read, so that nothing else ends such a pause.
+   * Stops reading from a client that does not read, with ever longer pauses before it checks again. During a
+   * pause it does not hear that the client has read, so nothing else ends one.
    */
   private pauseAndLook(): void {
     if (this.paused) return;
@@ -415,9 +415,9 @@ export class LineExchange extends Exchange implements PacedSender {
   /** Checks the sender's pace, while nothing else is awaited. */
   check(nowMs: number): void {
     const { bodyWindowMs, bodyWindowBytes } = this.server.limits;
-    const waits = !this.isFree();
-    if (!waits && nowMs - this.windowStartMs < bodyWindowMs) return;
-    if (waits || this.bytesIn - this.windowBytes >= bodyWindowBytes) {
+    const isFree = this.isFree();
+    if (isFree && nowMs - this.windowStartMs < bodyWindowMs) return;
+    if (!isFree || this.bytesIn - this.windowBytes >= bodyWindowBytes) {
       this.windowStartMs = nowMs;
       this.windowBytes = this.bytesIn;
       return;
