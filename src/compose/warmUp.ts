@@ -14,7 +14,6 @@ import { systemRandomness } from '../system/randomness.js';
 
 const mostRequests = 200;
 
-/** Time after which no further request is sent (ms). */
 const mostMs = 500;
 
 /** A request as a search has it: ten docs with dense scores. */
@@ -74,7 +73,10 @@ async function exchanges(port: number, path: string, withinMs: number): Promise<
 /** An admission that charges nobody. */
 const admitted = { refusal: undefined, rateLimit: '', rateLimitPolicy: '', charge: () => undefined } as const;
 
-/** Has the route of re-ranking, if it is among those given, answer requests; resolves to their number. */
+/**
+ * Has the route of re-ranking, if it is among those given, answer requests; resolves to their number.
+ * `withinMs`: time after which no further one is sent (ms).
+ */
 export async function warmUp(routes: readonly ServedRoute[], withinMs = mostMs): Promise<number> {
   const fuse = routes.find(({ route }) => route.id === 'fuse');
   if (fuse === undefined) return 0;

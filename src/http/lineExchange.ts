@@ -37,7 +37,7 @@ const lastLookMs = 1_000;
 const mostFailed = 500;
 const bytesPerFailed = 128;
 
-/** What the head tells of the answer. */
+/** The answer as far as its head shows it: the media type. */
 const answerHead = { body: { bytes: '', type: ndjson } };
 
 /** A line as its handler sees it: a request with the line as body. */

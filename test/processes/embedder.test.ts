@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { constants, getPriority } from 'node:os';
 import { describe, test } from 'node:test';
 import { exchange, head } from '../support/raw.js';
-import { listening, lives, patientEmbedding, runServer, type Running } from '../support/run.js';
+import { listening, lives, patientEmbedding, patientMs, runServer, type Running } from '../support/run.js';
 import { until } from '../support/until.js';
 import { freePort } from '../support/ports.js';
 
@@ -39,9 +39,6 @@ async function measured(environment: Readonly<Record<string, string>> = {}): Pro
 }
 
 const vector = 384;
-
-/** Longest that a text may take on a machine whose other programs all have a higher priority (ms). */
-const patientMs = 600_000;
 
 describe('the embedder of a server', () => {
   test('is one for all workers, started by the first text, at low priority', async () => {

@@ -151,11 +151,14 @@ export function runServerWithin(descriptors: number): Running {
   return new Running('bash', ['-c', ...command], { env });
 }
 
+/** Longest that a test waits for a process of low priority, which gets little time on a busy machine (ms). */
+export const patientMs = 600_000;
+
 /**
  * The setting of a server whose vectors are waited for: on a busy machine, a process of low priority gets
  * little time, and its model may take a minute to load.
  */
-export const patientEmbedding = { EMBED_DEADLINE_MS: '600000' };
+export const patientEmbedding = { EMBED_DEADLINE_MS: String(patientMs) };
 
 /** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
 export function runServer(environment: Readonly<Record<string, string>> = {}): Running {

@@ -23,7 +23,7 @@ import { Breaker, type BreakerTimes, type Probed } from './breaker.js';
 import { textOf } from '../../bytes.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from '../../engine.js';
 import { serverName, type PostgresAddress } from './postgresAddress.js';
-import { sqlStateOf, failureOf, isOfServer, pauseAfter, type Failure } from './postgresFailure.js';
+import { failureOf, isOfServer, pauseAfter, sqlStateOf, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
 import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
 import { Slot } from './postgresSlot.js';

@@ -79,7 +79,9 @@ function tlsOf(host: string, mode: SslMode, query: URLSearchParams): PostgresAdd
     host,
     // Server Name Indication allows host names only (RFC 6066, section 3).
     ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
-    ...{ ca, cert, key },
+    ca,
+    cert,
+    key,
     // As in libpq, a root certificate makes `require` check the chain.
     rejectUnauthorized: mode !== 'require' || ca !== undefined,
     ...(mode === 'verify-full' ? {} : { checkServerIdentity: () => undefined }),
