@@ -15,7 +15,7 @@ import { spaces } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { secretFingerprint, secretId } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { secretPath } from '../../src/system/secretFile.js';
+import { secretPath, type SecretsResult } from '../../src/system/secretFile.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
 import { temporaryFolder } from '../support/run.js';
 
@@ -64,6 +64,29 @@ test('what was written though the store said unavailable passes the next time', 
   await assert.rejects(registerSecrets(half, [a], 'X'), StoreUnavailable);
   assert.deepEqual(await namedBy(store), [secretId(a)]);
   assert.deepEqual(await registerSecrets(store, [a], 'X'), { kind: 'registered' });
+});
+
+test('a process takes the secret that another makes while it starts itself', async () => {
+  for (const moment of ['before the record is read', 'after'] as const) {
+    const store = await openTestStore();
+    const sources = { configured: [], dataFolder: temporaryFolder(), randomness: systemRandomness };
+    let made: SecretsResult | undefined;
+    const beside: Store = {
+      ...store,
+      get: async (space, key) => {
+        if (moment === 'after') {
+          const record = await store.get(space, key);
+          made ??= await openSecrets(store, sources);
+          return record;
+        }
+        made ??= await openSecrets(store, sources);
+        return store.get(space, key);
+      },
+    };
+    const opened = await openSecrets(beside, sources);
+    assert.ok('secrets' in opened, moment);
+    assert.deepEqual(opened, made);
+  }
 });
 
 test('a lost secret file is not made anew over a store that names one', async () => {

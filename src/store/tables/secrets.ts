@@ -111,9 +111,10 @@ async function findSecrets(store: Store, sources: SecretSources, where: string):
     const parsed = parseSecrets(configured.join(','));
     return 'value' in parsed ? { secrets: parsed.value } : { refused: `MASTER_SECRET ${parsed.wrong}.` };
   }
+  // First the store, then the file: a process that starts beside this one writes them in the other order.
+  const named = await store.get('secrets', key);
   const read = readSecretFile(dataFolder);
   if (read !== undefined) return read;
-  const named = await store.get('secrets', key);
   const [first] = named === undefined ? [] : decodeFingerprints(named);
   if (first !== undefined) return { refused: refused(first.id, where).reason };
   if (randomness !== undefined) return makeSecretFile(dataFolder, randomness);
