@@ -13,13 +13,12 @@ import { allKeys } from '../store/tables/keys.js';
 import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import { parseStoreUrl } from '../store/open.js';
 import { unfinishedSource } from '../store/copy.js';
-import { missingSecrets } from '../store/tables/secrets.js';
+import { missingSecrets, secretsPlace } from '../store/tables/secrets.js';
 import { unitIds } from '../store/unitId.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
-import { secretPath } from '../system/secretFile.js';
 import { exposures } from './exposure.js';
 import { finding, type Finding } from './finding.js';
 import { clockFinding, filesFinding, holderOf, nodeFinding } from './machine.js';
@@ -200,8 +199,7 @@ async function secrets(configuration: Configuration, engine: Engine): Promise<Fi
   const subject = 'secret';
   const missing = await missingSecrets(engine, configuration);
   if (missing.length > 0) return missing.map((text) => finding('problem', subject, text));
-  const where =
-    configuration.masterSecrets.length > 0 ? 'MASTER_SECRET' : secretPath(configuration.dataFolder);
+  const where = secretsPlace(configuration.masterSecrets, configuration.dataFolder);
   return [finding('ok', subject, `The master secret in ${where} fits the store. Backups do not have it.`)];
 }
 

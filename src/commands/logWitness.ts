@@ -120,7 +120,7 @@ async function witness(
   if (holder !== null) return { wrong: `Another witness uses ${folder} (process ${holder}).` };
   const opened = openKey(folder, parts.randomness, 'witness-key');
   if ('refused' in opened) return { wrong: opened.refused };
-  const { key } = opened;
+  const key = opened.value;
   const stateOf = (file: string) => seenFile(folder, String(process.pid), file);
   const vkey = verifierText({ name, publicKey: key.publicKey }, 'witness');
   const server = serverOf({ name, key, logs: known, stateOf, clock: parts.clock }, vkey, parts.printError);

@@ -34,7 +34,7 @@ function publishing(configuration: Configuration, { store, log, holder }: Upkeep
   const witnesses = configuration.witnesses?.witnesses ?? [];
   const witnessing =
     witnesses.length === 0 ? {} : { witnessing: new Witnessing({ ...parts, witnesses, post }) };
-  return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
+  return startPublishing({ ...parts, key: opened.value, origin, seen, holder, ...witnessing });
 }
 
 /** Running background work. */

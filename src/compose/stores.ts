@@ -36,8 +36,8 @@ export async function openStoreAndSecrets(
   if ('refused' in store) return store;
   const sources = { configured: masterSecrets, dataFolder, randomness };
   const found = await whenUnavailable(openSecrets(store, sources), refused);
-  if ('secrets' in found) {
-    return { store: server?.isTraced === true ? tracedStore(store) : store, secrets: found.secrets };
+  if ('value' in found) {
+    return { store: server?.isTraced === true ? tracedStore(store) : store, secrets: found.value };
   }
   await store.close();
   return found;

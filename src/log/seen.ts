@@ -53,12 +53,14 @@ export function seenFile(dataFolder: string, own: string, file = 'log-seen'): Se
     },
     // Off the event loop: a busy disk takes long to sync, and the log does this twice a second.
     async write(seen) {
-      await writeFile(draft, textOf(seen), { mode: 0o600, flush: true });
+      await writeFile(draft, textOf(seen), { mode: 0o600 });
+      await syncPathLater(draft);
       await rename(draft, path);
       await syncPathLater(dirname(path));
     },
     writeNow(seen) {
-      writeFileSync(draft, textOf(seen), { mode: 0o600, flush: true });
+      writeFileSync(draft, textOf(seen), { mode: 0o600 });
+      syncPath(draft);
       renameSync(draft, path);
       syncPath(dirname(path));
     },

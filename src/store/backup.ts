@@ -107,7 +107,8 @@ function writeAll(file: number, bytes: Buffer): void {
 
 function writeManifest(folder: string, manifest: Manifest): void {
   const draft = join(folder, draftName);
-  writeFileSync(draft, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flush: true });
+  writeFileSync(draft, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600 });
+  syncPath(draft);
   renameSync(draft, join(folder, manifestName));
   syncPath(folder);
   syncPath(dirname(folder));

@@ -1,5 +1,7 @@
 /** The master secret, and values derived from it by HMAC-SHA-256 (RFC 2104, FIPS 180-4). */
 import { createHash, createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import type { SecretFile } from './secretFile.js';
 
 /** Master secrets, the newest first: it makes new tokens and keys, the older ones still verify. */
 export type MasterSecrets = readonly [string, ...string[]];
@@ -18,6 +20,23 @@ export function parseSecrets(text: string): { readonly value: MasterSecrets } | 
   }
   if (new Set([first, ...others]).size !== others.length + 1) return { wrong: 'names a secret twice' };
   return { value: [first, ...others] };
+}
+
+/** Random bytes of a new secret. */
+const secretBytes = 32;
+
+/** The file of a data folder's master secrets, if they are not configured. */
+export function masterSecretFile(dataFolder: string): SecretFile<MasterSecrets> {
+  const restore = 'Restore it from your copy; a new one would not fit what the store holds.';
+  return {
+    path: join(dataFolder, 'master-secret'),
+    name: 'The master secret',
+    parse(text) {
+      const parsed = parseSecrets(text);
+      return 'wrong' in parsed ? { wrong: `${parsed.wrong}. ${restore}` } : parsed;
+    },
+    draw: (randomness) => `${randomness(secretBytes).toString('base64url')}\n`,
+  };
 }
 
 /** Alphabets that a secret may be drawn from, and their sizes. */

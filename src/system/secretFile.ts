@@ -1,105 +1,93 @@
-/** The file of the master secret: created once, durable before its first use, readable by its owner alone. */
-import { closeSync, fstatSync, fsyncSync, linkSync, openSync } from 'node:fs';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { parseSecrets, type MasterSecrets } from './masterSecret.js';
+/** Files of secrets: each is made once, durable before its first use, and readable by its owner alone. */
+import { closeSync, fstatSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Randomness } from './randomness.js';
 import { codeOf, reasonOf } from './reason.js';
 import { makeFolder, syncPath } from './sync.js';
 
-/** Random bytes of a new secret. */
-const secretBytes = 32;
-
-/** The secrets, or a sentence that says why there are none. */
-export type SecretsResult = { readonly secrets: MasterSecrets } | { readonly refused: string };
-
-/** Path of a data folder's master secret, if it is not configured. */
-export function secretPath(dataFolder: string): string {
-  return join(dataFolder, 'master-secret');
+/** A file of secrets. */
+export interface SecretFile<Value> {
+  readonly path: string;
+  /** Its name in sentences, such as `The master secret`. */
+  readonly name: string;
+  /** The value of a file's text; `wrong`, after the name, says what is wrong with it and what to do. */
+  readonly parse: (text: string) => { readonly value: Value } | { readonly wrong: string };
+  /** The text of a new file. */
+  readonly draw: (randomness: Randomness) => string;
 }
 
-/** Reads the master secrets of a data folder; undefined if there is no file. */
-export function readSecretFile(dataFolder: string): SecretsResult | undefined {
-  const path = secretPath(dataFolder);
-  return guarded(path, () => readSecrets(path));
+/** The value of a file, or a sentence that says why there is none. */
+export type SecretResult<Value> = { readonly value: Value } | { readonly refused: string };
+
+/** Reads a file; undefined if there is none. */
+export function readSecretFile<Value>(file: SecretFile<Value>): SecretResult<Value> | undefined {
+  return guarded(file, () => read(file));
 }
 
-/**
- * Creates the first master secret of a data folder. Of several concurrent processes one creates the file, and
- * the others read it.
- */
-export function makeSecretFile(dataFolder: string, randomness: Randomness): SecretsResult {
-  const path = secretPath(dataFolder);
-  return guarded(path, () => makeSecret(path, randomness) ?? readSecrets(path) ?? gone(path));
+/** Creates a file, and reads it. Of several concurrent processes one creates it, and all read that. */
+export function makeSecretFile<Value>(file: SecretFile<Value>, randomness: Randomness): SecretResult<Value> {
+  return guarded(file, () => {
+    make(file, randomness);
+    return read(file) ?? refuse(file, 'was there and is gone. Start again.');
+  });
 }
 
-function guarded<Result>(path: string, step: () => Result): Result | SecretsResult {
+function refuse({ name, path }: SecretFile<unknown>, why: string): { readonly refused: string } {
+  return { refused: `${name} ${path} ${why}` };
+}
+
+function guarded<Result>(file: SecretFile<unknown>, step: () => Result) {
   try {
     return step();
   } catch (error) {
-    const reason = reasonOf(error);
-    return { refused: `The master secret ${path} cannot be read or made (${reason}).` };
+    return refuse(file, `cannot be read or made (${reasonOf(error)}).`);
   }
 }
 
-function gone(path: string): SecretsResult {
-  return { refused: `The master secret ${path} was there and is gone. Start again.` };
+function read<Value>(file: SecretFile<Value>): SecretResult<Value> | undefined {
+  const text = textOf(file.path);
+  if (text === undefined) return undefined;
+  if (text === 'open to others') {
+    return refuse(file, `can be read by others. Run: chmod 600 ${file.path}`);
+  }
+  const parsed = file.parse(text.text);
+  if ('wrong' in parsed) return refuse(file, parsed.wrong);
+  // The process that created the file has not synced its name, or not yet.
+  syncPath(dirname(file.path));
+  return parsed;
 }
 
-/** The file's secrets; undefined if there is no file. */
-function readSecrets(path: string): SecretsResult | undefined {
-  let file: number;
+/** The text of a file that its owner alone can read; undefined if there is no file. */
+function textOf(path: string): { readonly text: string } | 'open to others' | undefined {
+  let descriptor: number;
   try {
-    file = openSync(path, 'r');
+    descriptor = openSync(path, 'r');
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
   try {
-    if ((fstatSync(file).mode & 0o077) !== 0) {
-      return { refused: `The master secret ${path} can be read by others. Run: chmod 600 ${path}` };
-    }
-    const parsed = parseSecrets(readFileSync(file, 'utf8'));
-    if ('value' in parsed) {
-      // The process that created the file may not have synced its name yet.
-      syncPath(dirname(path));
-      return { secrets: parsed.value };
-    }
-    const restore = 'Restore it from your copy; a new one would not fit what the store holds.';
-    return { refused: `The master secret ${path} ${parsed.wrong}. ${restore}` };
+    if ((fstatSync(descriptor).mode & 0o077) !== 0) return 'open to others';
+    return { text: readFileSync(descriptor, 'utf8') };
   } finally {
-    closeSync(file);
+    closeSync(descriptor);
   }
 }
 
 /**
- * Creates the file: written and synced under a temporary name, then linked, which fails if the name is taken.
- * So no process reads half a secret. Undefined if another process was first.
+ * Creates the file, unless another process was first: written and synced under a temporary name, then linked,
+ * which fails if the name is taken. So no process reads half a secret. The reader syncs the name.
  */
-function makeSecret(path: string, randomness: Randomness): SecretsResult | undefined {
-  const folder = dirname(path);
-  makeFolder(folder, 0o700);
-  const draft = join(folder, `.master-secret-${randomness(8).toString('hex')}`);
-  const secret = randomness(secretBytes).toString('base64url');
-  writeSynced(draft, `${secret}\n`);
+function make({ path, draw }: SecretFile<unknown>, randomness: Randomness): void {
+  makeFolder(dirname(path), 0o700);
+  const draft = `${path}-${randomness(8).toString('hex')}`;
   try {
+    writeFileSync(draft, draw(randomness), { mode: 0o600 });
+    syncPath(draft);
     linkSync(draft, path);
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return undefined;
-    throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
-    rmSync(draft);
-  }
-  syncPath(folder);
-  return { secrets: [secret] };
-}
-
-function writeSynced(path: string, text: string): void {
-  const file = openSync(path, 'wx', 0o600);
-  try {
-    writeFileSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
+    rmSync(draft, { force: true });
   }
 }

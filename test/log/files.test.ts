@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { keyPath, openKey, retireKey, type KeyResult } from '../../src/log/keyFile.js';
-import { logKey } from '../../src/log/note.js';
+import { keyPath, openKey, retireKey } from '../../src/log/keyFile.js';
+import { logKey, type LogKey } from '../../src/log/note.js';
 import { seenFile } from '../../src/log/seen.js';
 import type { Randomness } from '../../src/system/randomness.js';
+import type { SecretResult } from '../../src/system/secretFile.js';
 import { temporaryFolder } from '../support/run.js';
 
 /** Bytes that count up with each draw. */
@@ -18,15 +19,15 @@ function counting(): Randomness {
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 /** The public key, or why there is none. */
-function told(result: KeyResult): string {
-  return 'key' in result ? result.key.publicKey.toString('hex') : result.refused;
+function told(result: SecretResult<LogKey>): string {
+  return 'value' in result ? result.value.publicKey.toString('hex') : result.refused;
 }
 
 describe('a key file', () => {
   test('is made once, for its owner alone, and is the same from then on', () => {
     const folder = join(temporaryFolder(), 'data');
     const made = openKey(folder, counting());
-    assert.ok('key' in made);
+    assert.ok('value' in made);
     assert.equal(modeOf(folder), 0o700);
     assert.deepEqual(readdirSync(folder), ['log-key'], 'no draft is left');
     const path = keyPath(folder);
@@ -37,7 +38,7 @@ describe('a key file', () => {
     assert.equal(told(made), logKey(Buffer.from(seed.trim(), 'hex')).publicKey.toString('hex'));
     assert.equal(told(openKey(folder, () => assert.fail('nothing is drawn'))), told(made));
     const witness = openKey(folder, counting(), 'witness-key');
-    assert.ok('key' in witness);
+    assert.ok('value' in witness);
     assert.deepEqual(readdirSync(folder).sort(), ['log-key', 'witness-key']);
   });
 

@@ -1,8 +1,14 @@
 /** The mutation runner's own parts: what it changes, and which tests it finds for a place. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { coveredIn, isIn } from './intervals.js';
 import { mutated, mutationsOf } from './mutations.js';
+import { readReasons, shown, withoutChange } from './reasons.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Every text that comes of a change of `text`. */
 function changesOf(text: string): string[] {
@@ -94,4 +100,13 @@ describe('coverage', () => {
     assert.deepEqual(coveredIn([]), []);
     assert.equal(isIn(undefined, 0), false);
   });
+});
+
+test('every reason for a change of TypeScript is about one that its file has', () => {
+  for (const [source, reasons] of Object.entries(readReasons(root))) {
+    if (!source.endsWith('.ts')) continue;
+    const text = readFileSync(join(root, 'dist', source.replace(/\.ts$/, '.js')), 'utf8');
+    const changes = mutationsOf(text).map((mutation) => shown(text, mutation));
+    assert.deepEqual(withoutChange(reasons, changes), [], source);
+  }
 });

@@ -10,6 +10,7 @@ import { keyPath, openKey } from '../../src/log/keyFile.js';
 import { seenFile } from '../../src/log/seen.js';
 import { readModels } from '../../src/models/modelFolder.js';
 import { checkBackup, readManifest } from '../../src/store/backup.js';
+import { masterSecretFile } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { makeSecretFile, readSecretFile } from '../../src/system/secretFile.js';
 import { temporaryFolder } from '../support/run.js';
@@ -129,9 +130,9 @@ const dataFolder: Durable = {
 };
 
 async function findSecret(data: string): Promise<string | undefined> {
-  const read = await Promise.resolve(readSecretFile(data));
-  assert.ok(read === undefined || 'secrets' in read, 'nobody finds half a secret');
-  return read?.secrets[0];
+  const read = await Promise.resolve(readSecretFile(masterSecretFile(data)));
+  assert.ok(read === undefined || 'value' in read, 'nobody finds half a secret');
+  return read?.value[0];
 }
 
 const made: Durable = {
@@ -141,7 +142,7 @@ const made: Durable = {
 
 /** The process that made the file was stopped before it synced the name. */
 const read: Durable = {
-  prepare: (root) => makeSecretFile(root, systemRandomness),
+  prepare: (root) => makeSecretFile(masterSecretFile(root), systemRandomness),
   namesSynced: false,
   args: (root) => ['read secret', root],
   find: findSecret,
@@ -173,8 +174,8 @@ const model: Durable = {
 async function findLogKey(data: string): Promise<string | undefined> {
   if (!existsSync(keyPath(data))) return undefined;
   const opened = await Promise.resolve(openKey(data, systemRandomness));
-  assert.ok('key' in opened, 'nobody finds half a key');
-  return Buffer.from(opened.key.publicKey).toString('hex');
+  assert.ok('value' in opened, 'nobody finds half a key');
+  return Buffer.from(opened.value.publicKey).toString('hex');
 }
 
 const logKey: Durable = {

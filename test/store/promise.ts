@@ -7,6 +7,7 @@ import { takeDataFolder } from '../../src/processes/folder.js';
 import { makeBackup } from '../../src/store/backup.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
+import { masterSecretFile, type MasterSecrets } from '../../src/system/masterSecret.js';
 import { makeSecretFile, readSecretFile } from '../../src/system/secretFile.js';
 import { engineAt, storeAt } from '../support/openStore.js';
 
@@ -23,8 +24,8 @@ async function backup(url: string, folder: string): Promise<void> {
   await engine.close();
 }
 
-function secret(read: ReturnType<typeof readSecretFile>): void {
-  if (read !== undefined && 'secrets' in read) promise(read.secrets[0]);
+function secret(read: ReturnType<typeof readSecretFile<MasterSecrets>>): void {
+  if (read !== undefined && 'value' in read) promise(read.value[0]);
 }
 
 async function model(source: string, folder: string): Promise<void> {
@@ -54,7 +55,7 @@ async function store(folder: string): Promise<void> {
 /** Opens the log's key: the first is made. */
 function logKey(folder: string): void {
   const opened = openKey(folder, systemRandomness);
-  if ('key' in opened) promise(Buffer.from(opened.key.publicKey).toString('hex'));
+  if ('value' in opened) promise(Buffer.from(opened.value.publicKey).toString('hex'));
 }
 
 function retire(folder: string): void {
@@ -91,9 +92,9 @@ const jobs: Readonly<Record<string, (from: string, to: string) => unknown>> = {
         () => undefined,
       ) ?? 'taken',
     ),
-  'make secret': (folder) => secret(makeSecretFile(folder, systemRandomness)),
+  'make secret': (folder) => secret(makeSecretFile(masterSecretFile(folder), systemRandomness)),
   ...{ 'log key': logKey, 'retire key': retire, seen, 'seen now': seenNow, forget },
-  'read secret': (folder) => secret(readSecretFile(folder)),
+  'read secret': (folder) => secret(readSecretFile(masterSecretFile(folder))),
 };
 
 const [, , job = '', from = '', to = ''] = process.argv;

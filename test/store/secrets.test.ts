@@ -13,9 +13,8 @@ import {
 } from '../../src/store/tables/secrets.js';
 import { spaces } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
-import { secretFingerprint, secretId } from '../../src/system/masterSecret.js';
+import { masterSecretFile, secretFingerprint, secretId } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { secretPath, type SecretsResult } from '../../src/system/secretFile.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
 import { temporaryFolder } from '../support/run.js';
 
@@ -70,7 +69,7 @@ test('a process takes the secret that another makes while it starts itself', asy
   for (const moment of ['before the record is read', 'after'] as const) {
     const store = await openTestStore();
     const sources = { configured: [], dataFolder: temporaryFolder(), randomness: systemRandomness };
-    let made: SecretsResult | undefined;
+    let made: Awaited<ReturnType<typeof openSecrets>> | undefined;
     const beside: Store = {
       ...store,
       get: async (space, key) => {
@@ -84,7 +83,7 @@ test('a process takes the secret that another makes while it starts itself', asy
       },
     };
     const opened = await openSecrets(beside, sources);
-    assert.ok('secrets' in opened, moment);
+    assert.ok('value' in opened, moment);
     assert.deepEqual(opened, made);
   }
 });
@@ -95,19 +94,19 @@ test('a lost secret file is not made anew over a store that names one', async ()
   const sources = { configured: [], dataFolder, randomness: systemRandomness };
   const nothing = await openSecrets(store, { ...sources, randomness: undefined });
   assert.ok('refused' in nothing && nothing.refused.includes('Start the server once'));
-  assert.equal(existsSync(secretPath(dataFolder)), false);
+  assert.equal(existsSync(masterSecretFile(dataFolder).path), false);
   const opened = await openSecrets(store, sources);
-  assert.ok('secrets' in opened);
+  assert.ok('value' in opened);
   assert.deepEqual(await openSecrets(store, sources), opened);
   const elsewhere = temporaryFolder();
   const refused = await openSecrets(store, { ...sources, dataFolder: elsewhere });
-  assert.ok('refused' in refused && refused.refused.includes(secretId(opened.secrets[0])));
-  assert.ok(refused.refused.includes(secretPath(elsewhere)));
-  assert.equal(existsSync(secretPath(elsewhere)), false);
+  assert.ok('refused' in refused && refused.refused.includes(secretId(opened.value[0])));
+  assert.ok(refused.refused.includes(masterSecretFile(elsewhere).path));
+  assert.equal(existsSync(masterSecretFile(elsewhere).path), false);
   const configured = await openSecrets(store, { ...sources, configured: [a] });
   assert.ok('refused' in configured && configured.refused.includes('MASTER_SECRET does not hold'));
-  const rotated = await openSecrets(store, { ...sources, configured: [a, ...opened.secrets] });
-  assert.deepEqual(rotated, { secrets: [a, ...opened.secrets] });
+  const rotated = await openSecrets(store, { ...sources, configured: [a, ...opened.value] });
+  assert.deepEqual(rotated, { value: [a, ...opened.value] });
 });
 
 test('a start with known secrets writes nothing', async () => {
@@ -161,7 +160,7 @@ test('secrets that the store needs and that are not there are named, each with i
   assert.deepEqual([await missing(), await missing(a)], [[], []], 'an empty store needs none');
   assert.deepEqual(secretsFor(undefined, { masterSecrets: [], dataFolder }), { secrets: [] });
   await registerSecrets(store, [b, a], 'X');
-  const path = secretPath(dataFolder);
+  const path = masterSecretFile(dataFolder).path;
   assert.deepEqual(await missing(), [needs(b, path), needs(a, path)]);
   assert.deepEqual(await missing(c), [needs(b, 'MASTER_SECRET'), needs(a, 'MASTER_SECRET')]);
   assert.deepEqual(await missing(c, a), [needs(b, 'MASTER_SECRET')]);

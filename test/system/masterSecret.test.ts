@@ -7,13 +7,14 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
   derive,
+  masterSecretFile,
   parseSecrets,
   secretFingerprint,
   secretId,
   strengthBits,
 } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { makeSecretFile, readSecretFile, secretPath } from '../../src/system/secretFile.js';
+import { makeSecretFile, readSecretFile } from '../../src/system/secretFile.js';
 import { temporaryFolder } from '../support/run.js';
 
 const secret = 'example-secret-0123456789-abcdefghij';
@@ -88,19 +89,25 @@ test('secrets are 32 to 256 visible characters, each once', () => {
   assert.deepEqual(parseSecrets(` ${'a'.repeat(32)} ,\r\n${'b'.repeat(32)}\n`), {
     value: ['a'.repeat(32), 'b'.repeat(32)],
   });
+  const twice = ['a', 'b', 'a'].map((letter) => letter.repeat(32)).join(',');
+  assert.deepEqual(parseSecrets(twice), { wrong: 'names a secret twice' });
 });
 
 describe('the file', () => {
   test('is made once, for its owner alone, and holds 256 random bits', () => {
     const data = join(temporaryFolder(), 'not', 'yet');
-    assert.equal(readSecretFile(data), undefined);
-    const made = makeSecretFile(data, systemRandomness);
-    assert.ok('secrets' in made);
-    assert.equal(Buffer.from(made.secrets[0], 'base64url').byteLength, 32);
-    assert.equal(statSync(secretPath(data)).mode & 0o777, 0o600);
-    assert.equal(readFileSync(secretPath(data), 'utf8'), `${made.secrets[0]}\n`);
-    assert.deepEqual(readSecretFile(data), made);
-    assert.deepEqual(makeSecretFile(data, systemRandomness), made, 'the one that is there wins');
+    assert.equal(readSecretFile(masterSecretFile(data)), undefined);
+    const made = makeSecretFile(masterSecretFile(data), systemRandomness);
+    assert.ok('value' in made);
+    assert.equal(Buffer.from(made.value[0], 'base64url').byteLength, 32);
+    assert.equal(statSync(masterSecretFile(data).path).mode & 0o777, 0o600);
+    assert.equal(readFileSync(masterSecretFile(data).path, 'utf8'), `${made.value[0]}\n`);
+    assert.deepEqual(readSecretFile(masterSecretFile(data)), made);
+    assert.deepEqual(
+      makeSecretFile(masterSecretFile(data), systemRandomness),
+      made,
+      'the one that is there wins',
+    );
     assert.deepEqual(readdirSync(data), ['master-secret'], 'no draft is left');
   });
 
@@ -109,31 +116,31 @@ describe('the file', () => {
     let looks = 0;
     const lookingRandomness = (count: number): Buffer => {
       looks += 1;
-      assert.equal(existsSync(secretPath(data)), false);
+      assert.equal(existsSync(masterSecretFile(data).path), false);
       return systemRandomness(count);
     };
-    assert.ok('secrets' in makeSecretFile(data, lookingRandomness));
+    assert.ok('value' in makeSecretFile(masterSecretFile(data), lookingRandomness));
     assert.equal(looks, 2);
   });
 
   test('is refused when others can read it', () => {
     const data = temporaryFolder();
-    makeSecretFile(data, systemRandomness);
+    makeSecretFile(masterSecretFile(data), systemRandomness);
     for (const mode of [0o640, 0o604, 0o660, 0o601]) {
-      chmodSync(secretPath(data), mode);
-      const read = readSecretFile(data);
+      chmodSync(masterSecretFile(data).path, mode);
+      const read = readSecretFile(masterSecretFile(data));
       assert.ok(read !== undefined && 'refused' in read);
       assert.match(read.refused, /can be read by others\. Run: chmod 600 /);
     }
-    chmodSync(secretPath(data), 0o400);
-    assert.ok('secrets' in (readSecretFile(data) ?? {}));
+    chmodSync(masterSecretFile(data).path, 0o400);
+    assert.ok('value' in (readSecretFile(masterSecretFile(data)) ?? {}));
   });
 
   test('is refused when it is malformed, without a word of what is in it', () => {
     for (const text of ['', 'short-secret', '\0'.repeat(43)]) {
       const data = temporaryFolder();
-      writeFileSync(secretPath(data), text, { mode: 0o600 });
-      const read = readSecretFile(data);
+      writeFileSync(masterSecretFile(data).path, text, { mode: 0o600 });
+      const read = readSecretFile(masterSecretFile(data));
       assert.ok(read !== undefined && 'refused' in read);
       assert.match(read.refused, /must be secrets of 32 to 256.*Restore it from your copy/);
       assert.ok(!read.refused.includes('short-secret'));
@@ -142,15 +149,18 @@ describe('the file', () => {
 
   test('may hold several, the newest first', () => {
     const data = temporaryFolder();
-    writeFileSync(secretPath(data), `${'n'.repeat(32)}\n${'o'.repeat(32)}\n`, { mode: 0o600 });
-    assert.deepEqual(readSecretFile(data), { secrets: ['n'.repeat(32), 'o'.repeat(32)] });
+    writeFileSync(masterSecretFile(data).path, `${'n'.repeat(32)}\n${'o'.repeat(32)}\n`, { mode: 0o600 });
+    assert.deepEqual(readSecretFile(masterSecretFile(data)), { value: ['n'.repeat(32), 'o'.repeat(32)] });
   });
 
   test('that cannot be made is told', () => {
     const data = temporaryFolder();
     writeFileSync(join(data, 'file'), '');
-    const made = makeSecretFile(join(data, 'file'), systemRandomness);
+    const made = makeSecretFile(masterSecretFile(join(data, 'file')), systemRandomness);
     assert.ok('refused' in made);
-    assert.match(made.refused, /cannot be read or made \((ENOTDIR|EEXIST)/);
+    assert.match(
+      made.refused,
+      /^The master secret .*master-secret cannot be read or made \((ENOTDIR|EEXIST)/,
+    );
   });
 });

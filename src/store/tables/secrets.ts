@@ -3,9 +3,15 @@
  * not start. They are in one record: of processes that start at once with different secrets, one wins and the
  * others change nothing.
  */
-import { parseSecrets, secretFingerprint, secretId, type MasterSecrets } from '../../system/masterSecret.js';
+import {
+  masterSecretFile,
+  parseSecrets,
+  secretFingerprint,
+  secretId,
+  type MasterSecrets,
+} from '../../system/masterSecret.js';
 import type { Randomness } from '../../system/randomness.js';
-import { makeSecretFile, readSecretFile, secretPath, type SecretsResult } from '../../system/secretFile.js';
+import { makeSecretFile, readSecretFile, type SecretResult } from '../../system/secretFile.js';
 import { recordKey } from '../bytes.js';
 import type { Engine } from '../engine.js';
 import { writeOver } from '../entries.js';
@@ -54,11 +60,14 @@ export interface SecretSources {
 /**
  * The secrets, checked against the store and registered there; or a sentence that says why they are refused.
  */
-export async function openSecrets(store: Store, sources: SecretSources): Promise<SecretsResult> {
-  const where = sources.configured.length > 0 ? 'MASTER_SECRET' : secretPath(sources.dataFolder);
+export async function openSecrets(
+  store: Store,
+  sources: SecretSources,
+): Promise<SecretResult<MasterSecrets>> {
+  const where = secretsPlace(sources.configured, sources.dataFolder);
   const found = await findSecrets(store, sources, where);
   if ('refused' in found) return found;
-  const registered = await registerSecrets(store, found.secrets, where);
+  const registered = await registerSecrets(store, found.value, where);
   return registered.kind === 'registered' ? found : { refused: registered.reason };
 }
 
@@ -88,10 +97,11 @@ export function secretsFor(
   named: Uint8Array | undefined,
   { masterSecrets, dataFolder }: SecretPlaces,
 ): { readonly secrets: readonly string[] } | { readonly missing: readonly string[] } {
-  const where = masterSecrets.length > 0 ? 'MASTER_SECRET' : secretPath(dataFolder);
-  const found = masterSecrets.length > 0 ? { secrets: masterSecrets } : readSecretFile(dataFolder);
+  const where = secretsPlace(masterSecrets, dataFolder);
+  const configured = masterSecrets.length > 0;
+  const found = configured ? { value: masterSecrets } : readSecretFile(masterSecretFile(dataFolder));
   if (found !== undefined && 'refused' in found) return { missing: [found.refused] };
-  const secrets = found?.secrets ?? [];
+  const secrets = found?.value ?? [];
   const own = secrets.map(fingerprintOf);
   const wanted = named === undefined ? [] : decodeFingerprints(named);
   const missing = wanted.filter((each) => !own.some((other) => same(each, other)));
@@ -105,19 +115,29 @@ function fingerprintOf(secret: string): Fingerprint {
   return { id: secretId(secret), fingerprint: secretFingerprint(secret) };
 }
 
-async function findSecrets(store: Store, sources: SecretSources, where: string): Promise<SecretsResult> {
+/** The name of the place of the secrets in messages: the setting, or the path of their file. */
+export function secretsPlace(configured: readonly string[], dataFolder: string): string {
+  return configured.length > 0 ? 'MASTER_SECRET' : masterSecretFile(dataFolder).path;
+}
+
+async function findSecrets(
+  store: Store,
+  sources: SecretSources,
+  where: string,
+): Promise<SecretResult<MasterSecrets>> {
   const { configured, dataFolder, randomness } = sources;
   if (configured.length > 0) {
     const parsed = parseSecrets(configured.join(','));
-    return 'value' in parsed ? { secrets: parsed.value } : { refused: `MASTER_SECRET ${parsed.wrong}.` };
+    return 'value' in parsed ? parsed : { refused: `MASTER_SECRET ${parsed.wrong}.` };
   }
   // First the store, then the file: a process that starts beside this one writes them in the other order.
   const named = await store.get('secrets', key);
-  const read = readSecretFile(dataFolder);
+  const file = masterSecretFile(dataFolder);
+  const read = readSecretFile(file);
   if (read !== undefined) return read;
   const [first] = named === undefined ? [] : decodeFingerprints(named);
   if (first !== undefined) return { refused: refused(first.id, where).reason };
-  if (randomness !== undefined) return makeSecretFile(dataFolder, randomness);
+  if (randomness !== undefined) return makeSecretFile(file, randomness);
   return { refused: `There is no master secret in ${where}. Start the server once: it makes one.` };
 }
 

@@ -93,8 +93,8 @@ describe('witnesses', { skip }, () => {
     if (skip !== false) return;
     mkdirSync(join(folder, 'data'));
     const opened = openKey(join(folder, 'data'), systemRandomness);
-    assert.ok('key' in opened);
-    vkey = verifierText({ name: origin, publicKey: opened.key.publicKey });
+    assert.ok('value' in opened);
+    vkey = verifierText({ name: origin, publicKey: opened.value.publicKey });
     const witnesses = await startWitnesses(vkey);
     policy = `log ${vkey}\n${witnesses}\ngroup both all lite own\nquorum both\n`;
     writeFileSync(join(folder, 'policy'), policy);
