@@ -45,7 +45,7 @@ export function workQueue(atOnce: number, most: number): InTurn {
         },
       };
       waiting.add(entry);
-      signal.addEventListener('abort', leave, { once: true });
+      signal.addEventListener('abort', leave);
     });
   };
 }
@@ -79,14 +79,10 @@ export function remembered<Value>(
     const shared = last?.asOf === asOf ? last : begin(asOf);
     last = shared;
     shared.askers += 1;
-    signal.addEventListener(
-      'abort',
-      () => {
-        shared.askers -= 1;
-        if (shared.askers === 0) shared.abandon.abort();
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', () => {
+      shared.askers -= 1;
+      if (shared.askers === 0) shared.abandon.abort();
+    });
     return shared.value;
   };
 }

@@ -95,7 +95,7 @@ describe('a btcd that is followed', () => {
     open.push(following);
     /** Waits until so much was reported since this was asked last. */
     const news = async (count: number): Promise<string[]> => {
-      await until(() => reported.length >= count, 10_000);
+      await until(() => reported.length >= count);
       return reported.splice(0);
     };
     return { clock, following, news };
@@ -103,7 +103,7 @@ describe('a btcd that is followed', () => {
 
   /** The follower's connection of this number, once it has subscribed. */
   async function connection(at = 0): Promise<Connection> {
-    await until(() => (connections[at]?.asked.length ?? 0) >= 2, 10_000);
+    await until(() => (connections[at]?.asked.length ?? 0) >= 2);
     const found = connections[at];
     assert.ok(found !== undefined);
     return found;

@@ -133,8 +133,7 @@ describe('a checkout', () => {
       assert.notEqual(lightning, closed.lightning);
       await checkout.stop();
       const sockets = [...node.sockets, ...esplora.sockets];
-      // The nodes would close them after five seconds.
-      await until(() => sockets.every(({ destroyed }) => destroyed), 3_000);
+      await until(() => sockets.every(({ destroyed }) => destroyed));
     }
     assert.ok(node.sockets.size > 0 && esplora.sockets.size > 0);
   });
@@ -289,7 +288,7 @@ describe('card payments', () => {
       );
     }
     const stored = (fromMs: number) => ratesSince(shop.aside.store, fromMs, 0);
-    await until(async () => (await stored(shop.time.nowMs)).length === 1, 10_000);
+    await until(async () => (await stored(shop.time.nowMs)).length === 1);
     assert.deepEqual(await stored(shop.time.nowMs), [6_100_000n]);
     assert.deepEqual(await stored(shop.time.nowMs + 1), []);
   });
@@ -302,7 +301,7 @@ describe('card payments', () => {
         ? Promise.reject(new StoreUnavailable('told to fail'))
         : store.commit(operations, id);
     const { said } = await start(shop, clock, settings, { store: { ...store, commit } });
-    await until(() => said.length > 0, 10_000);
+    await until(() => said.length > 0);
     assert.deepEqual(said, ['a rate was not stored: {"reason":"told to fail"}']);
   });
 

@@ -19,7 +19,8 @@ export abstract class HttpsNode {
     private readonly certificate = makeCertificate(),
   ) {
     const { cert, key } = certificate;
-    this.server = createServer({ cert, key }, (request, response) => {
+    // Connections that nobody uses stay until somebody closes them.
+    this.server = createServer({ cert, key, keepAliveTimeout: 0 }, (request, response) => {
       this.sockets.add(request.socket);
       void this.answer(request).then((told) => {
         if (told === undefined) {

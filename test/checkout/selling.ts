@@ -78,7 +78,8 @@ export class QuietEsplora {
   readonly sockets = new Set<Socket>();
   /** What its answers wait for. */
   readonly gate = new Gate();
-  private readonly server = createServer((request, response) => {
+  // Connections that nobody uses stay until somebody closes them.
+  private readonly server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const { url: path = '', socket } = request;
     this.asked.push(path);
     this.sockets.add(socket);

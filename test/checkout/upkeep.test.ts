@@ -49,7 +49,7 @@ class GatedStore {
 
   /** Waits until every lease was taken or renewed that should be: clocks of tests are faster than stores. */
   async idle(): Promise<void> {
-    await until(() => this.busy === 0, 10_000);
+    await until(() => this.busy === 0);
   }
 
   private async ofLease<Value>(work: () => Promise<Value>): Promise<Value> {
@@ -80,18 +80,18 @@ describe('open orders over Lightning', () => {
     const { shop, node, clock, order, store, begin } = await withOrder();
     const { rounds } = await begin();
     for (const count of [1, 2, 3]) {
-      await until(() => rounds.length === count, 10_000);
+      await until(() => rounds.length === count);
       await store.idle();
       await clock.pass(14_999);
       assert.equal(node.count('/v1/invoice/'), count);
       if (count === 3) node.settle(order.place);
       await clock.pass(1);
     }
-    await until(() => rounds.length === 4, 10_000);
+    await until(() => rounds.length === 4);
     assert.equal((await shop.stored(order.id)).status, 'settled');
     for (const count of [store.listed + 1, store.listed + 2]) {
       await clock.pass(15_000);
-      await until(() => store.listed >= count, 10_000);
+      await until(() => store.listed >= count);
     }
     assert.deepEqual(rounds, Array<string>(4).fill(round), 'a round that finds none is not logged');
   });
@@ -99,7 +99,7 @@ describe('open orders over Lightning', () => {
   test('are looked up by one process at a time; another takes over when it stops', async () => {
     const { clock, store, begin } = await withOrder();
     const one = await begin();
-    await until(() => one.rounds.length === 1, 10_000);
+    await until(() => one.rounds.length === 1);
     const two = await begin({ holder: 'two' });
     const aMinute = async (): Promise<void> => {
       for (let at = 0; at < 60; at += 1) {
@@ -108,13 +108,13 @@ describe('open orders over Lightning', () => {
       }
     };
     await aMinute();
-    await until(() => one.rounds.length > 1, 10_000);
+    await until(() => one.rounds.length > 1);
     assert.deepEqual(two.rounds, []);
     // It ends its round before it lets the other begin.
     const letGo = store.lists.hold();
     const { listed } = store;
     await clock.pass(15_000);
-    await until(() => store.listed > listed, 10_000);
+    await until(() => store.listed > listed);
     // A round that takes longer than the next is far: the next waits.
     await aMinute();
     let isOver = false;
@@ -126,7 +126,7 @@ describe('open orders over Lightning', () => {
     await stopping;
     assert.deepEqual([meanwhile, one.rounds.length], [[false, listed + 1], length + 1]);
     await clock.pass(10_000);
-    await until(() => two.rounds.length === 1, 10_000);
+    await until(() => two.rounds.length === 1);
     await clock.pass(30_000);
     assert.equal(one.rounds.length, length + 1, 'nothing after its end');
   });
@@ -134,13 +134,13 @@ describe('open orders over Lightning', () => {
   test('are taken over 30 seconds after the process that looked them up has died', async () => {
     const { clock, store, begin } = await withOrder();
     const one = await begin({}, new HandClock(clock.wallMs()));
-    await until(() => one.rounds.length === 1, 10_000);
+    await until(() => one.rounds.length === 1);
     const two = await begin({ holder: 'two' });
     await clock.pass(29_999);
     await store.idle();
     assert.deepEqual(two.rounds, []);
     await clock.pass(1);
-    await until(() => two.rounds.length === 1, 10_000);
+    await until(() => two.rounds.length === 1);
   });
 
   test('are looked up by nobody once a process has stopped, though it takes its lease', async () => {
@@ -190,10 +190,10 @@ describe('open orders on chain, by a node that notifies nobody', () => {
   test('are looked up every 15 seconds; those that expired long ago, once and then seldom', async () => {
     const { clock, begin, looks } = await withOrders();
     const { rounds, said } = await begin();
-    await until(() => rounds.length === 1, 10_000);
+    await until(() => rounds.length === 1);
     assert.deepEqual([rounds, looks()], [['btc 2'], [1, 1]]);
     await clock.pass(15_000);
-    await until(() => rounds.length === 2, 10_000);
+    await until(() => rounds.length === 2);
     assert.deepEqual(
       [rounds, looks()],
       [
@@ -208,7 +208,7 @@ describe('open orders on chain, by a node that notifies nobody', () => {
     const { esplora, begin } = await withOrders();
     const letGo = esplora.gate.hold();
     const { checkout, rounds } = await begin();
-    await until(() => esplora.asked.length > 0, 10_000);
+    await until(() => esplora.asked.length > 0);
     const stopping = checkout.stop();
     letGo();
     await stopping;
@@ -219,20 +219,20 @@ describe('open orders on chain, by a node that notifies nobody', () => {
     const { esplora, clock, begin, looks } = await withOrders();
     esplora.up = false;
     const { rounds, said } = await begin();
-    await until(() => said.some((each) => each.startsWith('the Bitcoin node cannot be used')), 10_000);
+    await until(() => said.some((each) => each.startsWith('the Bitcoin node cannot be used')));
     esplora.up = true;
     await clock.pass(15_000);
-    await until(() => rounds.length === 1, 10_000);
+    await until(() => rounds.length === 1);
     assert.deepEqual([rounds, looks()], [['btc 2'], [1, 1]]);
   });
 
   test('are all looked up again by a process whose machine slept, as it missed rounds', async () => {
     const { clock, begin } = await withOrders();
     const { rounds } = await begin();
-    await until(() => rounds.length === 1, 10_000);
+    await until(() => rounds.length === 1);
     clock.leap(60_000);
     await clock.pass(0);
-    await until(() => rounds.at(-1) === 'btc 2' && rounds.length > 1, 10_000);
+    await until(() => rounds.at(-1) === 'btc 2' && rounds.length > 1);
   });
 });
 
@@ -253,11 +253,11 @@ describe('an account on chain', () => {
     const clock = new HandClock(shop.time.nowMs);
     const esplora = await QuietEsplora.start();
     const { said } = await start(shop, clock, onChain(esplora.chain), { store: failing });
-    await until(() => failures === 0, 10_000);
+    await until(() => failures === 0);
     await clock.pass(14_999);
     assert.deepEqual(said, []);
     await clock.pass(1);
-    await until(() => said.length === 1, 10_000);
+    await until(() => said.length === 1);
     assert.deepEqual(said, ['the account is known: {"rail":"btc","nextIndex":5,"passedOver":0}']);
   });
 });
@@ -310,39 +310,39 @@ describe('open orders on chain, by a node that notifies', () => {
   test('are watched by one process, then by another; one that stops watches no more', async () => {
     const { clock, begin } = await begins();
     const one = await begin();
-    await until(() => open() === 1, 10_000);
+    await until(() => open() === 1);
     const two = await begin({ holder: 'two' });
     // Less than the silence after which a connection counts as dead.
     await clock.pass(4_000);
     assert.equal(followers.length, 1);
     await one.checkout.stop();
-    await until(() => open() === 0, 10_000);
+    await until(() => open() === 0);
     await clock.pass(10_000);
-    await until(() => open() === 1, 10_000);
+    await until(() => open() === 1);
     assert.equal(followers.length, 2);
     // A machine that slept for longer than its lease: it watches anew.
     clock.leap(60_000);
     await clock.pass(0);
-    await until(() => followers.length === 3 && open() === 1, 10_000);
+    await until(() => followers.length === 3 && open() === 1);
     await two.checkout.stop();
-    await until(() => open() === 0, 10_000);
+    await until(() => open() === 0);
     assert.equal(clock.timers, 0);
   });
 
   test('change by what the node says to the process that watches them', async () => {
     const { begin, status } = await begins();
     await begin();
-    await until(async () => (await status()) === 'expired', 10_000);
+    await until(async () => (await status()) === 'expired');
   });
 
   test('are waited for by a process that stops while it looks one up', async () => {
     const { begin } = await begins();
     const letGo = answers.hold();
     const { checkout } = await begin();
-    await until(() => asked > 0, 10_000);
+    await until(() => asked > 0);
     let isOver = false;
     const stopping = checkout.stop().then(() => (isOver = true));
-    await until(() => open() === 0, 10_000);
+    await until(() => open() === 0);
     const meanwhile = isOver;
     letGo();
     await stopping;

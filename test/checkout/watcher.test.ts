@@ -86,7 +86,7 @@ class Watched {
 
   /** What was done since this was asked last, once it is so many things. */
   async next(count: number): Promise<string[]> {
-    await until(() => this.done.length >= count, 10_000);
+    await until(() => this.done.length >= count);
     return this.done.splice(0);
   }
 }

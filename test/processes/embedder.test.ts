@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { constants, getPriority } from 'node:os';
 import { describe, test } from 'node:test';
 import { exchange, head } from '../support/raw.js';
-import { listening, lives, patientEmbedding, patientMs, runServer, type Running } from '../support/run.js';
+import { listening, lives, patientEmbedding, runServer, type Running } from '../support/run.js';
 import { until } from '../support/until.js';
 import { freePort } from '../support/ports.js';
 
@@ -108,8 +108,7 @@ describe('the embedder of a server', () => {
   test('gives a request up at its deadline, and serves the next', async () => {
     const server = await measured({ EMBED_DEADLINE_MS: '4000' });
     const { port } = await listening(server);
-    const serves = (): Promise<void> =>
-      until(async () => (await embed(port, 1)) === String(vector), patientMs);
+    const serves = (): Promise<void> => until(async () => (await embed(port, 1)) === String(vector));
     await serves();
     const pid = await only(server);
     process.kill(pid, 'SIGSTOP');

@@ -146,7 +146,7 @@ describe('a signal to stop', () => {
     });
     let closed = 0;
     for (const socket of sockets) socket.resume().on('close', () => (closed += 1));
-    await until(() => closed >= 500 - 144, 30_000);
+    await until(() => closed >= 500 - 144);
     for (const socket of sockets) socket.destroy();
     await until(async () => (await workerPid(port).catch(() => 0)) > 0);
     assert.doesNotMatch(server.output, /EMFILE/);

@@ -82,7 +82,7 @@ describe('PostgreSQL away and back', { skip: postgresMissing() }, () => {
       await refusedAtOnce(store);
       assert.ok(passage.taken - taken < 50, `${passage.taken - taken} connections for 100 calls`);
       await comeBack(passage);
-      const backMs = await timeOf(() => until(() => isServed(store), 10_000));
+      const backMs = await timeOf(() => until(() => isServed(store)));
       context.diagnostic(`served again after ${Math.round(backMs)} ms`);
       assert.ok(backMs < 1_000, `${backMs} ms`);
       const values = (await direct.read('leads', { after: 0, limit: 99 })).map(({ value }) =>
@@ -123,13 +123,13 @@ describe('PostgreSQL away and back', { skip: postgresMissing() }, () => {
     });
     for (const [leave, comeBack] of [ways.silent, ways.closed, ways.silent]) {
       const before = acknowledged.size;
-      await until(() => acknowledged.size > before + 20, 20_000);
+      await until(() => acknowledged.size > before + 20);
       await leave(passage);
-      await until(async () => !(await isServed(store)), 20_000);
+      await until(async () => !(await isServed(store)));
       await comeBack(passage);
     }
     const before = acknowledged.size;
-    await until(() => acknowledged.size > before + 20, 20_000);
+    await until(() => acknowledged.size > before + 20);
     state.over = true;
     await Promise.all(writers);
     const entries = await direct.read('leads', { after: 0, limit: 100_000 });
@@ -157,7 +157,7 @@ describe('PostgreSQL away and back', { skip: postgresMissing() }, () => {
     });
     assert.ok(tookMs < 5_000, `${tookMs} ms`);
     await to('off');
-    await until(() => isServed(store), 10_000);
+    await until(() => isServed(store));
     // The probes leave nothing behind.
     const left = 'SELECT count(*) FROM fusegate_records WHERE get_byte(key, 0) = 0';
     assert.equal(Number((await server().query(database, left))[0]?.[0]), 0);

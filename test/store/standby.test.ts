@@ -74,7 +74,7 @@ describe('a standby', { skip: postgresMissing() }, () => {
     const turn = `BEGIN; LOCK TABLE fusegate_migrations IN SHARE UPDATE EXCLUSIVE MODE; ${waits}; COMMIT`;
     const taken = server.query(database, `SET statement_timeout TO '20s'; ${turn}`);
     const held = `SELECT 1 FROM pg_locks WHERE granted AND ${ofTurns}`;
-    await until(async () => (await server.query(database, held)).length > 0, 10_000);
+    await until(async () => (await server.query(database, held)).length > 0);
     const [outcome] = await Promise.all([commit(store, append), taken]);
     assert.deepEqual(outcome, { kind: 'done', positions: [2] });
   }
@@ -88,9 +88,9 @@ describe('a standby', { skip: postgresMissing() }, () => {
     await refusedByStandby(() => commit(store, append));
     await refusedByStandby(() => storeAt(url));
     await server.query('postgres', 'SELECT pg_promote()');
-    await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
+    await until(() => works(() => store.get('keys', bytes('a'))));
     assert.deepEqual(await store.get('keys', bytes('a')), bytes('x'));
-    await until(() => works(() => store.probe()), 20_000);
+    await until(() => works(() => store.probe()));
     await waitsForItsTurn(store, database);
   });
 
@@ -110,7 +110,7 @@ describe('a standby', { skip: postgresMissing() }, () => {
     );
     await refusesReads(store);
     await server.query(database, 'DROP FUNCTION public.current_setting(text, boolean)');
-    await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
+    await until(() => works(() => store.get('keys', bytes('a'))));
     assert.equal((await store.scan('keys', { limit: 9 })).length, 1);
   });
 
@@ -127,8 +127,8 @@ describe('a standby', { skip: postgresMissing() }, () => {
     await refusedByStandby(() => commit(store, append));
     await refusesReads(store);
     await server.query('postgres', 'SELECT pg_promote()');
-    await until(() => works(() => store.get('keys', bytes('a'))), 20_000);
-    await until(() => works(() => store.probe()), 20_000);
+    await until(() => works(() => store.get('keys', bytes('a'))));
+    await until(() => works(() => store.probe()));
     await waitsForItsTurn(store, database);
   });
 });

@@ -53,7 +53,7 @@ describe('turns of appending transactions', { skip: postgresMissing() }, () => {
     const kept = 'SELECT count(*) FROM fusegate_records WHERE get_byte(key, 0) = 1';
     const outcomes = Number((await server().query(database, kept))[0]?.[0]);
     // Counts are sent at a connection's end at the latest.
-    await until(async () => (await transactions(database))[0] >= outcomes, 20_000);
+    await until(async () => (await transactions(database))[0] >= outcomes);
     const [done, after] = await transactions(database);
     context.diagnostic(`${done} transactions, ${after - before} undone, ${outcomes} outcomes kept for 384`);
     assert.ok(after === before, `${after - before} transactions were in vain`);

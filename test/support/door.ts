@@ -89,7 +89,7 @@ export function startTestExploration(options: ExplorationOptions): ExplorationPr
 /** Waits until an exploration has all that is in the store's log. */
 export async function explored({ explore }: ExplorationProcess): Promise<void> {
   const last = await explore.store.last('fragments');
-  await until(() => explore.vectors.state().position >= last, 120_000);
+  await until(() => explore.vectors.state().position >= last);
 }
 
 /** A file of previews that is removed when the tests are over. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { patientMs } from './until.js';
 
 const program = fileURLToPath(new URL('../processes/program.js', import.meta.url));
 
@@ -87,7 +88,7 @@ export class Running {
   }
 
   /** Waits until its output matches; fails with what it printed after `timeoutMs`. */
-  async prints(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpExecArray> {
+  async prints(pattern: RegExp, timeoutMs = patientMs): Promise<RegExpExecArray> {
     const end = performance.now() + timeoutMs;
     for (;;) {
       const match = pattern.exec(this.output);
@@ -106,7 +107,7 @@ export class Running {
   }
 
   /** Waits until it has ended; fails with what it printed after `timeoutMs`. */
-  async ended(timeoutMs = 120_000): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+  async ended(timeoutMs = patientMs): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     const end = performance.now() + timeoutMs;
     while (this.exit === undefined) {
       if (performance.now() > end) throw new Error(`still runs after ${timeoutMs} ms:\n${this.output}`);
@@ -150,9 +151,6 @@ export function runServerWithin(descriptors: number): Running {
   const command = [`ulimit -n ${descriptors}; exec "$0" "$1"`, process.execPath, program];
   return new Running('bash', ['-c', ...command], { env });
 }
-
-/** Longest that a test waits for a process of low priority, which gets little time on a busy machine (ms). */
-export const patientMs = 600_000;
 
 /**
  * The setting of a server whose vectors are waited for: on a busy machine, a process of low priority gets

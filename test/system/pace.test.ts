@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pace } from '../../src/system/pace.js';
 import { systemClock } from '../../src/system/clock.js';
+import { inSlice } from '../../src/system/slices.js';
+import { until } from '../support/until.js';
 
 /**
  * A pace on a loop of which other events use a share, whatever else runs. Its clock moves by work and rests,
@@ -35,6 +37,90 @@ function paced(others: number) {
   return { time, work, pace, pass };
 }
 
+/** Counts turns of the event loop from now on. */
+function countTurns() {
+  const turns = {
+    passed: 0,
+    stop: () => clearImmediate(next),
+  };
+  const count = (): void => {
+    turns.passed += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  return turns;
+}
+
+/** A pace whose rests are told and end when they are let. */
+function rested() {
+  const time = { nowMs: 100, busyMs: 50 };
+  const rests: number[] = [];
+  let end: () => void = () => undefined;
+  const sleep = (delayMs: number): Promise<void> => {
+    rests.push(delayMs);
+    return new Promise((resolve) => (end = resolve));
+  };
+  const pass = (busyMs: number, idleMs = 0): void => {
+    time.busyMs += busyMs;
+    time.nowMs += busyMs + idleMs;
+  };
+  const clock = { monotonicMs: () => time.nowMs, sleep };
+  const pace = new Pace({ clock, loopBusyMs: () => time.busyMs });
+  const work = (tookMs: number): Promise<void> => pace.run(() => pass(tookMs));
+  return { rests, pass, work, end: () => end() };
+}
+
+test('a millisecond of work is what a rest follows, and is over with it', async () => {
+  const { rests, pass, work, end } = rested();
+  pass(3);
+  await work(0.5);
+  assert.deepEqual(rests, [], 'half a millisecond is not worth a rest');
+  let isOver = false;
+  const working = work(0.5).then(() => (isOver = true));
+  await new Promise(setImmediate);
+  // Five times its millisecond, of which four have passed.
+  assert.deepEqual([rests, isOver], [[1], false]);
+  end();
+  await working;
+});
+
+test('a piece that waits for a turn with time for it is followed by its rest', async () => {
+  const { rests, pass, work, end } = rested();
+  pass(3);
+  void inSlice(() => {
+    const endMs = systemClock.monotonicMs() + 5;
+    while (systemClock.monotonicMs() < endMs);
+  });
+  const working = work(1);
+  assert.deepEqual(rests, []);
+  await until(() => rests.length > 0);
+  assert.deepEqual(rests, [1]);
+  end();
+  await working;
+});
+
+test('a loop that others keep busy for a quarter of the time counts as idle', async () => {
+  const { rests, pass, work } = rested();
+  pass(1, 2);
+  await work(1);
+  assert.deepEqual(rests, []);
+});
+
+test('there is no rest of no time', async () => {
+  const { rests, pass, work } = rested();
+  pass(4);
+  await work(1);
+  assert.deepEqual(rests, []);
+});
+
+test('on an idle loop many pieces share a turn', async () => {
+  const { pace, pass } = paced(0);
+  const turns = countTurns();
+  for (let piece = 0; piece < 20; piece += 1) await pace.run(() => pass(0.01, 0.01));
+  turns.stop();
+  assert.ok(turns.passed < 10, `${turns.passed} turns for 20 pieces`);
+});
+
 test('work on an idle loop does not rest', async () => {
   const { time, work } = paced(0);
   await work(1_000, 0.4);
@@ -64,21 +150,15 @@ test('beside a busy loop each piece has a turn of its own', async () => {
     await pace.run(busy);
     busy();
   }
-  let turns = 0;
-  let counting = true;
-  const count = (): void => {
-    turns += 1;
-    if (counting) setImmediate(count);
-  };
-  setImmediate(count);
+  const turns = countTurns();
   const seen: number[] = [];
   for (let piece = 0; piece < 20; piece += 1) {
     await pace.run(() => {
       pass(0.01, 0.01);
-      seen.push(turns);
+      seen.push(turns.passed);
     });
   }
-  counting = false;
+  turns.stop();
   assert.equal(new Set(seen).size, seen.length, `turns of the pieces: ${seen.join(' ')}`);
 });
 

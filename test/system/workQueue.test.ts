@@ -78,3 +78,71 @@ test('what many wait for goes on until the last of them has gone', async () => {
   second.open();
   assert.equal(await at(8, staying), 208, 'made anew after all had gone');
 });
+
+test('work that has begun ends with its value, whoever goes meanwhile', async () => {
+  const inTurn = workQueue(1, 1);
+  const [first, second] = [gate(), gate()];
+  const running = inTurn(() => first.opened.then(() => 'first'), staying);
+  const leaving = new AbortController();
+  const begun = gate();
+  const waits = inTurn(() => {
+    begun.open();
+    return second.opened.then(() => 'second');
+  }, leaving.signal);
+  first.open();
+  assert.equal(await running, 'first');
+  await begun.opened;
+  leaving.abort();
+  second.open();
+  assert.equal(await waits, 'second');
+  let made = 0;
+  assert.equal(await inTurn(() => Promise.resolve((made += 1)), leaving.signal), 'busy');
+  assert.equal(made, 0, 'there was room, but nobody to work for');
+});
+
+test('what failed, or found no room, is tried anew by the next who asks', async () => {
+  let made = 0;
+  const outcomes = [
+    Promise.resolve('busy' as const),
+    Promise.reject(new Error('broken')),
+    Promise.resolve(3),
+  ];
+  const at = remembered(() => outcomes[made++] ?? assert.fail('remembered'));
+  assert.equal(await at(7, staying), 'busy');
+  await assert.rejects(at(7, staying), /broken/);
+  assert.equal(await at(7, staying), 3);
+  assert.equal(await at(7, staying), 3);
+  assert.equal(made, 3);
+});
+
+test('what is abandoned forgets nothing that was made since', async () => {
+  const made: number[] = [];
+  const at = remembered((asOf) => {
+    made.push(asOf);
+    return asOf === 7 ? new Promise<number>(() => undefined) : Promise.resolve(asOf);
+  });
+  const leaving = new AbortController();
+  void at(7, leaving.signal);
+  assert.equal(await at(8, staying), 8);
+  leaving.abort();
+  assert.equal(await at(8, staying), 8);
+  assert.deepEqual(made, [7, 8]);
+});
+
+test('what the last asker leaves while it is made is made anew for the next', () => {
+  const signals: AbortSignal[] = [];
+  const at = remembered((_, signal) => {
+    signals.push(signal);
+    return new Promise<number>(() => undefined);
+  });
+  const [one, other] = [new AbortController(), new AbortController()];
+  const values = [at(7, one.signal), at(7, other.signal)];
+  assert.equal(values[0], values[1]);
+  const aborted = (): boolean[] => signals.map((signal) => signal.aborted);
+  one.abort();
+  assert.deepEqual(aborted(), [false]);
+  other.abort();
+  assert.deepEqual(aborted(), [true]);
+  void at(7, staying);
+  assert.deepEqual(aborted(), [true, false]);
+});
