@@ -126,17 +126,17 @@ test('tiles are immutable, partial ones too, and known ones are not sent again',
 });
 
 test('paths of tiles are those of the specification, both ways', () => {
-  for (const [path, index, width] of [
-    ['0/000', 0, 256],
-    ['0/999.p/1', 999, 1],
-    ['3/x001/x234/067', 1_234_067, 256],
-    ['entries/x001/000.p/255', 1_000, 255],
+  for (const [path, level, index, width] of [
+    ['0/000', 0, 0, 256],
+    ['0/999.p/1', 0, 999, 1],
+    ['3/x001/x234/067', 3, 1_234_067, 256],
+    ['entries/x001/000.p/255', 'entries', 1_000, 255],
   ] as const) {
     const parsed = parseTilePath(path.split('/'));
-    assert.deepEqual([parsed?.index, parsed?.width], [index, width]);
-    assert.equal(parsed === undefined ? '' : tilePath(parsed), path);
+    assert.deepEqual(parsed, { level, index, width });
+    assert.equal(tilePath({ level, index, width }), path);
   }
-  for (const path of ['0/x000/001', '0/1000', '0/001.p/0', '0/001.p/256', '0/', '', '0/001.p']) {
+  for (const path of ['0/x000/001', '0/1000', '0/001.p/0', '0/001.p/256', '0/', '', '0/001.p', '0/001\n']) {
     assert.equal(parseTilePath(path.split('/')), undefined, path);
   }
 });

@@ -154,3 +154,68 @@ test('timestamps of calendars are read: branches, other attestations, what they 
   assert.deepEqual(openTimestamp(long, content), { wrong: 'has a message that is too long' });
   assert.deepEqual(openTimestamp(Buffer.alloc(70_000), content), { wrong: 'is too large' });
 });
+
+test('a timestamp is written as its format has it', () => {
+  const written = writeTimestamp(
+    content,
+    [
+      ...[127, 128, 300].map((count): Step => ({ kind: 'append', bytes: Buffer.alloc(count, 9) })),
+      { kind: 'prepend', bytes: Buffer.of(7) },
+      { kind: 'sha256' },
+    ],
+    958_000,
+  );
+  const sizes = [
+    ['f07f', 127],
+    ['f08001', 128],
+    ['f0ac02', 300],
+  ] as const;
+  const appended = sizes.map(([start, count]) => start + '09'.repeat(count));
+  const digest = sha256(content).toString('hex');
+  const magic = '004f70656e54696d657374616d7073000050726f6f6600bf89e2e884e8929401';
+  const attestation = '000588960d73d7190103b0bc3a';
+  assert.equal(
+    written.toString('hex'),
+    [magic, '08', digest, ...appended, 'f10107', '08', attestation].join(''),
+  );
+});
+
+/** A timestamp of `content` with these bytes after its digest. */
+const following = (...bytes: (Uint8Array | string)[]): Buffer => {
+  const parts = bytes.map((each) => (typeof each === 'string' ? Buffer.from(each, 'hex') : each));
+  return Buffer.concat([timestamp.subarray(0, 33), sha256(content), ...parts]);
+};
+
+const block = '000588960d73d7190103b0bc3a';
+
+test('a timestamp may be as large as its limits, and no larger', () => {
+  const opens = (bytes: Buffer): string => {
+    const opened = openTimestamp(bytes, content);
+    return 'wrong' in opened ? opened.wrong : `${opened.length} blocks`;
+  };
+  const big = 'has a number that is too large';
+  // A message of 4,096 bytes: the digest and what is appended.
+  assert.equal(opens(following('f0e01f', Buffer.alloc(4_064), block)), '1 blocks');
+  assert.equal(opens(following('f0e11f', Buffer.alloc(4_065), block)), 'has a message that is too long');
+  assert.equal(opens(following('f08120', Buffer.alloc(4_097), block)), big);
+  assert.equal(opens(following('f080808000', block)), big, 'a number of more bytes than it needs');
+  // 255 operations and the attestation.
+  assert.equal(opens(following(Buffer.alloc(255, 8), block)), '1 blocks');
+  assert.equal(opens(following(Buffer.alloc(256, 8), block)), 'is nested too deeply');
+  const other = '0083dfe30d2ef90c8e';
+  assert.equal(opens(following(other, '8040', Buffer.alloc(8_192))), '0 blocks');
+  assert.equal(opens(following(other, '8140', Buffer.alloc(8_193))), big);
+  // Heights to 2^32.
+  const at = (height: string): string => opens(following('000588960d73d71901', '05', height));
+  assert.deepEqual(['8080808010', '8180808010'].map(at), ['1 blocks', big]);
+  // 65,536 bytes: seven payloads, and one that fills it.
+  const start = following();
+  const payload = Buffer.concat([Buffer.from(`ff${other}8040`, 'hex'), Buffer.alloc(8_192)]);
+  const full = Buffer.concat([start, ...Array<Buffer>(7).fill(payload)]);
+  const left = 65_536 - full.byteLength - 11 - block.length / 2 - 1;
+  const size = Buffer.of((left & 0x7f) | 0x80, left >> 7);
+  const filled = [Buffer.from(`ff${other}`, 'hex'), size, Buffer.alloc(left), Buffer.from(block, 'hex')];
+  const whole = Buffer.concat([full, ...filled]);
+  assert.deepEqual([whole.byteLength, opens(whole)], [65_536, '1 blocks']);
+  assert.equal(opens(Buffer.concat([whole, Buffer.of(0)])), 'is too large');
+});
