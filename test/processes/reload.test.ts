@@ -3,15 +3,18 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { shippedTiersFile } from '../../src/access/tiers.js';
 import { readConfiguration, settings, type Configuration } from '../../src/configuration.js';
 import type { LimitsResponse } from '../../src/contract/limits.js';
+import { native } from '../../src/native/addon.js';
 import { fixedNames, mergeSettings } from '../../src/processes/reload.js';
 import { exchange, head } from '../support/raw.js';
 import { run, memoryFolder, processesOf } from '../support/run.js';
 import { until } from '../support/until.js';
 import { SteadyLoad } from './steadyLoad.js';
+import { threadsOf } from './threads.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const skip = process.platform === 'linux' ? false : 'sockets can be handed over on Linux only';
@@ -21,7 +24,8 @@ async function serve() {
   const folder = memoryFolder();
   const tiers = join(folder, 'tiers.json');
   copyFileSync(shippedTiersFile, tiers);
-  const always = { PORT: 0, WORKERS: 2, STORE_URL: `lmdb:${folder}/data/store`, TIERS_FILE: tiers };
+  const store = join(folder, 'data/store');
+  const always = { PORT: 0, WORKERS: 2, STORE_URL: `lmdb:${store}`, TIERS_FILE: tiers };
   const write = (given: Readonly<Record<string, unknown>>): void =>
     writeFileSync(join(folder, 'fusegate.json'), JSON.stringify({ ...always, ACCESS: 'metered', ...given }));
   write({});
@@ -33,7 +37,21 @@ async function serve() {
     server.child.kill('SIGHUP');
     await server.prints(line);
   };
-  return { server, port, tiers, write, reload };
+  return { server, store, port, tiers, write, reload };
+}
+
+/** Stops a process at a moment when it does not write to the store, which others could not open otherwise. */
+async function standStill(pid: number, store: string): Promise<void> {
+  for (;;) {
+    process.kill(pid, 'SIGSTOP');
+    await until(() => threadsOf(pid).every(({ state }) => state === 'T'));
+    const gate = new native.Gate(store);
+    const nobodyWrites = gate.tryClose() && gate.tryBeAlone();
+    gate.close();
+    if (nobodyWrites) return;
+    process.kill(pid, 'SIGCONT');
+    await pause(1);
+  }
 }
 
 /** What the workers that answer on many connections say at a path. */
@@ -83,13 +101,13 @@ describe('SIGHUP', { skip }, () => {
   });
 
   test('says that new settings apply once nobody is served with the former ones', async () => {
-    const { server, port, write, reload } = await serve();
+    const { server, store, port, write, reload } = await serve();
     const former = processesOf(server);
     const [, slow = 0] = former;
     write({ ANONYMOUS_REQUESTS_PER_MINUTE: 19 });
     const applied = reload(holds);
     await until(() => processesOf(server).some((pid) => !former.includes(pid)));
-    process.kill(slow, 'SIGSTOP');
+    await standStill(slow, store);
     await until(async () => {
       const limits = await everywhere(port, '/v1/limits', anonymousLimit);
       return limits.size === 1 && limits.has(19);

@@ -5,6 +5,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 export interface Thread {
   readonly name: string;
   readonly niceness: number;
+  /** A letter, such as `T` for one that stands still. */
+  readonly state: string;
 }
 
 /** The threads of a process, the first one first; one that ends meanwhile is left out. */
@@ -18,8 +20,8 @@ export function threadsOf(pid: number | 'self'): Thread[] {
     }
     // The second field is the name in brackets, which may have blanks; the niceness is the 19th.
     const end = stat.lastIndexOf(')');
-    const niceness = Number(stat.slice(end + 2).split(' ')[16]);
-    return [{ name: stat.slice(stat.indexOf('(') + 1, end), niceness }];
+    const [state = '', ...rest] = stat.slice(end + 2).split(' ');
+    return [{ name: stat.slice(stat.indexOf('(') + 1, end), niceness: Number(rest[15]), state }];
   });
 }
 
