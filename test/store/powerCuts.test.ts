@@ -115,13 +115,23 @@ const backupInto: Durable = {
   find: (root) => findBackup(join(root, 'backup')),
 };
 
+async function findStore(folder: string): Promise<string | undefined> {
+  if (!existsSync(join(folder, 'data.mdb'))) return undefined;
+  await (await storeAt(`lmdb:${folder}`)).close();
+  return 'open';
+}
+
 const store: Durable = {
   args: (root) => ['store', placeOf(root)],
-  async find(root) {
-    if (!existsSync(join(placeOf(root), 'data.mdb'))) return undefined;
-    await (await storeAt(`lmdb:${placeOf(root)}`)).close();
-    return 'open';
-  },
+  find: (root) => findStore(placeOf(root)),
+};
+
+/** The process that created it was stopped before it synced the name. */
+const storeFound: Durable = {
+  prepare: async (root) => (await storeAt(`lmdb:${root}`)).close(),
+  namesSynced: false,
+  args: (root) => ['store', root],
+  find: findStore,
 };
 
 const dataFolder: Durable = {
@@ -233,7 +243,8 @@ const checkpointForgotten: Durable = {
 const durable = {
   'a backup that was made is whole': backup,
   'a backup that was made in a folder that was there is whole': backupInto,
-  'a store that was opened is there': store,
+  'a store that was made is there': store,
+  'a store that was opened is found again': storeFound,
   'a data folder that was made is there': dataFolder,
   'a master secret that was made is the one that is found': made,
   'a master secret that was read is found again': read,

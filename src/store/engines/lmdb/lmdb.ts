@@ -72,12 +72,16 @@ export function openEnvironment(folder: string, noReadAhead = false): Environmen
 
 /**
  * Creates the environment's file if there is none. It is complete and synced before it gets its name, so
- * neither a power cut nor another process ever finds a part of one.
+ * neither a power cut nor another process ever finds a part of one. The name is synced when this resolves,
+ * whichever process created it.
  */
 async function create(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
   makeFolder(folder, 0o700);
-  if (existsSync(file)) return;
+  if (existsSync(file)) {
+    syncPath(folder);
+    return;
+  }
   const temporary = mkdtempSync(join(folder, 'new-'));
   try {
     const environment = openEnvironment(temporary);
