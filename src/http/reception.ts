@@ -181,7 +181,7 @@ export abstract class Reception {
           else this.next?.();
         });
       },
-      (error: unknown) => this.cork(() => this.fail(error)),
+      (error: unknown) => this.failLater(error),
     );
   }
 
@@ -291,6 +291,12 @@ export abstract class Reception {
         this.fail(error);
       }
     });
+  }
+
+  /** Fails outside a callback of the connection. Where the client has gone, nobody gets the answer. */
+  protected failLater(error: unknown): void {
+    if (this.aborted()) this.fail(error);
+    else this.cork(() => this.fail(error));
   }
 
   /** Registers for the end of the connection; the response must not be touched afterwards. */

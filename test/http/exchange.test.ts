@@ -323,6 +323,25 @@ describe('a handler', () => {
     }
   });
 
+  test('whose handler or admission fails once its client has gone is logged', async () => {
+    const error = new Error('broken');
+    const later = async (): Promise<never> => {
+      await turn();
+      throw error;
+    };
+    for (const begin of [() => ask(later), () => ask(() => text(''), { more: { admit: later } })]) {
+      const { connection, logged, server } = begin();
+      connection.leave();
+      await turn();
+      await turn();
+      assert.deepEqual(
+        logged.map(({ fields }) => fields),
+        [{ requestId: 'ours', route: 'r', err: error }],
+      );
+      assert.deepEqual([connection.lines, server.inFlight], ['', 0]);
+    }
+  });
+
   test('that lets a line into its fields is 500, also later', async () => {
     for (const isLater of [false, true]) {
       const answer = { ...text(''), headers: { a: '1\r\nb: 2' } };
