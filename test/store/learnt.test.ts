@@ -275,6 +275,25 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       assert.equal((await findCorpus(store, name))?.versions.length, 2);
     });
 
+    test('begin under a name that can be one, and with no version', async (context) => {
+      const store = await storeAt(await place());
+      context.after(() => store.close());
+      const one = await started(store);
+      const ask = async (corpus: object): Promise<string> => {
+        const { status, body } = await one.ask({ ...requestOf(fresh(70, 'a')), corpus, learn: true });
+        return `${status} ${JSON.stringify(body)}`;
+      };
+      assert.match(await ask({ name, version: 1 }), /^422 .*no statistics have this name/);
+      for (const other of ['two words', '', 'a'.repeat(65)])
+        assert.match(await ask({ name: other }), /^422 /);
+      await one.settle();
+      assert.equal(await findCorpus(store, name), undefined);
+      assert.match(await ask({ name }), /^200 /);
+      await one.settle();
+      assert.match(await ask({ name, version: 1 }), /^200 /);
+      assert.match(await ask({ name, version: 9 }), /^422 .*have no such version/);
+    });
+
     test('belong to whom the request’s key belongs, who has so many names', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());
