@@ -3,11 +3,10 @@
  * was rolled back (restored from an older copy). It is written before a checkpoint is published. After a
  * crash it may therefore be ahead of the store's checkpoint, by leaves that the store has, but never behind.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
+import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../system/reason.js';
-import { syncPath, syncPathLater } from '../system/sync.js';
+import { replaceFile, replaceFileLater, syncPath } from '../system/sync.js';
 
 /** A state of the log. */
 export interface Seen {
@@ -52,18 +51,8 @@ export function seenFile(dataFolder: string, own: string, file = 'log-seen'): Se
       return { size: Number(size), root: Buffer.from(root, 'hex') };
     },
     // Off the event loop: a busy disk takes long to sync, and the log does this twice a second.
-    async write(seen) {
-      await writeFile(draft, textOf(seen), { mode: 0o600 });
-      await syncPathLater(draft);
-      await rename(draft, path);
-      await syncPathLater(dirname(path));
-    },
-    writeNow(seen) {
-      writeFileSync(draft, textOf(seen), { mode: 0o600 });
-      syncPath(draft);
-      renameSync(draft, path);
-      syncPath(dirname(path));
-    },
+    write: (seen) => replaceFileLater(path, draft, textOf(seen)),
+    writeNow: (seen) => replaceFile(path, draft, textOf(seen)),
     remove() {
       rmSync(path, { force: true });
       syncPath(dirname(path));

@@ -2,12 +2,11 @@
  * Backups: all records of a store at one moment, in a file, and a manifest that describes it
  * (docs/backup.md). A backup never contains the master secret.
  */
-import { closeSync, fsyncSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { reasonOf } from '../system/reason.js';
-import { makeFolder, syncPath } from '../system/sync.js';
+import { makeFolder, replaceFile, syncPath } from '../system/sync.js';
 import { fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
 import type { Engine } from './engine.js';
 import { frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
@@ -106,11 +105,8 @@ function writeAll(file: number, bytes: Buffer): void {
 }
 
 function writeManifest(folder: string, manifest: Manifest): void {
-  const draft = join(folder, draftName);
-  writeFileSync(draft, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600 });
-  syncPath(draft);
-  renameSync(draft, join(folder, manifestName));
-  syncPath(folder);
+  const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+  replaceFile(join(folder, manifestName), join(folder, draftName), text);
   syncPath(dirname(folder));
 }
 

@@ -45,12 +45,9 @@ function guarded<Result>(file: SecretFile<unknown>, step: () => Result) {
 }
 
 function read<Value>(file: SecretFile<Value>): SecretResult<Value> | undefined {
-  const text = textOf(file.path);
-  if (text === undefined) return undefined;
-  if (text === 'open to others') {
-    return refuse(file, `can be read by others. Run: chmod 600 ${file.path}`);
-  }
-  const parsed = file.parse(text.text);
+  const text = textOf(file);
+  if (text === undefined || 'refused' in text) return text;
+  const parsed = file.parse(text.value);
   if ('wrong' in parsed) return refuse(file, parsed.wrong);
   // The process that created the file has not synced its name, or not yet.
   syncPath(dirname(file.path));
@@ -58,17 +55,19 @@ function read<Value>(file: SecretFile<Value>): SecretResult<Value> | undefined {
 }
 
 /** The text of a file that its owner alone can read; undefined if there is no file. */
-function textOf(path: string): { readonly text: string } | 'open to others' | undefined {
+function textOf(file: SecretFile<unknown>): SecretResult<string> | undefined {
   let descriptor: number;
   try {
-    descriptor = openSync(path, 'r');
+    descriptor = openSync(file.path, 'r');
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
   try {
-    if ((fstatSync(descriptor).mode & 0o077) !== 0) return 'open to others';
-    return { text: readFileSync(descriptor, 'utf8') };
+    if ((fstatSync(descriptor).mode & 0o077) !== 0) {
+      return refuse(file, `can be read by others. Run: chmod 600 ${file.path}`);
+    }
+    return { value: readFileSync(descriptor, 'utf8') };
   } finally {
     closeSync(descriptor);
   }

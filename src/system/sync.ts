@@ -1,6 +1,6 @@
 /** Makes a file's bytes, or a folder's names, durable (fsync, POSIX). */
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { open, rename, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /** Syncs a file or a folder. @throws Error if it cannot be opened or synced. */
@@ -21,6 +21,25 @@ export async function syncPathLater(path: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Replaces a file of its owner, or creates it: writes and syncs `draft`, of the same folder, and renames it.
+ * Durable when it returns.
+ */
+export function replaceFile(path: string, draft: string, text: string): void {
+  writeFileSync(draft, text, { mode: 0o600 });
+  syncPath(draft);
+  renameSync(draft, path);
+  syncPath(dirname(path));
+}
+
+/** The same off the event loop. It rejects if it cannot. */
+export async function replaceFileLater(path: string, draft: string, text: string): Promise<void> {
+  await writeFile(draft, text, { mode: 0o600 });
+  await syncPathLater(draft);
+  await rename(draft, path);
+  await syncPathLater(dirname(path));
 }
 
 /**
