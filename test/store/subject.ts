@@ -1,7 +1,9 @@
 /** What the conformance tests are run on, and how they speak to it. */
 import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { StoreUnavailable, type Operation, type Outcome, type Store } from '../../src/store/store.js';
 import { newUnitId } from '../support/openStore.js';
+import { patientMs } from '../support/until.js';
 
 /** An engine to test. */
 export interface Subject {
@@ -22,20 +24,20 @@ export function commit(store: Store, ...operations: Operation[]): Promise<Outcom
   return store.commit(operations);
 }
 
-/** Times that a step is tried again. */
-const mostRetries = 5;
-
 /**
  * Tries a step that moves much data again while the store is unavailable: a disk that other work keeps busy
  * can make a database miss its time.
  */
 export async function patiently<Value>(step: () => Promise<Value>): Promise<Value> {
-  for (let retries = 0; ; retries += 1) {
+  const endMs = performance.now() + patientMs;
+  for (;;) {
     try {
       return await step();
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || retries === mostRetries) throw error;
+      if (!(error instanceof StoreUnavailable) || performance.now() > endMs) throw error;
     }
+    // A database in doubt is asked again after a while, and until then refuses at once.
+    await pause(50);
   }
 }
 
