@@ -115,10 +115,18 @@ function classOf(code: number): number {
 function order(codes: number[]): void {
   for (let at = 1; at < codes.length; at += 1) {
     const own = classOf(codes[at] as number);
-    let to = at;
-    if (own > 0) while (to > 0 && classOf(codes[to - 1] as number) > own) to -= 1;
-    if (to < at) codes.splice(to, 0, ...codes.splice(at, 1));
+    if (own > 0 && classOf(codes[at - 1] as number) > own) at = orderAround(codes, at);
   }
+}
+
+/** Sorts the marks around a place; marks of one class keep their order. Returns the place after them. */
+function orderAround(codes: number[], at: number): number {
+  let [from, end] = [at, at];
+  while (from > 0 && classOf(codes[from - 1] as number) > 0) from -= 1;
+  while (end < codes.length && classOf(codes[end] as number) > 0) end += 1;
+  const marks = codes.slice(from, end).sort((first, second) => classOf(first) - classOf(second));
+  for (const mark of marks) codes[from++] = mark;
+  return end;
 }
 
 function composed(first: number, second: number): number | undefined {

@@ -72,6 +72,22 @@ test('a text of any length is normalized, with as many marks as it has', () => {
   assert.equal(nfkc(marked), marked.normalize('NFKC'));
 });
 
+test('marks in the worst order cost little more than in the best', () => {
+  const half = 20_000;
+  const [above, below] = ['\u0301'.repeat(half), '\u0316'.repeat(half)];
+  const ordered = `b${below}${above}`;
+  const leastMs = (text: string): number => {
+    const times = Array.from({ length: 5 }, () => {
+      const begunMs = performance.now();
+      assert.equal(nfkc(text), ordered);
+      return performance.now() - begunMs;
+    });
+    return Math.min(...times);
+  };
+  const [best, worst] = [leastMs(ordered), leastMs(`b${above}${below}`)];
+  assert.ok(worst < 40 * best, `${worst} ms, and ${best} ms in order`);
+});
+
 /** Texts in which characters that act on one another come often. */
 const texts = fc
   .array(
