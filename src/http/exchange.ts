@@ -90,7 +90,7 @@ export class Exchange extends Reception implements RouteRequest {
       },
       (error: unknown) => {
         this.settle(undefined);
-        this.failLater(error);
+        this.failCorked(error);
       },
     );
   }

@@ -181,7 +181,7 @@ export abstract class Reception {
           else this.next?.();
         });
       },
-      (error: unknown) => this.failLater(error),
+      (error: unknown) => this.failCorked(error),
     );
   }
 
@@ -293,8 +293,8 @@ export abstract class Reception {
     });
   }
 
-  /** Fails outside a callback of the connection. Where the client has gone, nobody gets the answer. */
-  protected failLater(error: unknown): void {
+  /** Fails with the connection corked. Where the client has gone, the error is logged and nobody answered. */
+  protected failCorked(error: unknown): void {
     if (this.aborted()) this.fail(error);
     else this.cork(() => this.fail(error));
   }

@@ -73,13 +73,10 @@ test('a process takes the secret that another makes while it starts itself', asy
     const beside: Store = {
       ...store,
       get: async (space, key) => {
-        if (moment === 'after') {
-          const record = await store.get(space, key);
-          made ??= await openSecrets(store, sources);
-          return record;
-        }
+        if (moment === 'before the record is read') made ??= await openSecrets(store, sources);
+        const record = await store.get(space, key);
         made ??= await openSecrets(store, sources);
-        return store.get(space, key);
+        return record;
       },
     };
     const opened = await openSecrets(beside, sources);

@@ -87,14 +87,14 @@ export class Running {
     return this.child.pid ?? 0;
   }
 
-  /** Waits until its output matches; fails with what it printed after `timeoutMs`. */
-  async prints(pattern: RegExp, timeoutMs = patientMs): Promise<RegExpExecArray> {
-    const end = performance.now() + timeoutMs;
+  /** Waits until its output matches; fails with what it printed. */
+  async prints(pattern: RegExp): Promise<RegExpExecArray> {
+    const end = performance.now() + patientMs;
     for (;;) {
       const match = pattern.exec(this.output);
       if (match !== null) return match;
       if (performance.now() > end) {
-        throw new Error(`not within ${timeoutMs} ms: ${pattern.source}:\n${this.output}`);
+        throw new Error(`not within ${patientMs} ms: ${pattern.source}:\n${this.output}`);
       }
       if (this.exit !== undefined) {
         await pause(20); // What it wrote last may still be on its way.
@@ -106,11 +106,11 @@ export class Running {
     }
   }
 
-  /** Waits until it has ended; fails with what it printed after `timeoutMs`. */
-  async ended(timeoutMs = patientMs): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
-    const end = performance.now() + timeoutMs;
+  /** Waits until it has ended; fails with what it printed. */
+  async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    const end = performance.now() + patientMs;
     while (this.exit === undefined) {
-      if (performance.now() > end) throw new Error(`still runs after ${timeoutMs} ms:\n${this.output}`);
+      if (performance.now() > end) throw new Error(`still runs after ${patientMs} ms:\n${this.output}`);
       await pause(5);
     }
     await pause(20);

@@ -96,51 +96,48 @@ test('secrets are 32 to 256 visible characters, each once', () => {
 describe('the file', () => {
   test('is made once, for its owner alone, and holds 256 random bits', () => {
     const data = join(temporaryFolder(), 'not', 'yet');
-    assert.equal(readSecretFile(masterSecretFile(data)), undefined);
-    const made = makeSecretFile(masterSecretFile(data), systemRandomness);
+    const file = masterSecretFile(data);
+    assert.equal(readSecretFile(file), undefined);
+    const made = makeSecretFile(file, systemRandomness);
     assert.ok('value' in made);
     assert.equal(Buffer.from(made.value[0], 'base64url').byteLength, 32);
-    assert.equal(statSync(masterSecretFile(data).path).mode & 0o777, 0o600);
-    assert.equal(readFileSync(masterSecretFile(data).path, 'utf8'), `${made.value[0]}\n`);
-    assert.deepEqual(readSecretFile(masterSecretFile(data)), made);
-    assert.deepEqual(
-      makeSecretFile(masterSecretFile(data), systemRandomness),
-      made,
-      'the one that is there wins',
-    );
+    assert.equal(statSync(file.path).mode & 0o777, 0o600);
+    assert.equal(readFileSync(file.path, 'utf8'), `${made.value[0]}\n`);
+    assert.deepEqual(readSecretFile(file), made);
+    assert.deepEqual(makeSecretFile(file, systemRandomness), made, 'the one that is there wins');
     assert.deepEqual(readdirSync(data), ['master-secret'], 'no draft is left');
   });
 
   test('is whole whenever it is there: made while others look', () => {
-    const data = temporaryFolder();
+    const file = masterSecretFile(temporaryFolder());
     let looks = 0;
     const lookingRandomness = (count: number): Buffer => {
       looks += 1;
-      assert.equal(existsSync(masterSecretFile(data).path), false);
+      assert.equal(existsSync(file.path), false);
       return systemRandomness(count);
     };
-    assert.ok('value' in makeSecretFile(masterSecretFile(data), lookingRandomness));
+    assert.ok('value' in makeSecretFile(file, lookingRandomness));
     assert.equal(looks, 2);
   });
 
   test('is refused when others can read it', () => {
-    const data = temporaryFolder();
-    makeSecretFile(masterSecretFile(data), systemRandomness);
+    const file = masterSecretFile(temporaryFolder());
+    makeSecretFile(file, systemRandomness);
     for (const mode of [0o640, 0o604, 0o660, 0o601]) {
-      chmodSync(masterSecretFile(data).path, mode);
-      const read = readSecretFile(masterSecretFile(data));
+      chmodSync(file.path, mode);
+      const read = readSecretFile(file);
       assert.ok(read !== undefined && 'refused' in read);
       assert.match(read.refused, /can be read by others\. Run: chmod 600 /);
     }
-    chmodSync(masterSecretFile(data).path, 0o400);
-    assert.ok('value' in (readSecretFile(masterSecretFile(data)) ?? {}));
+    chmodSync(file.path, 0o400);
+    assert.ok('value' in (readSecretFile(file) ?? {}));
   });
 
   test('is refused when it is malformed, without a word of what is in it', () => {
     for (const text of ['', 'short-secret', '\0'.repeat(43)]) {
-      const data = temporaryFolder();
-      writeFileSync(masterSecretFile(data).path, text, { mode: 0o600 });
-      const read = readSecretFile(masterSecretFile(data));
+      const file = masterSecretFile(temporaryFolder());
+      writeFileSync(file.path, text, { mode: 0o600 });
+      const read = readSecretFile(file);
       assert.ok(read !== undefined && 'refused' in read);
       assert.match(read.refused, /must be secrets of 32 to 256.*Restore it from your copy/);
       assert.ok(!read.refused.includes('short-secret'));
@@ -148,9 +145,9 @@ describe('the file', () => {
   });
 
   test('may hold several, the newest first', () => {
-    const data = temporaryFolder();
-    writeFileSync(masterSecretFile(data).path, `${'n'.repeat(32)}\n${'o'.repeat(32)}\n`, { mode: 0o600 });
-    assert.deepEqual(readSecretFile(masterSecretFile(data)), { value: ['n'.repeat(32), 'o'.repeat(32)] });
+    const file = masterSecretFile(temporaryFolder());
+    writeFileSync(file.path, `${'n'.repeat(32)}\n${'o'.repeat(32)}\n`, { mode: 0o600 });
+    assert.deepEqual(readSecretFile(file), { value: ['n'.repeat(32), 'o'.repeat(32)] });
   });
 
   test('that cannot be made is told', () => {

@@ -103,11 +103,11 @@ test('work that has begun ends with its value, whoever goes meanwhile', async ()
 test('what failed, or found no room, is tried anew by the next who asks', async () => {
   let made = 0;
   const outcomes = [
-    Promise.resolve('busy' as const),
-    Promise.reject(new Error('broken')),
-    Promise.resolve(3),
+    () => Promise.resolve('busy' as const),
+    () => Promise.reject(new Error('broken')),
+    () => Promise.resolve(3),
   ];
-  const at = remembered(() => outcomes[made++] ?? assert.fail('remembered'));
+  const at = remembered(() => outcomes[made++]?.() ?? assert.fail('remembered'));
   assert.equal(await at(7, staying), 'busy');
   await assert.rejects(at(7, staying), /broken/);
   assert.equal(await at(7, staying), 3);

@@ -41,8 +41,8 @@ impl More {
         unescape(&body[named.name.start..named.name.end], &mut name);
         self.corpus_found = corpora.and_then(|visible| visible.find(&name, named.version));
         // A new name starts with learning, and has no version at first.
-        let begins = || named.version.is_none() && is_name(&name);
-        if let Some(visible) = corpora.filter(|_| self.learn && (self.corpus_found.is_some() || begins())) {
+        let learns = self.learn && (self.corpus_found.is_some() || named.version.is_none() && is_name(&name));
+        if let Some(visible) = corpora.filter(|_| learns) {
             let terming = Terming::of(tokenizer, self.analyzer.as_ref());
             match visible.learn(&name, terming) {
                 Ok(learning) => self.learning = Some(learning),
