@@ -4,7 +4,9 @@ import { type Server, createServer } from 'node:http';
 import { type Browser, type BrowserContextOptions, type Page, chromium } from 'playwright-core';
 import type { Answer } from '../../src/contract/exchange.js';
 
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+/** Where Debian installs it: first the one without windows, which opens a page in a quarter of the time. */
+const [headless, whole] = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'] as const;
+const executablePath = process.env['CHROMIUM'] ?? (existsSync(headless) ? headless : whole);
 
 /** False, or why page tests cannot run. */
 export const skipBrowser = existsSync(executablePath)
