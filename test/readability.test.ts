@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { commandsUnder } from '../src/commands/guide.js';
 import { buildProgram } from '../src/commands/program.js';
-import { commands } from '../src/main.js';
+import { commands } from '../src/compose/commands.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -76,9 +76,11 @@ function descriptionsIn(value: unknown): string[] {
   });
 }
 
+const bound = await commands();
+
 /** What `fusegate help` says of each command and its options. */
 function helpTexts(): string[] {
-  const made = buildProgram(commands());
+  const made = buildProgram(bound);
   const all = [made, ...made.commands, ...commandsUnder(made).map(({ command }) => command)];
   return all.flatMap((command) => [
     command.description(),

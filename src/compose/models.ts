@@ -1,4 +1,5 @@
 /** The installed and the shipped models: found, checked and loaded. */
+import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Configuration } from '../configuration.js';
 import { isImmediate, type InstalledModel } from '../models/embedder.js';
@@ -91,3 +92,12 @@ export async function tryModel(model: InstalledModel): Promise<string | undefine
   await opened.session.close();
   return undefined;
 }
+
+/** Dependencies of `fusegate models` besides the store. */
+export const modelsParts = {
+  ...{ shippedFolder: shippedModels, findModels, fetch, lockFile: native.lockFile, tryModel },
+  evaluation: {
+    ...{ ...native, openSession },
+    writeFile: (path: string, text: string) => writeFileSync(path, text),
+  },
+};

@@ -12,18 +12,19 @@ import { manPage } from '../../src/commands/manPage.js';
 import { buildProgram } from '../../src/commands/program.js';
 import { barFor } from '../../src/commands/progress.js';
 import { SERVICE_VERSION } from '../../src/info/version.js';
-import { commands } from '../../src/main.js';
+import { commands } from '../../src/compose/commands.js';
 import { temporaryFolder } from '../support/run.js';
 import { wrongCommandLines } from '../vectors/wrongCommandLines.js';
 
 const folder = temporaryFolder();
+const bound = await commands();
 
 /** No colours, whatever runs the tests. */
 const plain = { getOutHasColors: () => false, getErrHasColors: () => false };
 
 /** The program, whose commands do nothing, and what it writes. */
 function program() {
-  const made = buildProgram(commands());
+  const made = buildProgram(bound);
   const said = { text: '' };
   const write = (text: string): void => void (said.text += text);
   for (const command of [made, ...commandsUnder(made).map((each) => each.command), ...made.commands]) {
@@ -95,6 +96,41 @@ describe('help', () => {
     assert.equal(unknown.code, 2);
     assert.match(unknown.said, /unknown command 'creat'\n\(Did you mean create\?\)/);
   });
+});
+
+describe('a call loads', () => {
+  const whole = buildProgram(bound);
+  /** The command's own help, and that of all below it. */
+  const helpOf = (command: Command): string[] => [
+    command.helpInformation(),
+    ...commandsUnder(command).map(({ command: each }) => each.helpInformation()),
+  ];
+  const named = (made: Command): string[] => made.commands.map((each) => each.name());
+  const own = ['serve', 'store', 'version', 'completion', 'man'];
+  const files = [
+    ['leads', 'interests', 'optouts', 'clicks'],
+    ['backup', 'restore'],
+    ['models', 'tune', 'calibrate'],
+    ['receipts', 'fragments'],
+  ];
+
+  for (const command of whole.commands) {
+    const name = command.name();
+    if (['completion', 'man'].includes(name)) continue;
+    test(`for ${name} what it needs, and no other command`, async () => {
+      const made = buildProgram(await commands(undefined, name));
+      const alike = made.commands.find((each) => each.name() === name);
+      assert.deepEqual(helpOf(alike ?? made), helpOf(command));
+      const beside = own.includes(name) ? [] : (files.find((each) => each.includes(name)) ?? [name]);
+      assert.deepEqual(named(made).sort(), [...own, ...beside].sort());
+    });
+  }
+
+  for (const first of [undefined, 'help', 'man', 'completion', '--help', '--config', 'constructor', 'kesy']) {
+    test(`for ${first ?? 'no word'} all of them`, async () => {
+      assert.deepEqual(named(buildProgram(await commands(undefined, first))), named(whole));
+    });
+  }
 });
 
 describe('a wrong command line', () => {

@@ -61,7 +61,7 @@ describe('the model that ships', () => {
   test('takes no more memory with every length', async () => {
     const words = Array.from({ length: 300 }, (_, at) => `word${at}`);
     const embedAll = async (): Promise<number> => {
-      for (let at = 0; at < 300; at += 1) {
+      for (let at = 0; at < 100; at += 1) {
         const length = 1 + ((at * 7_919) % 300);
         await session.embed(Buffer.from(words.slice(0, length).join(' ')));
       }
@@ -69,7 +69,7 @@ describe('the model that ships', () => {
     };
     const first = await embedAll();
     const second = await embedAll();
-    assert.ok(second - first < 30e6, `${first} then ${second} bytes`);
+    assert.ok(second - first < 10e6, `${first} then ${second} bytes`);
   });
 });
 

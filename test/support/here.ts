@@ -6,7 +6,7 @@ import { Writable } from 'node:stream';
 import { CommanderError } from 'commander';
 import { commandsUnder, helpArguments } from '../../src/commands/guide.js';
 import { buildProgram } from '../../src/commands/program.js';
-import { commands } from '../../src/main.js';
+import { commands } from '../../src/compose/commands.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 
 /** Outcome of a command. */
@@ -63,7 +63,7 @@ export async function here(
     ...{ showProgress: undefined, ask: undefined, clock, progressTo: streamTo(complain) },
     lowerPriority: () => void (printed.lowered += 1),
   };
-  const program = buildProgram(commands(around));
+  const program = buildProgram(await commands(around));
   const all = [program, ...program.commands, ...commandsUnder(program).map(({ command }) => command)];
   for (const each of all) each.configureOutput({ writeOut: tell, writeErr: complain, ...plain });
   try {
