@@ -200,6 +200,25 @@ async function victim(
   return { value, write: (to) => ({ kind: 'amend', log: 'fragments', position, from: value, to }) };
 }
 
+test('an audit refuses bundles that are cut off, too long, or of entries of another length', async () => {
+  const changes: readonly ((bytes: Buffer) => Buffer)[] = [
+    (bytes) => bytes.subarray(1),
+    (bytes) => Buffer.concat([bytes, Buffer.alloc(34)]),
+    (bytes) => Buffer.concat([Buffer.of(0, 31), bytes.subarray(2)]),
+    () => Buffer.alloc(0),
+  ];
+  for (const change of changes) {
+    const { fetch, ...parts } = auditing();
+    const changed = async (path: string): Promise<Buffer> => {
+      const bytes = await fetch(path);
+      return path.includes('entries/001') ? change(Buffer.from(bytes)) : bytes;
+    };
+    const outcome = await auditLog({ ...parts, fetch: changed }, key);
+    assert.ok('wrong' in outcome);
+    assert.match(outcome.wrong, /tile\/entries\/001 is no bundle of 256 entries of 32 bytes/);
+  }
+});
+
 test('of 100 seeded corruptions of the stored log an audit finds 100', async () => {
   const missed: number[] = [];
   for (let seed = 0; seed < 100; seed += 1) {

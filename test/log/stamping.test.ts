@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { readHeader } from '../../src/log/blockHeader.js';
 import { completed, stamp, type Stamped, type StampWallet } from '../../src/log/stamping.js';
-import { openTimestamp } from '../../src/log/timestampFile.js';
+import { mostMessageBytes, openTimestamp } from '../../src/log/timestampFile.js';
 import { stampsOf, type Stamp, type StoredStamp } from '../../src/store/tables/logStamps.js';
 import { findSigned, writeSigned } from '../../src/store/tables/receiptLog.js';
 import { dayMs } from '../../src/system/clock.js';
@@ -161,6 +161,42 @@ test('a block that does not have the transaction completes nothing', async () =>
   ]) {
     assert.equal(completed(stored.stamp, bad), undefined);
   }
+});
+
+test('what the wallet refuses or gets wrong is said; the next run goes on with what was signed', async () => {
+  const world = await logged(1);
+  const wallet = new MemoryWallet();
+  const day = '2026-11-23';
+  const refuses = (call: 'find' | 'publish'): StampWallet => ({
+    sign: wallet.sign,
+    publish: wallet.publish,
+    find: wallet.find,
+    [call]: () => Promise.resolve({ wrong: `it cannot ${call}` }),
+  });
+  const failed = (reason: string): Stamped => ({ kind: 'failed', day, reason });
+  assert.deepEqual(await run(world, refuses('find'), noonMs), [failed('it cannot find')]);
+  assert.deepEqual(await run(world, refuses('publish'), noonMs), [failed('it cannot publish')]);
+  assert.equal((await run(world, wallet, noonMs))[0]?.kind, 'published');
+  const other = blockWith(transactionOf(9, Buffer.alloc(32)), 900_001, 6);
+  const misled: StampWallet = { ...refuses('find'), find: () => Promise.resolve(other) };
+  assert.deepEqual(await run(world, misled, noonMs), [failed('block 900001 does not prove the stamp')]);
+  wallet.mine(6);
+  assert.deepEqual(await run(world, wallet, noonMs), [{ kind: 'complete', day, height: 900_001 }]);
+  assert.equal(wallet.published.size, 1);
+});
+
+test('a transaction too large for a timestamp is not stored, and not published', async () => {
+  const world = await logged(1);
+  const wallet = new MemoryWallet();
+  const withBytes = (bytes: number): StampWallet => ({
+    ...{ publish: wallet.publish, find: wallet.find },
+    sign: async (...asked) => ({ ...(await wallet.sign(...asked)), bytes }),
+  });
+  const [large] = await run(world, withBytes(mostMessageBytes + 1), noonMs);
+  assert.ok(large?.kind === 'failed');
+  assert.match(large.reason, /more coins than a timestamp can have/);
+  assert.deepEqual([await stampsIn(world), wallet.published.size], [[], 0]);
+  assert.equal((await run(world, withBytes(mostMessageBytes), noonMs))[0]?.kind, 'published');
 });
 
 test('a transaction that no block took for two weeks is given up', async () => {

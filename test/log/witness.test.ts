@@ -133,6 +133,13 @@ test('a witness cosigns what grew, and answers as tlog-witness has it', () => {
   assert.equal(file.state?.size, 7);
 });
 
+test('a witness whose file is damaged cosigns nothing, and leaves the file as it is', () => {
+  const file = new MemoryFile();
+  file.wrong = 'it is damaged';
+  const answer = witnessOn(file)(grown(0, leavesOf(3)));
+  assert.deepEqual([answer.status, file.state], [500, undefined]);
+});
+
 test('an empty log is cosigned, and only with its root', () => {
   const ask = witnessOn(new MemoryFile());
   assert.equal(ask(bodyOf(0, [], noteOf([]))).status, 200);
@@ -340,10 +347,15 @@ test('a witness that saw more than the store has, or another history, is told of
     'http://ahead': postTo(0, ahead),
     'http://other': postTo(1, other),
     'http://forger': postTo(0),
+    'http://broken': () => Promise.resolve({ status: 500, body: '' }),
+    'http://wavering': (_: string, body: string) =>
+      Promise.resolve({ status: 409, body: body.startsWith('old 1\n') ? '2\n' : '1\n' }),
   };
   const { told, ask } = asking(world, posts);
   await ask();
-  const [first = '', second = '', third = ''] = [...told].sort();
+  const [first = '', second = '', third = '', fourth = '', fifth = ''] = [...told].sort();
+  assert.match(fourth, /W3.*it answers with status 500/);
+  assert.match(fifth, /W4.*it names one size after another/);
   assert.match(first, /W0.*it has seen a checkpoint of 7 leaves, and this store has 3/);
   assert.match(second, /W1.*it knows another history of 3 leaves/);
   assert.match(third, /W2.*its answer is not signed by its key/);

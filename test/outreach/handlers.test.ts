@@ -180,6 +180,8 @@ describe('the operator’s file', () => {
       [{ name: '' }, /name must be a text/],
       [{ terms: 'javascript:alert(1)' }, /terms must be an address that begins with https/],
       [{ privacy: 7, contact: 8 }, /privacy must be .*; contact must be/],
+      [{ delivery_models: [] }, /delivery_models must be an object/],
+      [{ delivery_models: { oem_embedded: 'x' } }, /delivery_models\.oem_embedded must be an object/],
       [{ delivery_models: { byoc: {} } }, /delivery_models\.byoc is not known/],
       [{ delivery_models: { oem_embedded: { summary: [] } } }, /oem_embedded\.summary must be a text/],
       [{ delivery_models: { oem_embedded: { suited_for: 'x' } } }, /suited_for must be a list/],

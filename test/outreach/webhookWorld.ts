@@ -1,9 +1,10 @@
 /** A store in memory, receivers of events, and processes that send to them and may be killed at any call. */
 import { Webhooks, type Send, type WebhookParts } from '../../src/outreach/webhooks.js';
 import { appendEvent } from '../../src/store/tables/events.js';
+import { encodeInterest } from '../../src/store/tables/interests.js';
 import { encodeLead } from '../../src/store/tables/leads.js';
 import { decodeLease } from '../../src/store/leaseRecord.js';
-import type { Operation, Outcome, Store } from '../../src/store/store.js';
+import { StoreUnavailable, type Operation, type Outcome, type Store } from '../../src/store/store.js';
 import { addWebhook, type Webhook } from '../../src/store/tables/webhooks.js';
 import { secretId } from '../../src/system/masterSecret.js';
 import { ReferenceStore } from '../reference/store.js';
@@ -52,6 +53,8 @@ export class WebhookWorld {
   readonly warned: string[] = [];
   /** How a receiver answers. */
   reply: (url: string, body: Seen['body']) => Reply = () => ({ status: 200 });
+  /** True while the processes that send get no answer from the store. */
+  isStoreAway = false;
   private readonly tokens: Record<string, number> = {};
   private readonly reference = new ReferenceStore(this.tokens);
   private processes = 0;
@@ -66,16 +69,21 @@ export class WebhookWorld {
     return outcome;
   }
 
-  private storeOf(life: Life): Store {
+  private storeOf(life: Life, isAway: () => boolean): Store {
+    const call = <Value>(run: () => Value): Promise<Value> =>
+      life.call(() => {
+        if (isAway()) throw new StoreUnavailable('it is away');
+        return run();
+      });
     return viewOf({
       reference: () => this.reference,
-      commit: (operations) => life.call(() => this.commit(operations)),
-      read: (call) => life.call(call),
+      commit: (operations) => call(() => this.commit(operations)),
+      read: call,
     });
   }
 
-  /** The store as one sees it who is never killed. */
-  readonly store = this.storeOf(new Life(() => true));
+  /** The store as one sees it who is never killed, and always gets an answer. */
+  readonly store = this.storeOf(new Life(() => true), () => false);
 
   private sender(life: Life): Send {
     return (url, head, text) =>
@@ -97,7 +105,7 @@ export class WebhookWorld {
     const life = new Life(effectOfLast);
     const say = (_: object, message: string) => void this.warned.push(message);
     const parts: WebhookParts = {
-      store: this.storeOf(life),
+      store: this.storeOf(life, () => this.isStoreAway),
       clock: this.clock,
       randomness: (length) => Buffer.alloc(length, 127),
       secrets,
@@ -108,10 +116,10 @@ export class WebhookWorld {
     return { webhooks: new Webhooks(parts), kill: (after) => (life.left = after) };
   }
 
-  /** Adds a webhook. */
-  async add(name: string, types: readonly string[] = []): Promise<Webhook> {
+  /** Adds a webhook, signed for by a master secret. */
+  async add(name: string, types: readonly string[] = [], secret: string = secrets[0]): Promise<Webhook> {
     const url = `https://${name}.example/events`;
-    const times = { createdAtMs: this.clock.wallMs(), secretId: secretId(secrets[0]) };
+    const times = { createdAtMs: this.clock.wallMs(), secretId: secretId(secret) };
     const webhook: Webhook = { id: `wh_${name}`, url, types, status: 'active', reason: null, ...times };
     await addWebhook(this.store, webhook);
     return webhook;
@@ -122,6 +130,20 @@ export class WebhookWorld {
     const none = { tier: null, source: null, segment: null, campaign: null, eventId: null };
     const lead = { id, receivedAtMs: this.clock.wallMs(), email: 'a@example.com', message, ...none };
     await this.store.commit([{ kind: 'append', log: 'leads', value: encodeLead(lead) }]);
+  }
+
+  /** Interest in a delivery model comes in. */
+  async interest(id: string, email: string): Promise<void> {
+    const none = { cloud: null, timeline: null, compliance: null, message: null, monthlyChars: null };
+    const ways = { source: null, segment: null, campaign: null, eventId: 'evt_mail' };
+    const interest = { id, email, company: 'Ada & Co', deliveryModel: 'self_hosted', ...none, ...ways };
+    const value = encodeInterest({ ...interest, receivedAtMs: this.clock.wallMs() });
+    await this.store.commit([{ kind: 'append', log: 'interests', value }]);
+  }
+
+  /** An order is paid. */
+  async paid(object: string): Promise<void> {
+    await this.store.commit([appendEvent({ type: 'order.paid', object, atMs: this.clock.wallMs() })]);
   }
 
   /** Something happens to a key. */

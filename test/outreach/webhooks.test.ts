@@ -7,7 +7,9 @@ import { bodyOf, readEvents } from '../../src/outreach/events.js';
 import { webhookSecret } from '../../src/outreach/webhookMessage.js';
 import { parseTarget, wrongAddress } from '../../src/outreach/webhookTarget.js';
 import { webhookSender } from '../../src/compose/webhooks.js';
+import { eraseEntries } from '../../src/store/entries.js';
 import { insertKey, unlinked, type KeyRecord } from '../../src/store/tables/keys.js';
+import { encodeLead } from '../../src/store/tables/leads.js';
 import { findWebhook, removeWebhook, waitingDeliveries } from '../../src/store/tables/webhooks.js';
 import { parseNetwork } from '../../src/system/network.js';
 import { Shop } from '../support/shop.js';
@@ -156,6 +158,95 @@ test('a paid order is told with its money, and without its key', async () => {
   const { order_id: id, rail, amount, unit, tier } = data;
   assert.deepEqual([id, rail, amount, unit, tier], [order.id, 'card', 3_300, 'cent', order.tier]);
   assert.doesNotMatch(text, /fg_/);
+});
+
+test('interest in a delivery model is told as a lead, with its own fields', async () => {
+  const world = new WebhookWorld();
+  await world.add('one');
+  world.start();
+  await world.clock.pass(1_000);
+  const atMs = world.clock.wallMs();
+  await world.interest('interest_1', 'ada@example.com');
+  await world.clock.pass(2_000);
+  const [{ body } = assert.fail('nothing was sent')] = world.seen;
+  assert.equal(body.type, 'lead.received');
+  assert.deepEqual(body.data, {
+    ...{ kind: 'interest', id: 'interest_1', received_at: new Date(atMs).toISOString() },
+    ...{ email: 'ada@example.com', message: null, delivery_model: 'self_hosted', company: 'Ada & Co' },
+    ...{ cloud: null, monthly_chars: null, timeline: null, compliance: null },
+    ...{ source: null, segment: null, campaign: null, event_id: 'evt_mail' },
+  });
+});
+
+test('what was erased is not sent, neither at first nor again, and holds up nothing', async () => {
+  const world = new WebhookWorld();
+  await world.add('one');
+  world.start();
+  await world.clock.pass(1_000);
+  world.reply = () => ({ status: 503 });
+  await world.lead('lead_1', 'to be tried again');
+  await world.clock.pass(1_500);
+  assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 1);
+  await eraseEntries(world.store, 'leads', () => true, encodeLead(undefined));
+  world.reply = () => ({ status: 200 });
+  await world.keyEvent('key.revoked', 'key_of_nobody');
+  await world.paid('order_of_nobody');
+  await world.lead('lead_2', 'the next');
+  world.clock.leap(100_000);
+  await world.clock.pass(10_000);
+  assert.deepEqual(messages(world), ['to be tried again', 'the next']);
+  assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 0);
+});
+
+test('of a silent receiver a thousand events wait by themselves, and the others in their log', async () => {
+  const world = new WebhookWorld();
+  await world.add('one');
+  world.start();
+  await world.clock.pass(1_000);
+  world.reply = () => 'silence';
+  const sent = Array.from({ length: 1_100 }, (_, number) => String(number));
+  for (const number of sent) await world.lead(`lead_${number}`, number);
+  await world.clock.pass(2_000);
+  assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 1_000);
+  const asked = world.seen.length;
+  world.reply = () => ({ status: 200 });
+  world.clock.leap(1_000_000);
+  await world.clock.pass(5_000);
+  assert.deepEqual(new Set(messages(world).slice(asked)), new Set(sent));
+  assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 0);
+});
+
+test('a webhook whose master secret is gone gets nothing, and says why', async () => {
+  const world = new WebhookWorld();
+  await world.add('one', [], 'of a secret that was taken away');
+  world.start();
+  await world.clock.pass(1_000);
+  await world.lead('lead_1', 'unsigned');
+  await world.clock.pass(400_000);
+  assert.equal(world.seen.length, 0);
+  const stopped = await findWebhook(world.store, 'wh_one');
+  assert.equal(stopped?.status, 'stopped');
+  assert.match(stopped.reason ?? '', /master secret/);
+});
+
+test('what was sent as the store went away is sent again once it is back, under the same id', async () => {
+  const world = new WebhookWorld();
+  await world.add('one');
+  world.start();
+  await world.clock.pass(2_000);
+  world.reply = () => {
+    world.isStoreAway = true;
+    return { status: 200 };
+  };
+  await world.lead('lead_1', 'a');
+  await world.clock.pass(5_000);
+  assert.deepEqual(messages(world), ['a']);
+  assert.ok(world.warned.some((line) => line.includes('events are sent to webhooks later')));
+  world.reply = () => ({ status: 200 });
+  world.isStoreAway = false;
+  await world.clock.pass(60_000);
+  assert.deepEqual(messages(world), ['a', 'a']);
+  assert.equal(new Set(world.seen.map(({ head }) => head['webhook-id'])).size, 1);
 });
 
 test('the end of a key is announced once, a week before it', async () => {

@@ -78,6 +78,12 @@ describe('the file of settings', () => {
       'HOST must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::; ' +
         'it is "http://x".',
     ]);
+    const inside = read('{"CLICK_HOSTS": ["a.example", {}]}');
+    assert.ok('errors' in inside);
+    assert.match(inside.errors.join(), /CLICK_HOSTS must be a text/);
+    const empty = read('');
+    assert.ok('errors' in empty);
+    assert.match(empty.errors.join(), /is not JSON: Unexpected end of JSON input\.$/);
     const list = read('[]');
     assert.ok('errors' in list);
     assert.match(list.errors.join(), /must hold a JSON object, such as/);
