@@ -1,12 +1,18 @@
-/** `fusegate orders`: what strangers wrote into an order is shown, not obeyed. */
+/** `fusegate orders`: orders with their money, what strangers wrote shown and not obeyed, and look-ups. */
 import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
 import { insertOrder } from '../../src/store/tables/orders.js';
+import { insertCardEvent } from '../../src/store/tables/cardEvents.js';
+import { here } from '../support/here.js';
+import { LndServer } from '../support/lndServer.js';
 import { run, memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
+import { Shop } from '../support/shop.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';
@@ -69,4 +75,100 @@ test('control characters of stored text are shown as \\u…', async () => {
 test('what is no control character stays as it is', () => {
   const text = 'Ada Lovelace <ada@example.com> – שלום, привет, 你好, 👩‍💻';
   assert.equal(printable(text), text);
+});
+
+test('an order is shown with its money, its payments and its entries of the ledger', async () => {
+  const STORE_URL = `lmdb:${memoryFolder()}/store`;
+  const store = await storeAt(STORE_URL);
+  const shop = await Shop.open(store);
+  const { order } = await shop.make('btc');
+  const other = await shop.make('btc', { addressIndex: 1 });
+  const output = { vout: 3, confirmations: 2, atMs: shop.time.nowMs, height: 1 };
+  const [first, second] = ['ab'.repeat(32), 'cd'.repeat(32)];
+  const outputs = [
+    { ...output, txid: first, sat: 20_000n },
+    { ...output, txid: second, sat: 30_000n },
+  ];
+  await shop.happened(order.id, { kind: 'outputs', outputs });
+  await shop.happened(other.order.id, { kind: 'outputs', outputs: [{ ...output, txid: first, sat: 1n }] });
+  await store.close();
+  const environment = { STORE_URL, MASTER_SECRET };
+  const { code, text } = await here(['orders', 'show', order.id], environment);
+  assert.equal(code, 0);
+  for (const line of [
+    /^id +\w+$/m,
+    /^rail +btc$/m,
+    /^status +confirmed$/m,
+    /^sat +50000$/m,
+    /^btc +0\.0005/m,
+    /^cents +-$/m,
+    /^received +50000$/m,
+    /^refunded +0$/m,
+    /^key +active$/m,
+    new RegExp(`^output +${first}:3 20000 sat, 2 confirmations$`, 'm'),
+    new RegExp(`^output +${second}:3 30000 sat, 2 confirmations$`, 'm'),
+    /^ledger +\S+ \+50000 sat, confirmed$/m,
+  ]) {
+    assert.match(text, line);
+  }
+  assert.equal(text.match(/^ledger/gm)?.length, 1, 'no entry of another order');
+  const told = JSON.parse((await here(['orders', 'show', order.id, '--json'], environment)).text) as {
+    readonly outputs: unknown;
+    readonly ledger: readonly unknown[];
+  };
+  assert.deepEqual(told.outputs, [
+    [first, 3, 20_000, 2, shop.time.nowMs],
+    [second, 3, 30_000, 2, shop.time.nowMs],
+  ]);
+  assert.equal(told.ledger.length, 1);
+  const listed = await here(['orders', 'list', '--status', 'confirmed', '--json'], environment);
+  assert.equal((JSON.parse(listed.text) as { readonly id: string }).id, order.id, 'only what was asked for');
+});
+
+test('card payments that gave no key are listed with the reason', async () => {
+  const STORE_URL = `lmdb:${memoryFolder()}/store`;
+  const store = await storeAt(STORE_URL);
+  const event = { type: 'checkout.session.completed', result: 'mismatch', atMs: 0 };
+  await store.commit([
+    insertCardEvent({ ...event, id: 'evt_1', about: 'cs_1', reason: null }),
+    insertCardEvent({ ...event, id: 'evt_2', about: 'cs_\u001b2', reason: 'It was paid in euros.' }),
+  ]);
+  await store.close();
+  const environment = { STORE_URL, MASTER_SECRET };
+  const at = '1970-01-01T00:00:00.000Z';
+  const { text } = await here(['orders', 'mismatches'], environment);
+  assert.equal(text, `${at}  cs_\\u001b2  It was paid in euros.\n`);
+  const json = await here(['orders', 'mismatches', '--json'], environment);
+  assert.deepEqual(JSON.parse(json.text), {
+    ...{ event: 'evt_2', type: event.type, about: 'cs_\u001b2', reason: 'It was paid in euros.', at },
+  });
+});
+
+test('open orders are looked up at their node, and it is said when it does not answer', async () => {
+  const folder = memoryFolder();
+  const STORE_URL = `lmdb:${folder}/store`;
+  const store = await storeAt(STORE_URL);
+  const shop = await Shop.open(store);
+  const lnd = await LndServer.start(() => shop.time.nowMs);
+  const { order } = await shop.make('lightning', { place: lnd.paid('fusegate', 50_000n) });
+  await store.close();
+  const certificate = join(folder, 'lnd.cert');
+  writeFileSync(certificate, lnd.place.certificate);
+  const environment = {
+    ...{ STORE_URL, MASTER_SECRET, BTC_NETWORK: 'regtest', LND_REST_URL: lnd.place.url },
+    ...{ LND_TLS_CERT: certificate, LND_MACAROON_HEX: lnd.place.macaroon },
+  };
+  lnd.up = false;
+  const away = await here(['orders', 'reconcile'], environment);
+  assert.equal(away.code, 1);
+  assert.match(away.said, /lightning: its node, or the store, does not answer\./);
+  lnd.up = true;
+  const { code, text } = await here(['orders', 'reconcile'], environment);
+  assert.deepEqual([code, text], [0, 'lightning: 1 open order looked up\n']);
+  const shown = await here(['orders', 'show', order.id, '--json'], environment);
+  assert.equal((JSON.parse(shown.text) as { readonly status: string }).status, 'settled');
+  const again = await here(['orders', 'reconcile'], environment);
+  assert.equal(again.text, 'lightning: 0 open orders looked up\n');
+  const none = await here(['orders', 'rescan'], environment);
+  assert.match(none.said, /On-chain payments are not configured here\./);
 });

@@ -165,8 +165,9 @@ export class Shop {
     this.book = { ...this.aside, store: withFaults(this.failing.seen, this) };
   }
 
-  static async open(): Promise<Shop> {
-    return new Shop(await openTestStore());
+  /** A shop over a store, or over one of its own. */
+  static async open(store?: Store): Promise<Shop> {
+    return new Shop(store ?? (await openTestStore()));
   }
 
   private tell(level: string, fields: object, message = ''): void {
