@@ -164,7 +164,10 @@ async function bringUpToDate(
     for (const [name, rail] of Object.entries(opened.rails)) {
       const looked = await rail.reconcile();
       if (looked === undefined) reconciled.lost.push(`${name}: its node does not answer. ${later}`);
-      else if (looked > 0) reconciled.done.push(`${name}: ${looked} open orders were looked up.`);
+      else if (looked > 0) {
+        const orders = looked === 1 ? 'order was' : 'orders were';
+        reconciled.done.push(`${name}: ${looked} open ${orders} looked up.`);
+      }
     }
     return { done: [...recovered.done, ...reconciled.done], lost: [...recovered.lost, ...reconciled.lost] };
   } finally {

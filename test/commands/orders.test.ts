@@ -144,7 +144,12 @@ test('card payments that gave no key are listed with the reason', async () => {
   });
 });
 
-test('open orders are looked up at their node, and it is said when it does not answer', async () => {
+/** A store with an open Lightning order that the node has been paid for, and how the commands reach both. */
+async function paidMeanwhile(): Promise<{
+  lnd: LndServer;
+  id: string;
+  environment: Readonly<Record<string, string>>;
+}> {
   const folder = memoryFolder();
   const STORE_URL = `lmdb:${folder}/store`;
   const store = await storeAt(STORE_URL);
@@ -158,6 +163,16 @@ test('open orders are looked up at their node, and it is said when it does not a
     ...{ STORE_URL, MASTER_SECRET, BTC_NETWORK: 'regtest', LND_REST_URL: lnd.place.url },
     ...{ LND_TLS_CERT: certificate, LND_MACAROON_HEX: lnd.place.macaroon },
   };
+  return { lnd, id: order.id, environment };
+}
+
+async function statusOf(id: string, environment: Readonly<Record<string, string>>): Promise<string> {
+  const { text } = await here(['orders', 'show', id, '--json'], environment);
+  return (JSON.parse(text) as { readonly status: string }).status;
+}
+
+test('open orders are looked up at their node, and it is said when it does not answer', async () => {
+  const { lnd, id, environment } = await paidMeanwhile();
   lnd.up = false;
   const away = await here(['orders', 'reconcile'], environment);
   assert.equal(away.code, 1);
@@ -165,10 +180,36 @@ test('open orders are looked up at their node, and it is said when it does not a
   lnd.up = true;
   const { code, text } = await here(['orders', 'reconcile'], environment);
   assert.deepEqual([code, text], [0, 'lightning: 1 open order looked up\n']);
-  const shown = await here(['orders', 'show', order.id, '--json'], environment);
-  assert.equal((JSON.parse(shown.text) as { readonly status: string }).status, 'settled');
+  assert.equal(await statusOf(id, environment), 'settled');
   const again = await here(['orders', 'reconcile'], environment);
   assert.equal(again.text, 'lightning: 0 open orders looked up\n');
   const none = await here(['orders', 'rescan'], environment);
   assert.match(none.said, /On-chain payments are not configured here\./);
+});
+
+test('a restore looks the open orders up, or says that the server will', async () => {
+  const { lnd, id, environment } = await paidMeanwhile();
+  const folder = join(memoryFolder(), 'backup');
+  assert.equal((await here(['backup', folder], environment)).code, 0);
+  for (const up of [true, false]) {
+    lnd.up = up;
+    const restored = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
+    const { code, text } = await here(['restore', folder], restored);
+    assert.equal(code, 0);
+    if (up) assert.match(text, /^lightning: 1 open order was looked up\.$/m);
+    else
+      assert.match(text, /^lightning: its node does not answer\. The server looks the open orders up when/m);
+    assert.equal(await statusOf(id, restored), up ? 'settled' : 'pending');
+    const json = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
+    const { done, lost } = JSON.parse((await here(['restore', folder, '--json'], json)).text) as {
+      readonly done: readonly string[];
+      readonly lost: readonly string[];
+    };
+    const [said, not] = up ? [done, lost] : [lost, done];
+    assert.ok(
+      said.some((each) => each.startsWith('lightning: ')),
+      said.join(),
+    );
+    assert.ok(!not.some((each) => each.startsWith('lightning: ')), not.join());
+  }
 });
