@@ -57,7 +57,7 @@ async function replacementOf(
   from: KeyRecord,
   overlapMs: number,
 ): Promise<Refusal | Replacement> {
-  const nowMs = Math.floor(parts.clock.wallMs());
+  const nowMs = parts.clock.wallMs();
   const { tier, origin, issuedAtMs, expiresAtMs, replacedBy } = from;
   if (from.status !== 'active' || isOver(from, nowMs)) return { kind: 'ended' };
   if (replacedBy !== null) return { kind: 'replaced', by: replacedBy };

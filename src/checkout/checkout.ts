@@ -125,7 +125,7 @@ async function openCard(
   const { stripeSecretKey: secretKey, rateSource } = configuration;
   if (secretKey === null) return { card: undefined, rates: createRates(rateSource, { clock, get }) };
   const keep: RateParts['keep'] = (rate) => {
-    const kept = keepRate(store, { ...rate, atMs: Math.floor(rate.atMs) });
+    const kept = keepRate(store, rate);
     void whenUnavailable(kept, ({ message }) => log.warn({ reason: message }, 'a rate was not stored'));
   };
   const rates = createRates(rateSource, { clock, get, keep });

@@ -137,7 +137,7 @@ async function markRestored(store: Store): Promise<void> {
 async function recordRestore({ called, operator, clock }: BackupParts, store: Store): Promise<void> {
   const change = changeOf(called());
   if (change === undefined) return;
-  const entry = await beginEntry(store, { ...change, ...operator, atMs: Math.floor(clock.wallMs()) });
+  const entry = await beginEntry(store, { ...change, ...operator, atMs: clock.wallMs() });
   await entry.end('done', change.object);
 }
 

@@ -85,7 +85,7 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
   const outcome = await store.commit([writeSigned(record, { ...signed, publicKey, restored: false })]);
   if (outcome.kind !== 'done') return { wrong: 'A checkpoint was signed meanwhile. Run it again.' };
   if (options.newKey) {
-    retireKey(configuration.dataFolder, String(Math.floor(parts.clock.wallMs())));
+    retireKey(configuration.dataFolder, String(parts.clock.wallMs()));
     seenFile(configuration.dataFolder, String(process.pid)).remove();
   }
   await parts.write(

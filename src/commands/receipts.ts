@@ -242,7 +242,7 @@ async function notice(
   if (!isReceiptId(id) && !isLegacyId(id)) return absent;
   const found = await receiptBody(store, id);
   if (found === undefined) return absent;
-  const atMs = Math.floor(parts.clock.wallMs());
+  const atMs = parts.clock.wallMs();
   await keepNotice(store, id, { hidden, reason, atMs });
   await parts.write(
     hidden

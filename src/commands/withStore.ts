@@ -110,7 +110,7 @@ async function recorded(
   const entry = await beginEntry(context.store, {
     ...change,
     ...operator,
-    atMs: Math.floor(clock.wallMs()),
+    atMs: clock.wallMs(),
   });
   let { object } = change;
   const ended = await command({ ...context, named: (name) => (object = name) });

@@ -174,7 +174,7 @@ class CorporaHandlers {
     if ('reason' in counted) return refusalOf(counted);
     const { bytes: statistics, docs, averageLength, terms } = counted;
     const made = { statistics, docs, averageLength, terms, terming };
-    const nowMs = Math.floor(clock.wallMs());
+    const nowMs = clock.wallMs();
     const outcome = await putCorpus(store, full, made, nowMs);
     if (!outcome.ok) return problemAnswer(409, 'corpus_limit', outcome.detail);
     await look();

@@ -52,7 +52,7 @@ export class CorpusLearner {
 
   private async store(name: string): Promise<void> {
     const { store, corpora, clock } = this.parts;
-    const nowMs = Math.floor(clock.wallMs());
+    const nowMs = clock.wallMs();
     const outcome = await storeLearnt(store, name, (sample) => this.join(name, sample), nowMs);
     if (outcome === 'stored') corpora.saved(name);
     else if (outcome !== 'nothing') corpora.endLearning(name, outcome !== 'over');

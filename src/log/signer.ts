@@ -129,7 +129,7 @@ async function publish(
   { size, leaves, tiles, root }: Grown,
 ): Promise<boolean> {
   await seen.write({ size, root });
-  const atMs = Math.floor(clock.wallMs());
+  const atMs = clock.wallMs();
   const note = signCheckpoint({ origin, size, root }, key);
   const signed = { origin, publicKey: key.publicKey, size, root, note, atMs, restored: false };
   const first = size - leaves.length;

@@ -168,7 +168,7 @@ async function begin(
     return { kind: 'failed', day, reason: 'the transaction spends more coins than a timestamp can have' };
   }
   const stamp: Stamp = {
-    ...{ note, size, transaction, feeSat, madeAtHeight: tipHeight, atMs: Math.floor(clock.wallMs()) },
+    ...{ note, size, transaction, feeSat, madeAtHeight: tipHeight, atMs: clock.wallMs() },
     ...{ height: null, header: Buffer.alloc(0), timestamp: Buffer.alloc(0) },
   };
   await store.commit([writeStamp(day, undefined, stamp)]);

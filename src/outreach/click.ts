@@ -36,7 +36,7 @@ export function click(parts: ClickParts): Handler {
     const location = locationOf(given, valid, parts);
     if (!request.head) {
       const click = {
-        atMs: Math.floor(parts.clock.wallMs()),
+        atMs: parts.clock.wallMs(),
         token: token.slice(0, keptToken),
         destination: location.slice(0, keptDestination),
         valid,

@@ -28,7 +28,7 @@ export function deliveryInterest(
   const next = operator.next_step === null ? nextStep : `${nextStep} ${operator.next_step}`;
   return async ({ input }) => {
     const id = entryId('interest', store.newUnitId());
-    const receivedAtMs = Math.floor(clock.wallMs());
+    const receivedAtMs = clock.wallMs();
     await appendInterest(store, undefined, {
       id,
       receivedAtMs,

@@ -22,7 +22,7 @@ export function entryId(prefix: string, id: Uint8Array): string {
 export function leads({ store, clock }: StoringParts): Handler<LeadRequest> {
   return async ({ input }) => {
     const id = entryId('lead', store.newUnitId());
-    const receivedAtMs = Math.floor(clock.wallMs());
+    const receivedAtMs = clock.wallMs();
     await appendLead(store, undefined, {
       id,
       receivedAtMs,

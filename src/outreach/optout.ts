@@ -48,7 +48,7 @@ export function optOut({
   return async (request) => {
     const email = addressOf(secrets, request);
     if (email === undefined) return { kind: 'bad_link' };
-    await recordOptout(store, secrets, email, Math.floor(clock.wallMs()));
+    await recordOptout(store, secrets, email, clock.wallMs());
     return { kind: 'unsubscribed', email };
   };
 }

@@ -61,7 +61,7 @@ async function put(parts: ProfileRouteParts, request: RouteRequest<ProfileSettin
   if (owner === undefined && !isOpen) return ownerRequired;
   if (!isName(name)) return badName(name);
   const settings = JSON.stringify(request.input);
-  const createdAtMs = Math.floor(clock.wallMs());
+  const createdAtMs = clock.wallMs();
   const outcome = await putProfile(store, storedName(owner, name), settings, createdAtMs);
   if (!outcome.ok) return problemAnswer(409, 'profile_limit', outcome.detail);
   await look();

@@ -43,7 +43,7 @@ export interface PreviewsParts {
 
 /** Previews in the native module's file, and in the store if machines share it. */
 export function createPreviews({ native, shared, clock }: PreviewsParts): Previews {
-  const now = (): number => Math.floor(clock.wallMs());
+  const now = (): number => clock.wallMs();
   const room = roomOf(clock);
   return {
     keep(token, fragment) {

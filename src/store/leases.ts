@@ -54,7 +54,7 @@ export async function acquireLease(
   durationMs: number,
 ): Promise<LeaseOutcome> {
   const found = await parts.store.get('leases', Buffer.from(name));
-  const now = Math.floor(parts.clock.wallMs());
+  const now = parts.clock.wallMs();
   const present = found === undefined ? undefined : decodeLease(found);
   if (present !== undefined && present.expiresAtMs > now) return { kind: 'taken', record: present };
   const token = (present?.token ?? 0) + 1;
@@ -64,7 +64,7 @@ export async function acquireLease(
 /** Renews a lease under the same fencing number; `taken` if another holder has it by now. */
 export async function renewLease(parts: LeaseParts, lease: Lease, durationMs: number): Promise<LeaseOutcome> {
   const { name, record } = lease;
-  const expiresAtMs = Math.floor(parts.clock.wallMs()) + durationMs;
+  const expiresAtMs = parts.clock.wallMs() + durationMs;
   const outcome = await swap(parts, name, encodeLease(record), { ...record, expiresAtMs });
   if (outcome.kind !== 'taken' || outcome.record?.token !== record.token) return outcome;
   // An earlier renewal was written though its answer was lost: each number has only one holder.

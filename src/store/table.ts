@@ -39,17 +39,23 @@ export const text: Column<string> = {
   write: (value) => value,
 };
 
+/** A number as it is written. @throws where it could not be read again: nothing unreadable is stored */
+function whole(value: number): number {
+  if (Number.isSafeInteger(value)) return value;
+  throw new Error(`${value} is not an integer that a record can hold`);
+}
+
 export const integer: Column<number> = {
   expected: 'an integer',
   read: (json) => (typeof json === 'number' && Number.isSafeInteger(json) ? json : undefined),
-  write: (value) => value,
+  write: whole,
 };
 
 /** An amount of money in its smallest unit. */
 export const amount: Column<bigint> = {
   expected: 'an integer',
   read: (json) => (typeof json === 'number' && Number.isSafeInteger(json) ? BigInt(json) : undefined),
-  write: Number,
+  write: (value) => whole(Number(value)),
 };
 
 export const boolean: Column<boolean> = {

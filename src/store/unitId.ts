@@ -14,7 +14,7 @@ export function unitIds(clock: Pick<Clock, 'wallMs'>, randomness: Randomness): U
   return () => {
     if (pool.byteLength < 10) pool = randomness(drawnBytes);
     const id = Buffer.allocUnsafe(16);
-    id.writeUIntBE(Math.max(0, Math.floor(clock.wallMs())), 0, 6);
+    id.writeUIntBE(Math.max(0, clock.wallMs()), 0, 6);
     id.set(pool.subarray(0, 10), 6);
     pool = pool.subarray(10);
     return id;

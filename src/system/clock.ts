@@ -16,7 +16,7 @@ export interface Timer {
 
 /** The one source of time and timers. */
 export interface Clock {
-  /** Wall time in milliseconds since 1970-01-01T00:00:00Z. It may jump. */
+  /** Wall time in whole milliseconds since 1970-01-01T00:00:00Z. It may jump. */
   readonly wallMs: () => number;
   /** Milliseconds, with fractions, that never decrease; the zero is arbitrary. */
   readonly monotonicMs: () => number;

@@ -277,8 +277,7 @@ describe('card payments', () => {
     const page = (name: string) => ({ name, url: `https://${name}.example`, pointer: '/usd' });
     const rateSource = { kind: 'urls', urls: [page('one'), page('two')] } as const;
     const getPage = (): Promise<string> => Promise.resolve('{"usd":"61000.00"}');
-    // Clocks have fractions; what is stored has none.
-    const clock = new HandClock(shop.time.nowMs + 0.5);
+    const clock = new HandClock(shop.time.nowMs);
     for (const more of [{}, settings]) {
       const { checkout } = await start(shop, clock, { ...more, rateSource }, { getPage });
       const { tiers } = await pricesOf(checkout.handlers);

@@ -169,7 +169,7 @@ test('another name, and another key that may go on, are signed without new leave
   await world.add(1);
   await world.round();
   assert.equal(await includedAtMs(world.store.seen, 0), 1_000);
-  const parts = { ...world.partsOf(world.file), clock: { wallMs: () => 2_000.9 } };
+  const parts = { ...world.partsOf(world.file), clock: { wallMs: () => 2_000 } };
   const renamed = { ...parts, origin: 'other.example' };
   assert.deepEqual(await signRound(renamed, fence), { kind: 'signed', size: 1, more: false });
   assert.equal((await world.signed())?.origin, 'other.example');

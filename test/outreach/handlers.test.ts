@@ -29,7 +29,7 @@ function jsonOf(answer: Answer): unknown {
   return answer.body.json;
 }
 
-const clock = { wallMs: () => Date.UTC(2026, 10, 21, 9, 30) + 0.7 };
+const clock = { wallMs: () => Date.UTC(2026, 10, 21, 9, 30) };
 
 const failing = new FailingStore(await openTestStore());
 

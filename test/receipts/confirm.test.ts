@@ -345,7 +345,7 @@ describe('machines that share the store', () => {
       [room + 1, 0],
       [room, 1],
     ] as const) {
-      const clock = { wallMs: () => 1_790_000_000_000.5 };
+      const clock = { wallMs: () => 1_790_000_000_000 };
       const previews = createPreviews({ native, shared: { ...seen, commit }, clock });
       commits = 0;
       const expiresAtMs = await previews.keep('0'.repeat(64), { ...none, content: 'x'.repeat(length) });

@@ -223,9 +223,9 @@ describe('a keeper', () => {
 });
 
 describe('a lease', () => {
-  const fixed = { ...systemClock, wallMs: () => 1_000.75 };
+  const fixed = { ...systemClock, wallMs: () => 1_000 };
 
-  test('ends at a whole millisecond, whatever the clock says', async () => {
+  test('ends as long after now as it was asked for', async () => {
     const parts = { store: await openTestStore(), clock: fixed };
     const first = await acquireLease(parts, 'work', 'a', 100);
     assert.ok(first.kind === 'held');

@@ -52,6 +52,19 @@ describe('a member', () => {
   }
 });
 
+test('what could not be read again is not written', () => {
+  const { encode } = table('thing', { a: integer });
+  for (const a of [0.5, Number.NaN, Infinity, 2 ** 53, -(2 ** 53)]) {
+    assert.throws(() => encode({ a }), /is not an integer that a record can hold/);
+  }
+  const money = table('thing', { a: amount });
+  for (const a of [2n ** 53n, -(2n ** 53n)]) {
+    assert.throws(() => money.encode({ a }), /is not an integer that a record can hold/);
+  }
+  const most = { a: BigInt(Number.MAX_SAFE_INTEGER) };
+  assert.deepEqual(money.decode(money.encode(most)), most);
+});
+
 describe('a format', () => {
   const unknown = (format: number): { readonly message: string } => ({
     message: `A thing record of format ${format}, which this version does not know`,

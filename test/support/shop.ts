@@ -157,8 +157,7 @@ export class Shop {
 
   private constructor(store: Store) {
     this.failing = new FailingStore(store);
-    // Clocks have fractions; what is on disk has none.
-    const clock: Clock = { ...this.time.clock, wallMs: () => this.time.nowMs + 0.5 };
+    const { clock } = this.time;
     const parts = { clock, randomness: systemRandomness, keyFormat: native };
     const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
     this.aside = { ...parts, secrets, store };

@@ -188,7 +188,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     result: CardWebhookResponse['result'],
     reason: string | null,
   ): CardEventRecord {
-    return { id, type, about, result, reason, atMs: Math.floor(this.parts.clock.wallMs()) };
+    return { id, type, about, result, reason, atMs: this.parts.clock.wallMs() };
   }
 
   /** Records an event that changes no order; `more` is committed with it. */

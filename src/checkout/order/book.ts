@@ -68,7 +68,7 @@ export function draftOrder<New extends NewOrder>(
   { clock, randomness, secrets }: Pick<BookParts, 'clock' | 'randomness' | 'secrets'>,
   wish: New,
 ): MadeOrder<OrderOn<New['rail']>> {
-  const createdAtMs = Math.floor(clock.wallMs());
+  const createdAtMs = clock.wallMs();
   const claimToken = `ct_${randomness(32).toString('base64url')}`;
   const { lifeMs, ...wished } = wish;
   const order = {
@@ -135,7 +135,7 @@ async function decide(
   event: OrderEvent,
   effect: Effect | undefined,
 ): Promise<Decided> {
-  const nowMs = Math.floor(parts.clock.wallMs());
+  const nowMs = parts.clock.wallMs();
   const { order, effect: key } = transition(before, event, nowMs);
   const after = attended(order, nowMs);
   if (after === before && effect === undefined) return { key, change: undefined };

@@ -108,7 +108,7 @@ export async function poll<Order extends OrderRecord>(
 
 /** The record of an order whose key was revealed: its seed is erased. */
 export function revealed({ clock }: BookParts, record: OrderRecord): OrderRecord {
-  const nowMs = Math.floor(clock.wallMs());
+  const nowMs = clock.wallMs();
   const { order } = transition(record, { kind: 'reveal' }, nowMs);
   return { ...attended(order, nowMs), seed: null };
 }

@@ -17,7 +17,7 @@ export async function replaceUnrevealedKey(
 ): Promise<OrderChange> {
   const next = { ...record, keyGeneration: record.keyGeneration + 1 };
   if (key === undefined || key.status === 'revoked') return { to: next };
-  const nowMs = Math.floor(parts.clock.wallMs());
+  const nowMs = parts.clock.wallMs();
   const made = keyRecord(parts, next, rawKeyOf(parts, next), nowMs);
   const { status, issuedAtMs, expiresAtMs } = key;
   const mint = { ...made, status, issuedAtMs, expiresAtMs };
@@ -56,7 +56,7 @@ export async function reissueOrderKey(
       refusal = { kind: 'without key', order: record };
     }
     if (refusal !== undefined || found === undefined) return undefined;
-    const nowMs = Math.floor(parts.clock.wallMs());
+    const nowMs = parts.clock.wallMs();
     const next = { ...record, keyGeneration: record.keyGeneration + 1, seed: parts.randomness(32) };
     const rawKey = rawKeyOf(parts, next);
     const { expiresAtMs } = found;
