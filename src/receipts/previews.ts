@@ -43,11 +43,10 @@ export interface PreviewsParts {
 
 /** Previews in the native module's file, and in the store if machines share it. */
 export function createPreviews({ native, shared, clock }: PreviewsParts): Previews {
-  const now = (): number => clock.wallMs();
   const room = roomOf(clock);
   return {
     keep(token, fragment) {
-      const expiresAtMs = now() + previewMs;
+      const expiresAtMs = clock.wallMs() + previewMs;
       const bytes = Buffer.from(token, 'hex');
       const payload = canonicalJson({ ...fragment });
       // A preview that does not fit counts as lost: its confirmation must bring the fields again.
@@ -58,9 +57,9 @@ export function createPreviews({ native, shared, clock }: PreviewsParts): Previe
     },
     async find(token) {
       const bytes = Buffer.from(token, 'hex');
-      const here = native.get(bytes, now());
+      const here = native.get(bytes, clock.wallMs());
       if (here !== null) return fragmentOf(here.payload);
-      const there = shared === undefined ? undefined : await findPreview(shared, bytes, now());
+      const there = shared === undefined ? undefined : await findPreview(shared, bytes, clock.wallMs());
       return there === undefined ? undefined : fragmentOf(there.fragment);
     },
   };

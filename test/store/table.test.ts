@@ -79,6 +79,13 @@ describe('a format', () => {
     assert.throws(() => decode(Buffer.alloc(0)), unknown(0));
   });
 
+  test('has the members in their order, whatever the order of the values', () => {
+    const { encode, decode } = table('thing', { a: integer, b: integer, c: integer });
+    const record = Buffer.from(encode({ c: 3, b: 2, a: 1 }));
+    assert.deepEqual(record, recordOf(1, '{"a":1,"b":2,"c":3}'));
+    assert.deepEqual(decode(record), { a: 1, b: 2, c: 3 });
+  });
+
   test('of widened records is the first that holds what they say', () => {
     const second = { members: { b: orNull(integer) }, without: { b: null } };
     const third = { members: { c: boolean }, without: { c: false } };
@@ -97,6 +104,7 @@ describe('a format', () => {
     assert.throws(() => two.decode(recordOf(3, '{"a":1,"b":2,"c":true}')), unknown(3));
     for (const format of [0, 4])
       assert.throws(() => three.decode(recordOf(format, '{"a":1}')), unknown(format));
+    assert.throws(() => three.decode(Buffer.alloc(0)), unknown(0));
   });
 
   test('of an erased entry is empty in every table', () => {
