@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readHeader } from '../../src/log/blockHeader.js';
-import { completed, stamp, type Stamped, type StampWallet } from '../../src/log/stamping.js';
+import { completed, dataScript, stamp, type Stamped, type StampWallet } from '../../src/log/stamping.js';
 import { mostMessageBytes, openTimestamp } from '../../src/log/timestampFile.js';
 import { stampsOf, type Stamp, type StoredStamp } from '../../src/store/tables/logStamps.js';
 import { findSigned, writeSigned } from '../../src/store/tables/receiptLog.js';
@@ -121,16 +121,26 @@ test('nothing is spent over the bound, without a checkpoint that counts, or a se
   const world = await logged(1);
   const wallet = new MemoryWallet();
   wallet.feeSat = mostSat + 1n;
-  const [dear] = await run(world, wallet, noonMs);
-  assert.ok(dear?.kind === 'failed');
-  assert.match(dear.reason, /would cost 501 sat/);
+  const day = '2026-11-23';
+  const dear = { kind: 'failed', day, reason: 'it would cost 501 sat' };
+  assert.deepEqual(await run(world, wallet, noonMs), [dear]);
   wallet.feeSat = mostSat;
   const found = await findSigned(world.store.seen);
   assert.ok(found !== undefined);
   await world.store.commit([writeSigned(found.record, { ...found.signed, restored: true })]);
   const [restored] = await run(world, wallet, noonMs);
   assert.ok(restored?.kind === 'failed');
-  assert.match(restored.reason, /was restored/);
+  assert.deepEqual([restored.day, /was restored/.test(restored.reason)], [day, true]);
+  for (const publicKey of [Buffer.alloc(0), undefined]) {
+    const keyless = publicKey === undefined ? new World() : await logged(1);
+    const own = await findSigned(keyless.store.seen);
+    if (own !== undefined && publicKey !== undefined) {
+      await keyless.store.commit([writeSigned(own.record, { ...own.signed, publicKey })]);
+    }
+    const [unsigned] = await run(keyless, wallet, noonMs);
+    assert.ok(unsigned?.kind === 'failed');
+    assert.match(unsigned.reason, /has signed nothing yet, .* or waits for a key/);
+  }
   assert.deepEqual([await stampsIn(world), wallet.published.size], [[], 0]);
   const fresh = await logged(1);
   const before = fresh.store.length;
@@ -138,7 +148,7 @@ test('nothing is spent over the bound, without a checkpoint that counts, or a se
   fresh.store.restore(before);
   const [again] = await run(fresh, wallet, noonMs);
   assert.ok(again?.kind === 'failed');
-  assert.match(again.reason, /has paid for it/);
+  assert.deepEqual([again.day, again.reason], [day, 'the wallet has paid for it']);
   assert.equal(wallet.published.size, 1);
 });
 
@@ -193,8 +203,8 @@ test('a transaction too large for a timestamp is not stored, and not published',
     sign: async (...asked) => ({ ...(await wallet.sign(...asked)), bytes }),
   });
   const [large] = await run(world, withBytes(mostMessageBytes + 1), noonMs);
-  assert.ok(large?.kind === 'failed');
-  assert.match(large.reason, /more coins than a timestamp can have/);
+  const reason = 'the transaction spends more coins than a timestamp can have';
+  assert.deepEqual(large, { kind: 'failed', day: '2026-11-23', reason });
   assert.deepEqual([await stampsIn(world), wallet.published.size], [[], 0]);
   assert.equal((await run(world, withBytes(mostMessageBytes), noonMs))[0]?.kind, 'published');
 });
@@ -203,9 +213,39 @@ test('a transaction that no block took for two weeks is given up', async () => {
   const world = await logged(1);
   const wallet = new MemoryWallet();
   await run(world, wallet, noonMs);
-  assert.equal((await run(world, wallet, noonMs + 13 * dayMs))[0]?.kind, 'waiting');
-  const told = await run(world, wallet, noonMs + 15 * dayMs);
-  assert.deepEqual(told, [{ kind: 'nothing new', day: '2026-12-08' }]);
+  assert.equal((await run(world, wallet, noonMs + 14 * dayMs - 1))[0]?.kind, 'waiting');
+  const told = await run(world, wallet, noonMs + 14 * dayMs);
+  assert.deepEqual(told, [{ kind: 'nothing new', day: '2026-12-07' }]);
+});
+
+test('a checkpoint that is cosigned after its stamp is not paid for again', async () => {
+  const world = await logged(1);
+  const wallet = new MemoryWallet();
+  await run(world, wallet, noonMs);
+  wallet.mine(6);
+  await run(world, wallet, noonMs);
+  const found = await findSigned(world.store.seen);
+  assert.ok(found !== undefined);
+  const note = `${found.signed.note}\u2014 witness.example AAAA\n`;
+  await world.store.commit([writeSigned(found.record, { ...found.signed, note })]);
+  const next = await run(world, wallet, noonMs + dayMs);
+  assert.deepEqual(next, [{ kind: 'nothing new', day: '2026-11-24' }]);
+});
+
+test('a transaction has the digest in an output of data, and a label by its day and log', async () => {
+  const data = Buffer.alloc(32, 7);
+  assert.equal(dataScript(data).toString('hex'), `6a20${data.toString('hex')}`);
+  const world = await logged(1);
+  const wallet = new MemoryWallet();
+  await run(world, wallet, noonMs);
+  const labels = (): string[] => [...wallet.published.values()].map(({ label }) => label);
+  assert.deepEqual(labels(), ['fusegate log stamp 2026-11-23 log.example']);
+  const found = await findSigned(world.store.seen);
+  assert.ok(found !== undefined);
+  const note = found.signed.note.replace('log.example', `${'x'.repeat(300)}y`).replace('\n1\n', '\n2\n');
+  await world.store.commit([writeSigned(found.record, { ...found.signed, note })]);
+  await run(world, wallet, noonMs + dayMs);
+  assert.equal(labels()[1], `fusegate log stamp 2026-11-24 ${'x'.repeat(300)}`);
 });
 
 const step = fc.oneof(
