@@ -5,6 +5,7 @@
 import type { Command } from 'commander';
 import type { Called } from '../commands/changes.js';
 import type { Commands } from '../commands/program.js';
+import { readLines } from '../commands/terminal.js';
 import { SERVICE_VERSION } from '../info/version.js';
 import { native } from '../native/addon.js';
 import { systemClock } from '../system/clock.js';
@@ -19,6 +20,7 @@ import {
   versions,
   type StoreCommandParts,
 } from './commandParts.js';
+import { getPage } from './outbound.js';
 
 /** Adds commands, whose code is loaded, to the program. */
 type Add = (program: Command, parts: StoreCommandParts) => void;
@@ -71,7 +73,6 @@ const added: readonly Added[] = [
     async load() {
       const { addCorpora } = await import('../commands/corpora.js');
       const { fileSize: sizeOf, readBytes } = await import('./fileParts.js');
-      const { readLines } = await import('../commands/terminal.js');
       return (program, parts) => addCorpora(program, { ...parts, ...native, readBytes, readLines, sizeOf });
     },
   },
@@ -87,8 +88,6 @@ const added: readonly Added[] = [
     names: ['receipts', 'fragments'],
     async load() {
       const { addReceipts } = await import('../commands/receipts.js');
-      const { getPage } = await import('./outbound.js');
-      const { readLines } = await import('../commands/terminal.js');
       return (program, parts) => addReceipts(program, { ...parts, readLines, getPage });
     },
   },
@@ -138,7 +137,7 @@ const added: readonly Added[] = [
 /** Commands of the program itself that need none of the others. */
 const alone: readonly string[] = ['serve', 'store', 'version'];
 
-/** What a call loads: what its first word names; else all, which help and suggestions are made of. */
+/** The commands to load for a call: those that its first word names; all of them for help and suggestions. */
 function called(first: string | undefined): readonly Added[] {
   if (first === undefined) return added;
   if (alone.includes(first)) return [];
@@ -146,10 +145,7 @@ function called(first: string | undefined): readonly Added[] {
   return named.length === 0 ? added : named;
 }
 
-/**
- * The commands that a call may run, bound to their dependencies. `first`: its first word; undefined: all of
- * the commands.
- */
+/** The commands that a call may run, bound to their dependencies. `first`: its first word, if it has one. */
 export async function commands(around = thisProcess(), first?: string): Promise<Commands> {
   let calledAs: Called | undefined;
   const parts = { ...commandParts(around), called: () => calledAs };

@@ -1,4 +1,4 @@
-/** What the doctor needs of this machine, besides the store. */
+/** Dependencies of `fusegate doctor`: models, uWebSockets.js, descriptors, and a request to the server. */
 import { addressSentence } from '../checkout/onchain/freshAddresses.js';
 import type { Configuration } from '../configuration.js';
 import { descriptorLimit } from '../http/connections.js';

@@ -1,4 +1,4 @@
-/** What the commands on files need: their bytes, in and out. */
+/** Dependencies of the commands that read or write files. */
 import { createReadStream, createWriteStream, mkdtempSync, readFileSync } from 'node:fs';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -39,7 +39,7 @@ export const text: Column<string> = {
   write: (value) => value,
 };
 
-/** A number as it is written. @throws where it could not be read again: nothing unreadable is stored */
+/** Returns the number. @throws Error if `read` would refuse it, so that no unreadable record is stored */
 function whole(value: number): number {
   if (Number.isSafeInteger(value)) return value;
   throw new Error(`${value} is not an integer that a record can hold`);

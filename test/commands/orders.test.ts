@@ -2,7 +2,6 @@
 import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
@@ -157,12 +156,7 @@ async function paidMeanwhile(): Promise<{
   const lnd = await LndServer.start(() => shop.time.nowMs);
   const { order } = await shop.make('lightning', { place: lnd.paid('fusegate', 50_000n) });
   await store.close();
-  const certificate = join(folder, 'lnd.cert');
-  writeFileSync(certificate, lnd.place.certificate);
-  const environment = {
-    ...{ STORE_URL, MASTER_SECRET, BTC_NETWORK: 'regtest', LND_REST_URL: lnd.place.url },
-    ...{ LND_TLS_CERT: certificate, LND_MACAROON_HEX: lnd.place.macaroon },
-  };
+  const environment = { STORE_URL, MASTER_SECRET, ...lnd.settings(folder) };
   return { lnd, id: order.id, environment };
 }
 

@@ -1,21 +1,20 @@
 /** The listening sockets of a worker: its own, and those that another process left. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Listening } from '../../src/http/listening.js';
 import { loadUws, type ListenSocket, type TemplatedApp } from '../../src/http/uws.js';
 import { native } from '../../src/native/addon.js';
+import { temporaryFolder } from '../support/run.js';
+import { patientMs } from '../support/until.js';
 
 const uws = loadUws();
 const host = '127.0.0.1';
 /** An address that no machine has (RFC 5737). */
 const nowhere = '192.0.2.1';
 const skip = { skip: process.platform !== 'linux' && 'descriptors are passed on Linux alone' };
-const folder = mkdtempSync(join(tmpdir(), 'fusegate-listening-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const greeter = (greeting: string): TemplatedApp =>
   uws.App().get('/', (response) => void response.end(greeting));
@@ -40,7 +39,7 @@ async function passed(ports: readonly number[]): Promise<number[]> {
   const inbox = new native.Inbox(path);
   const own = ports.flatMap((port) => native.listeningOn(port));
   native.sendDescriptors(path, 'sockets', own);
-  const delivery = await inbox.receive(60_000);
+  const delivery = await inbox.receive(patientMs);
   assert.equal(delivery?.descriptors.length, ports.length);
   return delivery.descriptors;
 }

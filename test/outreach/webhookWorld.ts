@@ -1,6 +1,6 @@
 /** A store in memory, receivers of events, and processes that send to them and may be killed at any call. */
 import { Webhooks, type Send, type WebhookParts } from '../../src/outreach/webhooks.js';
-import { appendEvent } from '../../src/store/tables/events.js';
+import { appendEvent, type StoredEvent } from '../../src/store/tables/events.js';
 import { encodeInterest } from '../../src/store/tables/interests.js';
 import { encodeLead } from '../../src/store/tables/leads.js';
 import { decodeLease } from '../../src/store/leaseRecord.js';
@@ -48,6 +48,15 @@ class Life {
 }
 
 export class WebhookWorld {
+  /** A world with one webhook, and a process that has begun to send to it. */
+  static async sending(...webhook: Parameters<WebhookWorld['add']>): Promise<WebhookWorld> {
+    const world = new WebhookWorld();
+    await world.add(...webhook);
+    world.start();
+    await world.clock.pass(1_000);
+    return world;
+  }
+
   readonly clock = new HandClock();
   readonly seen: Seen[] = [];
   readonly warned: string[] = [];
@@ -141,13 +150,8 @@ export class WebhookWorld {
     await this.store.commit([{ kind: 'append', log: 'interests', value }]);
   }
 
-  /** An order is paid. */
-  async paid(object: string): Promise<void> {
-    await this.store.commit([appendEvent({ type: 'order.paid', object, atMs: this.clock.wallMs() })]);
-  }
-
-  /** Something happens to a key. */
-  async keyEvent(type: 'key.revoked' | 'key.expiring', object: string): Promise<void> {
+  /** Something happens to an order or a key. */
+  async happens(type: StoredEvent['type'], object: string): Promise<void> {
     await this.store.commit([appendEvent({ type, object, atMs: this.clock.wallMs() })]);
   }
 }

@@ -41,10 +41,7 @@ test('an event is sent within two seconds, signed as Standard Webhooks has it', 
 });
 
 test('what is not taken is tried again on the schedule, and given up after the tenth attempt', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('one');
   world.reply = (_, { data }) => ({ status: data.id === 'lead_1' ? 503 : 200 });
   await world.lead('lead_1', 'never taken');
   await world.clock.pass(1_000);
@@ -70,10 +67,7 @@ test('what is not taken is tried again on the schedule, and given up after the t
 });
 
 test('Retry-After is obeyed, and a redirect is no success', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('one');
   world.reply = () => ({ status: 302, retryAfterS: 600 });
   await world.lead('lead_1', 'later');
   await world.clock.pass(590_000);
@@ -104,10 +98,7 @@ test('410 stops a webhook and no other', async () => {
 });
 
 test('events about one object keep their order; others do not wait for them', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('one');
   let isDown = true;
   world.reply = (_, { data }) => ({ status: isDown && data.id === 'lead_1' ? 500 : 200 });
   await world.lead('lead_1', 'first');
@@ -122,13 +113,10 @@ test('events about one object keep their order; others do not wait for them', as
 });
 
 test('a webhook gets the types that it asked for', async () => {
-  const world = new WebhookWorld();
-  await world.add('keys', ['key.revoked']);
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('keys', ['key.revoked']);
   await world.lead('lead_1', 'no');
   await world.store.commit(insertKey(keyRecord('key_1', null)));
-  await world.keyEvent('key.revoked', 'key_1');
+  await world.happens('key.revoked', 'key_1');
   await world.clock.pass(2_000);
   assert.deepEqual(
     world.seen.map(({ body }) => [body.type, (body.data as unknown as { key_id: string }).key_id]),
@@ -161,10 +149,7 @@ test('a paid order is told with its money, and without its key', async () => {
 });
 
 test('interest in a delivery model is told as a lead, with its own fields', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('one');
   const atMs = world.clock.wallMs();
   await world.interest('interest_1', 'ada@example.com');
   await world.clock.pass(2_000);
@@ -179,18 +164,15 @@ test('interest in a delivery model is told as a lead, with its own fields', asyn
 });
 
 test('what was erased is not sent, neither at first nor again, and holds up nothing', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('one');
   world.reply = () => ({ status: 503 });
   await world.lead('lead_1', 'to be tried again');
   await world.clock.pass(1_500);
   assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 1);
   await eraseEntries(world.store, 'leads', () => true, encodeLead(undefined));
   world.reply = () => ({ status: 200 });
-  await world.keyEvent('key.revoked', 'key_of_nobody');
-  await world.paid('order_of_nobody');
+  await world.happens('key.revoked', 'key_of_nobody');
+  await world.happens('order.paid', 'order_of_nobody');
   await world.lead('lead_2', 'the next');
   world.clock.leap(100_000);
   await world.clock.pass(10_000);
@@ -198,11 +180,8 @@ test('what was erased is not sent, neither at first nor again, and holds up noth
   assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 0);
 });
 
-test('of a silent receiver a thousand events wait by themselves, and the others in their log', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(1_000);
+test('a thousand events wait for a silent receiver, and the rest in their log', async () => {
+  const world = await WebhookWorld.sending('one');
   world.reply = () => 'silence';
   const sent = Array.from({ length: 1_100 }, (_, number) => String(number));
   for (const number of sent) await world.lead(`lead_${number}`, number);
@@ -217,10 +196,7 @@ test('of a silent receiver a thousand events wait by themselves, and the others 
 });
 
 test('a webhook whose master secret is gone gets nothing, and says why', async () => {
-  const world = new WebhookWorld();
-  await world.add('one', [], 'of a secret that was taken away');
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('one', [], 'of a secret that was taken away');
   await world.lead('lead_1', 'unsigned');
   await world.clock.pass(400_000);
   assert.equal(world.seen.length, 0);
@@ -230,10 +206,7 @@ test('a webhook whose master secret is gone gets nothing, and says why', async (
 });
 
 test('what was sent as the store went away is sent again once it is back, under the same id', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(2_000);
+  const world = await WebhookWorld.sending('one');
   world.reply = () => {
     world.isStoreAway = true;
     return { status: 200 };
@@ -273,10 +246,7 @@ test('the end of a key is announced once, a week before it', async () => {
 });
 
 test('a webhook that is removed gets nothing, and leaves nothing', async () => {
-  const world = new WebhookWorld();
-  await world.add('one');
-  world.start();
-  await world.clock.pass(1_000);
+  const world = await WebhookWorld.sending('one');
   world.reply = () => 'silence';
   await world.lead('lead_1', 'a');
   await world.clock.pass(2_000);

@@ -4,7 +4,7 @@ import { type Server, createServer } from 'node:http';
 import { type Browser, type BrowserContextOptions, type Page, chromium } from 'playwright-core';
 import type { Answer } from '../../src/contract/exchange.js';
 
-/** Where Debian installs it: first the one without windows, which opens a page in a quarter of the time. */
+/** Debian's paths. The headless shell opens a page in a quarter of the time that the whole browser takes. */
 const [headless, whole] = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'] as const;
 const executablePath = process.env['CHROMIUM'] ?? (existsSync(headless) ? headless : whole);
 

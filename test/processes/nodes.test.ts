@@ -3,8 +3,6 @@
  * client, a revocation reaches both, and a node whose database is away serves what it can.
  */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { issueKey, revokeKey, type IssueParts } from '../../src/access/issue.js';
@@ -87,12 +85,9 @@ async function startNodes() {
   const postgres = await PostgresServer.start();
   const url = await postgres.database();
   const lnd = await LndServer.start(() => Date.now());
-  const certificate = join(temporaryFolder(), 'lnd.cert');
-  writeFileSync(certificate, lnd.place.certificate);
   const environment = {
     ...{ ACCESS: 'open', LEADS_PER_MINUTE: '0', POLLS_PER_MINUTE: '0', AUDITS_PER_MINUTE: '0' },
-    BTC_NETWORK: 'regtest',
-    ...{ LND_REST_URL: lnd.place.url, LND_TLS_CERT: certificate, LND_MACAROON_HEX: lnd.place.macaroon },
+    ...lnd.settings(temporaryFolder()),
   };
   const [one, two] = await Promise.all([
     Node.start(url, postgres.port, environment),

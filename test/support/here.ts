@@ -63,7 +63,7 @@ export async function here(
     ...{ showProgress: undefined, ask: undefined, clock, progressTo: streamTo(complain) },
     lowerPriority: () => void (printed.lowered += 1),
   };
-  const program = buildProgram(await commands(around));
+  const program = buildProgram(await commands(around, args[0]));
   const all = [program, ...program.commands, ...commandsUnder(program).map(({ command }) => command)];
   for (const each of all) each.configureOutput({ writeOut: tell, writeErr: complain, ...plain });
   try {

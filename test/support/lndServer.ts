@@ -4,7 +4,9 @@
  * as LND has it; test/peers/payments has the real one.
  */
 import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { invoice, type InvoiceWish } from '../checkout/bolt11.js';
 import { HttpsNode, type NodeAnswer } from '../checkout/httpsNode.js';
@@ -69,6 +71,15 @@ export class LndServer extends HttpsNode {
   /** Starts it; it ends with the tests. */
   static start(nowMs: () => number): Promise<LndServer> {
     return new LndServer(nowMs).listening();
+  }
+
+  /** Settings by which a server and commands ask it. Its certificate is written into `folder`. */
+  settings(folder: string): Readonly<Record<string, string>> {
+    const { url, certificate, macaroon } = this.place;
+    const path = join(folder, 'lnd.cert');
+    writeFileSync(path, certificate);
+    const own = { LND_REST_URL: url, LND_TLS_CERT: path, LND_MACAROON_HEX: macaroon };
+    return { BTC_NETWORK: this.network, ...own };
   }
 
   /** How often it was asked for a path that begins so. */
