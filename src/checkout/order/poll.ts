@@ -46,7 +46,7 @@ function isLate(
   key: KeyRecord,
   { claim, bareMs = Infinity }: PollWish,
 ): boolean {
-  return claim === '' && clock.wallMs() - key.issuedAtMs >= bareMs;
+  return claim === '' && clock.wallMs() - key.issuedAtMs > bareMs;
 }
 
 /** The key's status as a poll shows it: the order's, unless the operator ended the key. */
