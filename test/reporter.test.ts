@@ -37,6 +37,23 @@ test('names what did not run with its reason, and the slowest ten files', async 
   assert.equal(named.length, 10);
 });
 
+test('names each test that failed, with where it stands and why', async () => {
+  const failed = (name: string, failureType: string, message: string): object => {
+    const error = Object.assign(new Error(message), { failureType });
+    const details = { duration_ms: 1, error };
+    return { type: 'test:fail', data: { name, nesting: 0, file: resolve('a.ts'), line: 7, details } };
+  };
+  const text = await textOf(
+    failed('pays twice', 'testCodeFailure', 'Expected 1\nfound 2'),
+    failed('money', 'subtestsFailed', '1 subtest failed'),
+    passed('a.ts', 10),
+  );
+  assert.match(
+    text,
+    /^\nFailed:\n {4}a\.ts:7 {2}pays twice\n {8}Expected 1\n {8}found 2\n\nEvery test ran\./,
+  );
+});
+
 test('says so where every test ran', async () => {
   assert.match(
     await textOf(passed('a.ts', 10)),
