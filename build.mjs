@@ -26,10 +26,10 @@ function stop(sentence) {
   process.exit(1);
 }
 
-/** Files and folders under an input that are made or brought, and that no build reads. */
+/** Names under an input that are generated or installed, and that no build reads. */
 const brought = new Set(['target', 'fuzz', 'node_modules', 'package-lock.json', '__pycache__']);
 
-/** Newest modification time (ms) of the files under `places`, folders walked, what is {@link brought} left out. */
+/** Newest modification time (ms) of the files and folders under `places`, without those that are {@link brought}. */
 function newest(places) {
   let latest = 0;
   for (const place of places) {
@@ -52,20 +52,20 @@ function run(command, args, options = {}) {
   if (result.status !== 0) process.exit(result.status ?? 1);
 }
 
-/** Path of a program that `npm install` brought, or the sentence that says to install. */
+/** Path of a program that `npm install` installs; if it is missing, ends with a sentence that says so. */
 function tool(file) {
   const path = join(root, 'node_modules', file);
   if (!existsSync(path)) stop('Fusegate is not installed yet. Run: npm install');
   return path;
 }
 
-/** Options of npm where nobody reads along. */
+/** Options of npm for runs whose output nobody follows. */
 const quiet = ['--no-progress', '--no-audit', '--no-fund', '--loglevel=error'];
 
-/** True while what lies in `dist` is taken for built: it was copied from another clone of the same commit. */
+/** True if the contents of `dist` count as built: they were copied from another clone of the same commit. */
 let isCopied = false;
 
-/** The file that says for which inputs a step was done. */
+/** The file that records the newest time of the inputs that a step was built from. */
 const stampOf = ({ name }) => join(root, 'dist', `.${name}`);
 
 /** The steps that a step does: itself, and one that it contains. */
@@ -87,7 +87,7 @@ function build(step) {
   for (const [each, time] of stamps) writeFileSync(stampOf(each), String(time));
 }
 
-/** The prebuilt module that an installed package has for this machine, if it is of these very sources. */
+/** The prebuilt module that an installed package has for this machine, if it was built from these very sources. */
 function prebuiltModule() {
   const target = hostTarget();
   if (target === undefined) return undefined;
@@ -97,7 +97,7 @@ function prebuiltModule() {
   return sources === sourcesDigest(root) ? join(folder, main) : undefined;
 }
 
-/** Puts the native module into `dist/native`: a prebuilt one where it fits, else one built of Rust. */
+/** Puts the native module into `dist/native`: a prebuilt one if it fits, else one built from Rust. */
 function buildNative() {
   const prebuilt = prebuiltModule();
   if (prebuilt !== undefined) {
@@ -136,8 +136,8 @@ function buildNative() {
 }
 
 /**
- * Compiles a project. Validators and schemas are made from types, also from those that a file imports through
- * another, whose changes an incremental build does not see: after a change of the contract it begins anew.
+ * Compiles a project. Validators and schemas are generated from types, including those that a file imports
+ * indirectly, whose changes an incremental build does not see: after a change of the contract all is compiled again.
  */
 function compile(project, state) {
   const known = statSync(join(root, state), { throwIfNoEntry: false });
@@ -148,7 +148,7 @@ function compile(project, state) {
   dropCompilers(join(root, 'dist/src/contract'));
 }
 
-/** Takes out of compiled files the import of typia, which writes validators in their place and is not run. */
+/** Removes from compiled files the import of typia, which has put validators in its place and is not run. */
 function dropCompilers(folder) {
   for (const name of readdirSync(folder, { recursive: true }).filter((each) => each.endsWith('.js'))) {
     const file = join(folder, name);
@@ -167,7 +167,7 @@ function buildAssets() {
 
 const configuration = ['tsconfig.json', 'package-lock.json'];
 
-/** What a server needs, in the order of building; `needsTools`: with the packages of the development. */
+/** The build steps of a server, in order; `needsTools`: true if a step needs the development packages. */
 const steps = [
   {
     name: 'native',
@@ -234,8 +234,8 @@ function testFiles(folder) {
 }
 
 /**
- * Options of a test run, of so many files beside each other: three at least, as most of them wait for processes
- * that they start. Results go to the output, the summary (test/reporter.ts) below them to standard error.
+ * Options of a run of `together` test files at a time: three at least, as most of them wait for processes that they
+ * start. Results go to standard output, the summary (test/reporter.ts) after them to standard error.
  */
 function testOptions(together = Math.max(3, availableParallelism() - 1)) {
   return [
@@ -258,9 +258,9 @@ function check() {
 }
 
 /**
- * `npm run test:node -- VERSION [FOLDER ...]`: what is committed, tested on another Node, which npm brings. All
- * but what a browser draws, what a kill leaves on the disk, and the peers: Node has no part in them. With folders
- * of `test`: theirs.
+ * `npm run test:node -- VERSION [FOLDER ...]`: tests the present commit on another Node, which npm installs. Leaves
+ * out pages in a browser, data on the disk after a kill, and the peers: Node has no part in them. With folders of
+ * `test`, runs only theirs.
  */
 function testOnNode([version, ...folders]) {
   if (version === undefined) stop('Say which Node: npm run test:node -- 22');
@@ -296,8 +296,8 @@ const arm64 = {
 };
 
 /**
- * `npm run test:arm64 [-- NAME ...]`: the core's tests, built for arm64 and run in an emulation of it; with names
- * those tests alone. Their vectors are those of x64, so that both processors give the same bytes.
+ * `npm run test:arm64 [-- NAME ...]`: runs the core's tests, built for arm64, in an emulation of it; with names only
+ * those tests. Their vectors are those of x64, so both processors must give the same bytes.
  */
 function testArm64(names) {
   const { target, linker, emulator, libraries, packages } = arm64;
@@ -324,7 +324,7 @@ function testArm64(names) {
   run('cargo', [...cargo, '--', ...names], { env });
 }
 
-/** `npm run package -- FOLDER`: writes what a user installs, and says which files it wrote. */
+/** `npm run package -- FOLDER`: writes what a user installs, and prints the names of the files. */
 async function packInto(args) {
   const { pack } = await import('./packaging/pack.mjs');
   try {
@@ -334,7 +334,7 @@ async function packInto(args) {
   }
 }
 
-/** `npm run release -- VERSION`: everything that a release has, of the commit that states the version. */
+/** `npm run release -- VERSION`: makes everything that a release has, from the commit that states the version. */
 async function releaseAs(args) {
   const { release } = await import('./packaging/release.mjs');
   try {
@@ -348,7 +348,7 @@ async function releaseAs(args) {
   }
 }
 
-/** `npm run test:install`: proves what packages hold, on systems that have nothing else. */
+/** `npm run test:install`: tests the packages on systems that have nothing else. */
 async function testInstall(args) {
   const { prove } = await import('./packaging/prove.mjs');
   try {
@@ -380,7 +380,7 @@ async function main([command, ...rest]) {
   ensureBuilt({ all: true });
   if (command === '--test' || command === '--test-long') {
     if (command === '--test-long') process.env['FUSEGATE_LONG'] = '1';
-    // The payment nodes' tests say in the summary that they were not asked for; the clients run with them.
+    // The payment nodes' tests are included, to report that they were skipped; other peers run with them.
     const elsewhere = new RegExp(`/peers/(?:${peerFolders.slice(1).join('|')})/`);
     const all = () => testFiles(join(root, 'dist/test')).filter((file) => !elsewhere.test(file));
     const files = rest.length > 0 ? rest : all();

@@ -6,7 +6,7 @@ import { commands } from './compose/commands.js';
 
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
-  // The reader of the output may end first, as `head` does. A server goes on without a reader.
+  // The reader of the output may end first, as `head` does. A server continues without a reader.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
     if (args[0] !== 'serve') process.exit();

@@ -83,8 +83,8 @@ function lastUntrusted(entries: readonly string[], trusted: readonly Network[]):
 }
 
 /**
- * The client's address by trusted proxies. If both fields are there and disagree, one came from the client,
- * through a proxy that sets only the other. Nobody can tell which, so the peer itself counts.
+ * The client's address as trusted proxies report it. If both fields are present and disagree, one came from
+ * the client, through a proxy that sets only the other. Nobody can tell which, so the peer itself counts.
  */
 function forwardedAddress(head: CallerHead, peer: Uint8Array, trusted: readonly Network[]): Uint8Array {
   const values = [head.allOf('x-forwarded-for'), head.allOf('forwarded')] as const;
@@ -101,12 +101,12 @@ export const untrustedProxy =
   'Requests with X-Forwarded-For come from an address that TRUSTED_PROXIES does not name, so all clients ' +
   'behind it share its limits. If it is your proxy, name it there.';
 
-/** One request of this number is checked for an untrusted proxy: a proxy sets the field in every request. */
+/** One request in this many is checked for an untrusted proxy: a proxy sets the field in every request. */
 const checkedOf = 64;
 
 /**
- * Looks at requests of untrusted peers: `onFound` gets the address of one that sends `X-Forwarded-For`. One
- * request in 64 is checked.
+ * Returns a check of untrusted peers' requests: `onFound` gets the address of one that sends
+ * `X-Forwarded-For`. One request in 64 is checked.
  */
 export function proxyLook(onFound: (peer: Uint8Array) => void): (head: CallerHead) => void {
   let untilChecked = 1;
@@ -120,7 +120,7 @@ export function proxyLook(onFound: (peer: Uint8Array) => void): (head: CallerHea
 
 /**
  * Finds a client's address; `proxies` are the trusted addresses and networks, already validated.
- * `onUntrusted` gets each request of a peer that is none of them.
+ * `onUntrusted` gets each request of a peer that is not trusted.
  */
 export function clientAddress(
   proxies: readonly string[],

@@ -43,11 +43,11 @@ export interface Admission {
   /** Values of the header fields that every answer to it carries; `""` omits the field. */
   readonly rateLimit: string;
   readonly rateLimitPolicy: string;
-  /** Requests left of the minute; undefined: no limit. */
+  /** Requests left in the minute; undefined: no limit. */
   readonly remaining?: number | undefined;
   /** Adds the characters of a 200 to the caller's month. */
   readonly charge: (characters: number) => void;
-  /** The address of an admitted caller without a key, where it was needed; absent if there is a key. */
+  /** The address of an admitted caller without a key, if it was needed; absent if there is a key. */
   readonly address?: Uint8Array | undefined;
   /** The accepted key; absent if there is none. */
   readonly key?: string | undefined;
@@ -57,20 +57,20 @@ export interface Admission {
 export interface Access {
   /**
    * Decides about a request to a route for keys; a promise only if the store must be asked. `needsAddress`:
-   * the admission of a caller without a key has the address even where nothing is counted by it.
+   * the admission of a caller without a key has the address even if nothing is counted by it.
    */
   readonly keyed: (head: CallerHead, needsAddress?: boolean) => Admission | Promise<Admission>;
   /**
-   * Decides about a request to a route with a limit by address. `counts`: a second limit, to which the
-   * charged amount counts; a request is refused while that limit has no room for one.
+   * Decides about a request to a route with a limit by address. `counts`: a second limit, which counts the
+   * charged amount; a request is refused while that limit allows none.
    */
   readonly limited: (limit: RouteLimit, head: Head, counts?: RouteLimit) => Admission;
   /**
-   * Takes room for bytes from the storing limit of the address's network; returns the answer if it is
-   * refused. If `limit` is switched off, the storing limit is, too.
+   * Charges bytes to the storing limit of the address's network; returns the answer if it refuses them. If
+   * `limit` is switched off, the storing limit is, too.
    */
   readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
-  /** Takes room for bytes that are stored already, even if there is too little: later requests then wait. */
+  /** Charges bytes that are stored already, even beyond the limit: later requests then wait. */
   readonly stored: (limit: RouteLimit, address: Uint8Array, bytes: number) => void;
   /** True once per `everyMs` for an order, across processes: the poll then looks up the payment. */
   readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
@@ -246,7 +246,7 @@ class ProcessAccess implements Access {
     return this.decided(outcome, limited, nothing, address);
   }
 
-  /** Decides about a key. `addressOf` is only called, and then at once, if the store must be asked. */
+  /** Decides about a key. Calls `addressOf`, at once, if the key is invalid or the store must be asked. */
   private admitKey(key: string, addressOf: () => Uint8Array): Admission | Promise<Admission> {
     const { native, clock } = this.parts;
     const outcome = native.admitKey(key, clock.machineMicros(), clock.wallMs(), this.told);
@@ -319,7 +319,7 @@ class ProcessAccess implements Access {
     const { limits } = this.anonymous;
     const isLimited = limits.requests_per_minute !== 0 || limits.characters_per_month !== 0;
     if (!this.needsKey && !isLimited && !needsAddress && this.parts.trustedProxies.length === 0) {
-      // To ask for the peer's address takes longer than all of the rest.
+      // Reading the peer's address takes longer than all the rest.
       this.lookForProxy(head);
       return unlimited;
     }
@@ -380,7 +380,7 @@ class ProcessAccess implements Access {
     });
   }
 
-  /** `admitLoaded` asks again once usage is loaded, without counting the address's networks twice. */
+  /** `isLoaded`: asks again once usage is loaded, without counting the address's networks twice. */
   private askForAddress(
     kind: number,
     address: Uint8Array,

@@ -48,7 +48,7 @@ export type Holder =
       readonly ok: true;
       readonly key: KnownKey;
       readonly tier: Tier;
-      /** Requests left of the minute; undefined: no limit. */
+      /** Requests left in the minute; undefined: no limit. */
       readonly remaining: number | undefined;
     }
   | { readonly ok: false; readonly refusal: Answer };

@@ -148,7 +148,7 @@ export function overStored(kbPerMinute: number, retrySeconds: number): Answer {
   );
 }
 
-/** Over the requests that the address's network has in all. */
+/** Over the requests of the address's whole network. */
 export function overNetwork(retrySeconds: number, lift: string): Answer {
   return rateLimited(
     'Other addresses of this network have used up the requests a minute that it has together on this path. ' +
@@ -157,7 +157,7 @@ export function overNetwork(retrySeconds: number, lift: string): Answer {
   );
 }
 
-/** Over the requests shared by all addresses that had no room for a slot of their own. */
+/** Over the requests shared by all addresses that found no free slot. */
 export function overCrowd(retrySeconds: number, lift: string): Answer {
   return rateLimited(
     'So many addresses are calling that new ones share one limit, which is used up. ' +

@@ -24,7 +24,7 @@ export interface RotateParts extends HolderParts {
   readonly log: Pick<Log, 'info'>;
 }
 
-/** Age before which a key that replaced another is not replaced (ms): each leaves a permanent record. */
+/** Age below which a replacement key is not replaced (ms): each replacement leaves a permanent record. */
 const youngMs = 60_000;
 
 /** A replacement that is not yet stored. */
@@ -45,7 +45,7 @@ type Refusal =
 /** Outcome of replacing a key. */
 export type Rotation = Refusal | (IssuedKey & { readonly oldEndsAtMs: number });
 
-/** The replaced key: it works until the overlap ends, or has ended already. */
+/** The change of the replaced key: it works until `endsAtMs`, or ends now if that has passed. */
 function leaving(from: KeyRecord, by: KeyRecord, endsAtMs: number, nowMs: number): KeyStep {
   const { to } = endedKey(from, `replaced by ${by.id}`, nowMs);
   const left = endsAtMs > nowMs ? { ...from, expiresAtMs: endsAtMs, changedAtMs: nowMs } : to;

@@ -49,7 +49,7 @@ export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8
  */
 const lookMs = 250;
 
-/** From this number of keys changed at once, they are not reported one by one: any key may have changed. */
+/** If a poll finds this many changes, they are not reported one by one: any key may have changed. */
 const pageEntries = 1_000;
 
 /** Notices of changes. */
@@ -80,7 +80,7 @@ export class KeyChanges {
   private timer: Timer | undefined;
   private seen: number | undefined;
   private looking = false;
-  /** When the last poll began that the store answered. */
+  /** When the last poll that the store answered began. */
   private answeredMs: number;
   private expired = false;
 

@@ -26,9 +26,9 @@ function networkOf(address: Uint8Array): Uint8Array {
 
 /** The storing limit of networks. */
 export interface StoringLimit {
-  /** Takes room for bytes from the network of an address; returns the answer if it is refused. */
+  /** Charges bytes to the network of an address; returns the answer if the limit refuses them. */
   readonly take: (address: Uint8Array, bytes: number) => Answer | undefined;
-  /** Takes room for bytes that are already stored, even if there is too little: later requests then wait. */
+  /** Charges bytes that are stored already, even beyond the limit: later requests then wait. */
   readonly spend: (address: Uint8Array, bytes: number) => void;
 }
 

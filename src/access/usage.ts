@@ -28,8 +28,8 @@ function nameOf(subject: Uint8Array): string {
 
 /**
  * Hands charges over. A charge that was not stored stays pending, unless its subject may have no record. A
- * charge with an unknown outcome is retried by itself until the outcome is known, so that it counts once; the
- * charges after it wait. Flushes run one after the other.
+ * charge with an unknown outcome is retried separately until the outcome is known, so that it counts once;
+ * the charges after it wait. Flushes run one after the other.
  */
 export class UsageFlush {
   private last: Promise<void> = Promise.resolve();

@@ -129,7 +129,7 @@ async function openCard(
     void whenUnavailable(kept, ({ message }) => log.warn({ reason: message }, 'a rate was not stored'));
   };
   const rates = createRates(rateSource, { clock, get, keep });
-  // The SDK has hundreds of files.
+  // Loaded only here: the SDK has hundreds of files.
   const { StripeClient } = await import('./card/stripe.js');
   const card = new Card({
     ...parts,

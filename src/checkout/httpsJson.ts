@@ -38,9 +38,8 @@ const answerMs = 5_000;
 const mostCharacters = 64 * 1024 * 1024;
 
 /**
- * Sends a request; rejects with an Error whose message tells nothing secret. It is a span of the request that
- * causes it. Nobody but a node of the operator's own learns of the trace; paths hold hashes, so that no span
- * has one.
+ * Sends a request; rejects with an Error whose message contains no secret. It is a span of the request that
+ * causes it. Only the operator's own nodes get the trace. No span has a path, because paths hold hashes.
  */
 export async function askNode(
   url: URL,

@@ -39,7 +39,7 @@ function listOf(value: unknown): Json[] {
   return list.filter((each): each is Json => typeof each === 'object' && each !== null);
 }
 
-/** A text, or nothing if it is empty. */
+/** The value if it is text, else an empty text. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -9,7 +9,7 @@ const wholeBps = 10_000n;
 /**
  * The price in cents of an amount in satoshi, rounded up.
  * @param rateCents cents a bitcoin costs
- * @param surchargeBps what is added, in basis points
+ * @param surchargeBps surcharge in basis points
  */
 export function centsOf(sat: bigint, rateCents: bigint, surchargeBps: bigint): bigint {
   const divisor = satOfBtc * wholeBps;

@@ -122,7 +122,7 @@ export function pollRoute({ poll }: RailOrders<unknown, object>, parameter: stri
   };
 }
 
-/** A QR code as SVG, with the quiet zone of four modules that ISO/IEC 18004 asks for. */
+/** A QR code as SVG, with the quiet zone of four modules that ISO/IEC 18004 requires. */
 const qrOptions = { type: 'svg', margin: 4 } as const;
 
 /** A route that draws an order's payment request; `parameter` names the path parameter with its place. */
@@ -135,7 +135,7 @@ export function qrRoute<Order extends OrderRecord>(
     const found = await find(request.path[parameter] ?? '');
     if (found === undefined) return orderNotFound();
     if (isPaid(found)) return orderPaid();
-    // Loaded by the first that is asked for.
+    // Loaded for the first code that is requested.
     const { toString: qrCode } = await import('qrcode');
     return svgAnswer(await qrCode(uri(found), qrOptions));
   };

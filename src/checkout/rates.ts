@@ -12,7 +12,7 @@ export type Rate =
   | {
       readonly cents: bigint;
       readonly source: string;
-      /** When it was read; of a fixed one: when this process started to use it. */
+      /** When it was read; if fixed: when this process started to use it. */
       readonly atMs: number;
       /** True if the operator fixed it: it never becomes stale. */
       readonly stays?: true;

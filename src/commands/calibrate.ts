@@ -64,7 +64,7 @@ function settingsOf(
   };
 }
 
-/** Scores the candidates of every query. @throws Error where a model brings no vectors */
+/** Scores the candidates of every query. @throws Error if a model computes no vectors */
 function scored(
   parts: EvaluateParts,
   model: InstalledModel,
@@ -84,7 +84,7 @@ function scored(
   });
 }
 
-/** Calibrates, prints, and gives the exit code, or the sentence that says what is wrong. */
+/** Calibrates, prints, and returns the exit code, or a sentence about an error. */
 export async function calibrate(
   parts: EvaluateParts,
   model: InstalledModel,

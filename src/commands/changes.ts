@@ -16,14 +16,14 @@ export interface Operator {
 
 const firstArgument = ({ args: [first] }: Called): string | null => first ?? null;
 const noName = (): null => null;
-/** The profile that a command may write; without one it changes nothing. */
+/** The profile that a command may write; without one the command changes nothing. */
 const profileOption = ({ options: { profile } }: Called): string | undefined =>
   typeof profile === 'string' ? profile : undefined;
 
 /**
- * The commands, and what of their command line names the object that they change. None names a person, a
- * secret or a URL, which may have one: such objects are named by their ids, by the command itself. Where it
- * gives undefined the command changes nothing.
+ * The commands, each with a function that returns the changed object's name from the command line; undefined:
+ * nothing changes. For a person, a secret, or a URL (which may contain either) it returns null, and the
+ * command may report an id instead.
  */
 const changing: Readonly<Record<string, (called: Called) => string | null | undefined>> = {
   'keys create': noName,

@@ -38,7 +38,7 @@ export interface EvaluateParts {
   readonly write: (text: string) => Promise<void>;
   readonly printError: (line: string) => void;
   readonly writeFile: (path: string, text: string) => void;
-  /** Where progress is shown. */
+  /** The stream that shows progress. */
   readonly progressTo: NodeJS.WriteStream;
 }
 
@@ -64,7 +64,7 @@ function cacheBytes({ docs, queries }: Collection, { dimension }: InstalledModel
   return 2 * (docs.length + queries.length) * (128 + 4 * dimension) + (1 << 20);
 }
 
-/** Brings vectors; throws the reason if there are none. */
+/** Computes missing vectors; throws the reason if it cannot. */
 function bringer(mode: EmbedMode, reason: () => string): (pending: PendingFuse) => Promise<void> {
   const { signal } = new AbortController();
   return async (pending) => {
@@ -174,7 +174,7 @@ export function count(least: number): (text: string) => number {
   };
 }
 
-/** Runs a command on a folder; the model is the one with this id, or that of requests that name none. */
+/** Runs a command on a folder. `model`: the model's id; undefined: that of requests that name none. */
 export type CollectionRun<Options> = (
   model: string | undefined,
   folder: string,

@@ -19,7 +19,7 @@ export interface Evaluation {
   readonly digest: string;
   readonly tokenizer: string;
   readonly analyzer: string;
-  /** Number of docs in the collection whose statistics the requests used; absent: each has its own. */
+  /** Number of the docs whose statistics the requests used; absent: each request has its own. */
   readonly corpus?: number;
   /** The file's legs, if there is one. */
   readonly legs?: OwnLegs['legs'];

@@ -33,7 +33,7 @@ export interface FuseCommandParts
   readonly openSession: OpenSession;
   readonly Corpora: typeof Corpora;
   readonly Profiles: typeof Profiles;
-  /** Columns of the terminal; undefined: what is written goes elsewhere. */
+  /** Columns of the terminal; undefined: the output is not a terminal. */
   readonly columns: () => number | undefined;
 }
 
@@ -52,7 +52,7 @@ function requestOf(body: Uint8Array): RouteRequest {
   };
 }
 
-/** True if a body names what a store has: statistics or a profile. False also for what is not JSON. */
+/** True if a body names stored statistics or a stored profile; false if it is not JSON. */
 function namesStored(body: Uint8Array): boolean {
   try {
     const { corpus, profile } = Object(JSON.parse(Buffer.from(body).toString())) as {
@@ -96,7 +96,7 @@ interface NamedInStore {
   readonly profiles?: Profiles;
 }
 
-/** Those names, or why the body cannot be read. */
+/** The named statistics and profiles for a body, or why the store cannot be read. */
 async function namedFor(
   parts: FuseCommandParts,
   configuration: Configuration,
@@ -126,7 +126,7 @@ async function answerOf(
   const onWrong = (reason: string): void => parts.printError(reason);
   const embedder = localEmbedder(models, parts.openSession, parts.machine.cores, onWrong);
   const embedMode = openEmbedMode({ ...parts, ...named, embedder, fallback, cacheFile: null });
-  // A request that learns is answered; it teaches this process alone, which ends.
+  // A request with `learn` is answered; what it teaches is lost when this process ends.
   const learnerOf = (): string => '';
   return fuseHandler({ ...parts, embedMode, learnerOf })(requestOf(body));
 }

@@ -20,7 +20,7 @@ interface Row extends Omit<DayUse, 'day'> {
   readonly tier: string;
 }
 
-/** Usage by day and key; replaced keys count with their successors. */
+/** Usage by day and key; a replaced key's successors count with it. */
 async function* usedByKeys({ store, secrets }: CommandContext): AsyncGenerator<Row> {
   for await (const { id, tier, hash, countedAs } of allKeys(store)) {
     if (countedAs !== null) continue;

@@ -32,7 +32,7 @@ export interface ModelsCommandParts extends CommandParts {
     EvaluateParts,
     'DenseModels' | 'Fuser' | 'FuseOutcome' | 'prepareEmbeddings' | 'openSession' | 'writeFile'
   >;
-  /** Where progress is shown. */
+  /** The stream that shows progress. */
   readonly progressTo: NodeJS.WriteStream;
 }
 
@@ -68,7 +68,7 @@ function megabytes({ bytes }: InstalledModel): string {
 function row(model: InstalledModel, usual: InstalledModel | undefined): string {
   const { id, kind, dimension, maxTokens, license } = model;
   const mark = model === usual ? '*' : ' ';
-  // Such a model reads the whole text.
+  // An immediate model reads the whole text.
   const tokens = isImmediate(model) ? 'all' : String(maxTokens);
   const cells = [id.padEnd(26), kind.padEnd(6), String(dimension).padStart(9), tokens.padStart(6)];
   return `${mark} ${cells.join('  ')}  ${megabytes(model).padStart(10)}  ${printable(license)}\n`;
@@ -189,7 +189,7 @@ type Ranking<Options> = (
   options: Options,
 ) => Ended;
 
-/** Runs a command by a profile of the store, or without one where none is named. */
+/** Runs a command with a profile of the store, or without one if none is named. */
 async function byProfile(
   parts: ModelsCommandParts,
   name: string | undefined,

@@ -1,5 +1,5 @@
 /**
- * Lines that a server writes whatever its log's level is: where it listens, and why it does not start. They
+ * Lines that a server writes at every level of its log: where it listens, and why it does not start. They
  * have the log's format: at a terminal they are plain sentences.
  */
 import { createLog, logSink, type LogFields, type LogFormat } from '../system/log.js';

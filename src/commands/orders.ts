@@ -15,7 +15,7 @@ import { withStore, type CommandContext, type CommandParts, type Ended } from '.
 /** Dependencies of the commands besides the store. */
 export interface OrdersParts extends CommandParts {
   readonly keyFormat: KeyFormat;
-  /** Where progress goes. */
+  /** The stream that shows progress. */
   readonly progressTo: NodeJS.WriteStream;
 }
 

@@ -19,7 +19,7 @@ import { withStore, type CommandParts } from './withStore.js';
 
 /** Dependencies of the commands. */
 export interface ProfileCommandParts extends CommandParts, BodyParts {
-  /** The bytes of a file, or of standard input for `-`. @throws Error where they cannot be read */
+  /** The bytes of a file, or of standard input for `-`. @throws Error if they cannot be read */
   readonly readBytes: (path: string) => Promise<Uint8Array>;
 }
 
@@ -30,7 +30,7 @@ interface Wrong {
 /** The sentence for a name that no profile may have. */
 const wrongProfileName = 'A name has 1 to 64 of A-Z a-z 0-9 . _ - and nothing else.';
 
-/** Stores settings as the next version of everybody's profile of a name. */
+/** Stores settings as the next version of a public profile. */
 async function storeProfile(
   store: Store,
   name: string,
@@ -45,16 +45,16 @@ async function storeProfile(
   return outcome.ok ? { version: outcome.version } : { wrong: outcome.detail };
 }
 
-/** Everybody's profile of a name, for a command that reads its settings and writes others. */
+/** A public profile, for a command that reads its settings and writes others. */
 export interface OpenedProfile {
   readonly name: string;
-  /** Those of the newest version; undefined where there is none. */
+  /** Those of the newest version; undefined if there is none. */
   readonly settings: ProfileSettings | undefined;
   /** Stores settings as its next version. */
   readonly keep: (settings: ProfileSettings) => Promise<{ readonly version: number } | Wrong>;
 }
 
-/** Opens a profile, whether or not it is there. */
+/** Opens a profile, whether or not it exists. */
 export async function openProfile(
   { store, clock }: { readonly store: Store; readonly clock: Pick<Clock, 'wallMs'> },
   name: string,
@@ -68,7 +68,7 @@ export async function openProfile(
   };
 }
 
-/** The sentence of a profile that was written. */
+/** The sentence about a profile that was written. */
 export function keptText(name: string, version: number): string {
   return (
     `Written as version ${version} of the profile ${name}: add "profile": "${name}" to your requests.\n` +
@@ -76,7 +76,7 @@ export function keptText(name: string, version: number): string {
   );
 }
 
-/** The settings of a file, or what is wrong with them, a fault a line. */
+/** The settings in a file, or their errors, one a line. */
 async function settingsOf(
   parts: ProfileCommandParts,
   path: string,

@@ -199,7 +199,7 @@ async function sealOf(parts: ReceiptsParts, place: string): Promise<Buffer | { r
   return Buffer.from(typeof seal === 'string' ? seal : '', 'hex');
 }
 
-/** Verifies a receipt, and a proof that it is in a log, both from files. */
+/** Verifies a receipt, and the proof (a file) that a log contains it. */
 async function verifyOffline(parts: ReceiptsParts, place: string, proof: string, trust: Trust): Ended {
   try {
     const seal = await sealOf(parts, place);

@@ -64,7 +64,7 @@ export interface ServeParts {
   /** True if this process is root. */
   readonly isRoot: boolean;
   readonly version: string;
-  /** The lines that it writes in a format whatever its log's level is. */
+  /** The notices in a format; they do not depend on the log's level. */
   readonly notices: (format: LogFormat) => Notices;
   /** Called once it listens, with the home page's address. */
   readonly onReady?: (origin: string, warn: Notices['warn']) => void;
@@ -109,7 +109,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   return outcome.kind === 'stopped' ? 0 : 1;
 }
 
-/** Reads every setting and the tiers, and all of their errors at once. */
+/** Reads every setting and the tiers; returns all of their errors together. */
 async function readAll(
   parts: ServeParts,
   warn: (warning: string) => void,

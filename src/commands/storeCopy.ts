@@ -1,4 +1,4 @@
-/** `fusegate store copy FROM TO`: moves every record from one store to another and verifies the copy. */
+/** `fusegate store copy FROM TO`: copies every record of one store to another and verifies the copy. */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { copyStore, type CopyOutcome } from '../store/copy.js';

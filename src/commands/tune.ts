@@ -24,11 +24,11 @@ export interface TuneOptions extends Omit<RankingOptions, 'analyzer'> {
   readonly profile?: string;
 }
 
-/** What a tuned profile depends on besides the options. */
+/** The profile to write, and how the model was chosen. */
 export interface TuneTarget {
   /** The profile that is written; absent: none. */
   readonly profile?: OpenedProfile;
-  /** True if the model was named, and not taken as that of requests that name none. */
+  /** True if an option names the model; else it is the one for requests that name none. */
   readonly isModelNamed: boolean;
 }
 
@@ -64,7 +64,7 @@ function render(name: string, about: string, tuned: Tuned, members: ProfileSetti
 /** The version of a profile that was written; null: none. */
 type Kept = { readonly name: string; readonly version: number } | null;
 
-/** Writes settings that gain into a profile, with what they hold for. */
+/** Writes settings that gain into a profile, with the named model and the tokenizer. */
 async function keep(
   { profile, isModelNamed }: TuneTarget,
   { gains }: Tuned,
@@ -80,7 +80,7 @@ async function keep(
   return 'wrong' in stored ? stored : { kept: { name: profile.name, version: stored.version } };
 }
 
-/** The values of every setting, or the sentence that says what is wrong. */
+/** The measured values of every setting, or a sentence about an error. */
 async function tried(
   parts: EvaluateParts,
   model: InstalledModel,
@@ -102,7 +102,7 @@ async function tried(
   }
 }
 
-/** Tunes, prints, and gives the exit code, or the sentence that says what is wrong. */
+/** Tunes, prints, and returns the exit code, or a sentence about an error. */
 export async function tune(
   parts: EvaluateParts,
   model: InstalledModel,

@@ -4,13 +4,13 @@ import type { Curve, Setting, Tuned } from '../search/tune.js';
 
 const height = 300;
 
-/** Where the axis of a plot begins and ends: at twentieths around every value. */
+/** Start and end of the axis: multiples of a twentieth around every value. */
 function boundsOf(values: readonly number[]): { readonly least: number; readonly most: number } {
   const least = Math.floor(20 * Math.min(...values)) / 20;
   return { least, most: Math.max(Math.ceil(20 * Math.max(...values)) / 20, least + 0.05) };
 }
 
-/** Draws what was tried. `name`: what the collection is called. */
+/** Draws the tried settings. `name`: the collection's name. */
 export function tunePlot(
   name: string,
   about: string,

@@ -1,4 +1,4 @@
-/** The commands `list`, `show` and `remove` of what the store has in versions under a name. */
+/** The commands `list`, `show` and `remove` for named records that have versions. */
 import type { Command } from 'commander';
 import { isStoredName } from '../store/tables/names.js';
 import type { Store } from '../store/store.js';
@@ -15,7 +15,7 @@ export interface Versioned<Named> {
   readonly find: (store: Store, name: string) => Promise<Named | undefined>;
   /** False if there is no such name. */
   readonly remove: (store: Store, name: string) => Promise<boolean>;
-  /** The sentence about a name that is not there. */
+  /** The sentence about a name that does not exist. */
   readonly missing: (name: string) => string;
   /** Head of the table. */
   readonly heading: string;
@@ -64,7 +64,7 @@ function remove<Named>(parts: CommandParts, versioned: Versioned<Named>, name: s
   });
 }
 
-/** Adds a command to a group; it takes no more arguments than it names. */
+/** Adds a command to a group; it accepts no more arguments than it names. */
 export function addTo(group: Command, usage: string, description: string): Command {
   return group.command(usage).description(description).allowExcessArguments(false);
 }

@@ -38,7 +38,7 @@ export interface CommandParts {
 /** An opened store and its configuration. */
 export type CommandContext = OpenedStore & {
   readonly configuration: Configuration;
-  /** Gives the id of the object that the command changes, if the command line does not. */
+  /** Reports the id of the object that the command changes, if the command line does not. */
   readonly named: (object: string) => void;
 };
 

@@ -43,7 +43,7 @@ interface Background {
   readonly stop: () => Promise<unknown>;
 }
 
-/** Starts all of it. `tracer`: records messages to webhooks. */
+/** Starts all background work. `tracer`: records messages to webhooks. */
 export function startBackground(configuration: Configuration, upkeep: Upkeep, tracer?: Tracer): Background {
   const signing = publishing(configuration, upkeep);
   const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, upkeep) });

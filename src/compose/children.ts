@@ -1,4 +1,4 @@
-/** What the other processes of a server run: its workers and its embedder. */
+/** Entry points of a server's other processes: its workers and its embedder. */
 import { loadUws } from '../http/uws.js';
 import { native } from '../native/addon.js';
 import { childSink } from '../processes/children.js';
@@ -17,7 +17,7 @@ export function work(logFormat?: string): void {
   const sink = childSink(logFormat);
   logUncaught(endProcess, sink);
   runWorker(async (configuration, ...rest) => {
-    // Only a worker loads the parts of a server. A Node without a server library touches no store.
+    // Only a worker loads the parts of a server. Without a library for this Node, no store is touched.
     loadUws();
     const log = createLog(configuration.logLevel, sink);
     logUncaught(endProcess, sink, log);

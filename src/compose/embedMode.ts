@@ -37,11 +37,11 @@ export interface SearchParts {
   readonly embedMode: EmbedMode;
   readonly corpora: NamedStatistics;
   readonly profiles: NamedProfiles;
-  /** Whose of both a request may name. */
+  /** Returns the owner whose statistics and profiles a request may name. */
   readonly ownerOf: OwnerOf;
 }
 
-/** Opens the models, and loads what requests name where they are served. */
+/** Opens the models, and loads the statistics and profiles that served requests may name. */
 export async function searchParts(
   configuration: Configuration,
   embedder: Embedder,

@@ -17,7 +17,7 @@ export function readBytes(path: string): Promise<Buffer> {
   return path === '-' ? buffer(process.stdin) : readFile(path);
 }
 
-/** Width of the terminal that output goes to; undefined if it is none. */
+/** Width of the terminal; undefined if the output goes elsewhere. */
 export function columns(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns : undefined;
 }
@@ -40,14 +40,14 @@ export function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'prin
   };
 }
 
-/** Bytes of a file. @throws Error if it is not a file, or cannot be read */
+/** Size of a file in bytes. @throws Error if it is not a file, or cannot be read */
 export function fileSize(path: string): number {
   const found = statSync(path);
   if (found.isDirectory()) throw new Error('it is a folder');
   return found.size;
 }
 
-/** Writes standard input to a file in a folder of its own. */
+/** Writes standard input to a file in a new temporary folder. */
 async function spoolInput(): Promise<{ readonly path: string; readonly remove: () => void }> {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });

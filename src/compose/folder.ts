@@ -28,7 +28,7 @@ const indexFile = (dataFolder: string): string => `${vectorsFile(dataFolder)}.in
 /** Path of the vectors that models have computed for texts. */
 export const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
 
-/** Sizes of the files in the data folder. */
+/** Dependencies of the files. */
 interface FolderParts {
   readonly configuration: Configuration;
   readonly models: readonly InstalledModel[];
@@ -125,7 +125,7 @@ export class MappedFiles {
 
   /**
    * Remakes files that were truncated, removed, or changed in format since. Reading a page past the end of a
-   * truncated file kills the reader, and so would every worker that started with that file. Workers that
+   * truncated file kills the reader, so every worker that starts with such a file would die. Workers that
    * still map the former file die once, too, when they reach such a page. `thorough`: opens each file, which
    * holds descriptors until garbage is collected; else checks only their lengths.
    */
@@ -169,7 +169,7 @@ function openVectors(path: string, method: string): void {
 }
 
 /**
- * Leaves a usable file of vectors; otherwise creates a new one, to which every process that maps it switches.
+ * Keeps a usable file of vectors; otherwise creates a new one, to which every process that maps it switches.
  */
 function makeVectors(path: string, method: string, log: Log): void {
   if (!native.prepareVectors(path, method)) {
@@ -184,8 +184,8 @@ function makeVectors(path: string, method: string, log: Log): void {
 }
 
 /**
- * A worker's use of a mapped file. If the file cannot be used, it gets a private one, which ends with
- * it: its limits then hold for this worker alone, and no other knows its previews.
+ * Opens a mapped file for a worker. If it cannot be used, the worker gets a private one, which is removed at
+ * its exit: its limits then hold for this worker alone, and no other knows its previews.
  * @throws Error if it cannot have a private one either.
  */
 export function withFile<Opened>(

@@ -1,4 +1,4 @@
-/** The profiles of a worker: the native table, and what follows those of the store. */
+/** The profiles of a worker: the native table, and the follower of the store's. */
 import { native } from '../native/addon.js';
 import type { Profiles } from '../native/index.js';
 import { ProfileFollower, type ProfileFollowerParts } from '../profiles/follower.js';
@@ -6,12 +6,12 @@ import { ProfileFollower, type ProfileFollowerParts } from '../profiles/follower
 /** The profiles of a process. */
 export interface NamedProfiles {
   readonly table: Profiles;
-  /** Resolves when all is known that was stored before the call. */
+  /** Resolves when everything stored before the call is known. */
   readonly look: () => Promise<unknown>;
   readonly stop: () => void;
 }
 
-/** Loads those of the store, where requests that name them are served, and follows them until stopped. */
+/** Loads the store's profiles, if requests that name them are served, and follows them until stopped. */
 export async function namedProfiles({
   isServed,
   ...parts

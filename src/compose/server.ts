@@ -323,7 +323,7 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
   };
 }
 
-/** If only callers with a key may store something, others are refused before their body arrives. */
+/** Unless access is open, storing routes for keys refuse callers without a key before their body arrives. */
 function keylessStoring({ access }: Configuration): Pick<PipelineParts, 'refuseKeyless'> {
   return access.mode === 'open' ? {} : { refuseKeyless: ownerRequired };
 }
@@ -334,10 +334,10 @@ function doorRoutes(configuration: Configuration, all: Handlers, parts: Pipeline
   return servedRoutes({ ...all, ...doorGuides(configuration) }, parts, ['door'], configuration.serve);
 }
 
-/** What a checkout is made of. */
+/** Dependencies of the checkout. */
 type CheckoutParts = Parameters<typeof startCheckout>[0];
 
-/** The checkout, whose warnings are also those about how requests come in. */
+/** The checkout; its warnings include those about how requests arrive. */
 async function checkoutOf(
   configuration: Configuration,
   tiers: Tiers,
@@ -369,9 +369,7 @@ function metricsOf(parts: readonly Pick<Server, 'metrics'>[]): ReturnType<Server
   return parts.flatMap((part) => part.metrics());
 }
 
-/**
- * @throws Error with a sentence that says why a worker cannot serve
- */
+/** Builds a worker's server. @throws Error with a sentence that says why it cannot serve */
 export async function buildServer(
   configuration: Configuration,
   tiers: Tiers,

@@ -19,9 +19,9 @@ import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 import { tracedStore } from './tracedStore.js';
 
 /**
- * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
- * which is left to the operator where several machines share a store. `server`: absent for commands;
- * `isTraced`: units are spans.
+ * Opens the store and the secrets that fit it. `randomness`: makes the first secret if there is none;
+ * undefined: none is made. Machines that share a store need one from the operator. `server`: absent for
+ * commands; `isTraced`: units are spans.
  */
 export async function openStoreAndSecrets(
   { storeUrl, dataFolder, masterSecrets }: Configuration,
@@ -66,8 +66,8 @@ const keptRatesDays = 8;
 const keptEventsDays = 30;
 
 /**
- * Removes records past their retention. Past months' usage and unpaid orders are removed once a day, as this
- * reads all of them.
+ * Removes records past their retention. Once a day, because this reads them all, past months' usage is
+ * removed and unpaid orders are erased.
  */
 export function expiry(configuration: Configuration, { store }: OpenedStore): SweepParts['removeExpired'] {
   let usageMs = -Infinity;

@@ -2,12 +2,12 @@
 import type { Outcome, Store } from '../store/store.js';
 import { activeSpan, recorded, type CallFacts } from '../telemetry/tracer.js';
 
-/** A conflict is an outcome that its caller decides about, no failure. */
+/** A conflict is an outcome that its caller decides about, not a failure. */
 function outcomeFacts({ kind }: Outcome): CallFacts {
   return { attributes: { 'fusegate.store.outcome': kind }, hasFailed: false };
 }
 
-/** Records a unit's wait and commit in the request's trace, where it has one. */
+/** Records a unit's wait and commit in the request's trace, if it has one. */
 export function tracedStore(store: Store): Store {
   return {
     commit(operations, id) {

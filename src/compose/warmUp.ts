@@ -1,8 +1,8 @@
 /**
- * Requests that a worker answers before it takes over another's connections. A process takes many times as
- * long for its first requests (18 ms for the first one, 0.1 for the hundredth), as code is compiled where it
- * first runs, and a take-over brings all of a server's load at once. They come over a server of their own, on
- * a port and a path that nobody knows: no limit, no metric and no log line counts them.
+ * Requests that a worker answers before it takes over another's connections. A process needs much longer for
+ * its first requests (18 ms for the first, 0.1 ms for the hundredth), because code is compiled when it first
+ * runs, and a take-over shifts a server's whole load at once. They go to a separate server, on a port and a
+ * path that nobody knows: no limit, metric or log line counts them.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -16,7 +16,7 @@ const mostRequests = 200;
 
 const mostMs = 500;
 
-/** A request as a search has it: ten docs with dense scores. */
+/** A typical request: ten docs with dense scores. */
 function sampleBody(): Buffer {
   const docs = Array.from({ length: 10 }, (_, at) => ({
     id: `sample-${at}`,
@@ -38,7 +38,7 @@ function sampleRequest(path: string): Buffer {
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]);
 }
 
-/** Waits for one whole answer; resolves to whether it is a 200. @throws when the time is over */
+/** Waits for one whole answer; resolves to true if it is a 200. @throws when the time is over */
 async function answered(socket: Socket, signal: AbortSignal): Promise<boolean> {
   let text = '';
   for (;;) {
@@ -74,8 +74,8 @@ async function exchanges(port: number, path: string, withinMs: number): Promise<
 const admitted = { refusal: undefined, rateLimit: '', rateLimitPolicy: '', charge: () => undefined } as const;
 
 /**
- * Has the route of re-ranking, if it is among those given, answer requests; resolves to their number.
- * `withinMs`: time after which no further one is sent (ms).
+ * Lets the re-ranking route, if it is given, answer requests; resolves to their number. `withinMs`: time
+ * after which no further one is sent (ms).
  */
 export async function warmUp(routes: readonly ServedRoute[], withinMs = mostMs): Promise<number> {
   const fuse = routes.find(({ route }) => route.id === 'fuse');

@@ -70,7 +70,7 @@ export function webhookSender(networkTexts: readonly string[]): Send {
 }
 
 /**
- * Sends messages as traces of their own, which a receiver continues: it is the operator's. The request that
+ * Sends each message in a new trace, which the receiver continues: it is the operator's own. The request that
  * caused an event is long over, and another process may send.
  */
 export function tracedSend(send: Send, tracer: Tracer | undefined): Send {
@@ -85,7 +85,7 @@ export function tracedSend(send: Send, tracer: Tracer | undefined): Send {
   };
 }
 
-/** Starts sending, in whichever process of those that share the store comes first. */
+/** Starts sending, in whichever process that shares the store holds the lease. */
 export function startWebhooks(
   { webhookNetworks }: Pick<Configuration, 'webhookNetworks'>,
   parts: OpenedStore & Pick<WebhookParts, 'clock' | 'log' | 'holder'>,

@@ -103,7 +103,7 @@ const corpusRoute = {
 /** Longest body of PUT (bytes). */
 const corpusBodyBytes = 32 * mebibyte;
 
-/** Further members of those that take no body. */
+/** Further members of the routes without a body. */
 const bodyless = {
   parameters: { path: pathType, header: keyHeadersType },
   body: { kind: 'none' },

@@ -5,11 +5,11 @@
 
 /** One request, after path, method, media type, body limit and (JSON routes) the contract were checked. */
 export interface RouteRequest<Input = unknown> {
-  /** The request's id: the client's `X-Request-Id` where acceptable, else ours. */
+  /** The request's id: the client's `X-Request-Id` if it is acceptable, else ours. */
   readonly id: string;
   /** Percent-decoded path parameters by name. */
   readonly path: Readonly<Record<string, string>>;
-  /** Percent-decoded query parameters; of a repeated one the last value. */
+  /** Percent-decoded query parameters; for a repeated one, its last value. */
   readonly query: Readonly<Record<string, string>>;
   /**
    * A request header's value by lower-case name; `""` when absent. The route declares which fields it reads;
@@ -18,7 +18,7 @@ export interface RouteRequest<Input = unknown> {
   header(name: string): string;
   /** True if the request carries an API key, which was accepted. */
   readonly keyed: boolean;
-  /** The API key that was accepted; absent where there is none. */
+  /** The API key that was accepted; absent if there is none. */
   readonly key?: string | undefined;
   /**
    * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
@@ -37,13 +37,13 @@ export interface RouteRequest<Input = unknown> {
   /** True if the method is HEAD: the answer's body is not sent. */
   readonly head: boolean;
   /**
-   * The address that the request came from: 4 or 16 bytes, empty where it is unknown. To be called before the
+   * The address that the request came from: 4 or 16 bytes, empty if it is unknown. To be called before the
    * handler's first `await`.
    */
   peer(): Uint8Array;
   /**
-   * The address by which limits count a caller without a key, that of the client where a trusted proxy
-   * forwards it: 4 or 8 bytes, empty where it is unknown. To be called before the handler's first `await`.
+   * The address by which limits count a caller without a key, or the client's if a trusted proxy forwards it:
+   * 4 or 8 bytes, empty if it is unknown. To be called before the handler's first `await`.
    */
   caller(): Uint8Array;
   /** True if the connection is closed: nobody would receive an answer. */
@@ -86,7 +86,7 @@ export interface Answer {
 }
 
 /**
- * A handler: a plain function of the request. Its parts are bound to it in `main`. `Handler` alone takes any
- * input; `Handler<never>` is the type of every handler for code that only calls it with checked input.
+ * A handler: a plain function of the request. Its parts are bound to it in `main`. `Handler` alone accepts
+ * any input; `Handler<never>` is the type of every handler for code that only calls it with checked input.
  */
 export type Handler<Input = unknown> = (request: RouteRequest<Input>) => Answer | Promise<Answer>;

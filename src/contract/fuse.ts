@@ -254,7 +254,7 @@ export interface FuseResponse {
   warnings?: FuseWarning[];
 }
 
-/** The error of a doc without a dense score where each doc needs one. */
+/** The error of a doc without a dense score if each doc needs one. */
 export function scoreMissing(at: number): ValidationError {
   const sentence = 'on_missing_dense is error: every doc needs a dense_score';
   return valueError(['body', 'docs', at, 'dense_score'], sentence, null);
@@ -266,7 +266,7 @@ export function distanceNegative(at: number, score: number): ValidationError {
   return valueError(['body', 'docs', at, 'dense_score'], sentence, score);
 }
 
-/** Errors of dense scores that cannot be distances, or that are missing where each doc needs one. */
+/** Errors of dense scores that cannot be distances, or that are missing although each doc needs one. */
 function denseFaults(request: FuseRequest): ValidationError[] {
   const { docs, dense_kind: kind, on_missing_dense: missing } = request;
   const errors: ValidationError[] = [];

@@ -103,7 +103,7 @@ const privacyStored: StoredData[] = [
   },
 ];
 
-/** Data of requests that a collector of traces receives, where one is configured. */
+/** Data of requests that a collector of traces receives, if one is configured. */
 export const requestTrace: StoredData = {
   what:
     'Route, method, status, sizes, duration and request id of some requests, the calls that they cause, ' +

@@ -35,7 +35,7 @@ export const batchDescription =
   'answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others ' +
   'are still answered. Blank lines are skipped.';
 
-/** Those of a route's problems that the whole request of lines may have. */
+/** The problems of a route that a whole request of lines may have. */
 export function batchProblems(problems: ResourceRoute['problems']): ResourceRoute['problems'] {
   return {
     401: problems[401] ?? [],

@@ -95,7 +95,7 @@ const profileRoute = {
   path: '/v1/profiles/{name}',
 } as const;
 
-/** Further members of those that take no body. */
+/** Further members of the routes without a body. */
 const bodyless = {
   parameters: { path: pathType, header: keyHeadersType },
   body: { kind: 'none' },

@@ -3,7 +3,7 @@ import type { Answer } from './exchange.js';
 import type { ProblemCode } from './problem.js';
 import type { DescribedRoute, Example, RouteFailure } from './schema/route.js';
 
-/** The form of a route's failures where it is not the usual one. */
+/** The form of a route's failures, if it is not the usual one. */
 export interface WrittenFailure extends RouteFailure {
   /** Turns a failure of the usual form into that of the route. `id`: the request's id. */
   readonly write: (answer: Answer, id: string) => Answer;
@@ -19,13 +19,13 @@ export interface ResourceRoute extends DescribedRoute {
   /** `public`: API keys are ignored. `key`: an `X-API-Key` is optional and decides the limits. */
   readonly access: 'public' | 'key';
   readonly failure?: WrittenFailure;
-  /** The limit by address that counts requests to a public route; none where absent. */
+  /** The limit by address that counts requests to a public route; absent: none. */
   readonly limit?: string;
   /**
    * A second limit by address, which counts the charge of the answer, as the request alone does not show it.
    */
   readonly counts?: string;
-  /** Largest answer (bytes) to a caller without a key; unlimited where absent. */
+  /** Largest answer (bytes) to a caller without a key; absent: unlimited. */
   readonly keylessAnswerLimit?: number;
   /** True if it stores data of callers without a key: refused while little disk space is left. */
   readonly storesFromStrangers?: boolean;
@@ -41,7 +41,7 @@ export interface ResourceRoute extends DescribedRoute {
   readonly fields?: Readonly<Record<string, string>>;
   /** True if a GET changes something; HEAD and prefetches must not reach its action. */
   readonly acts: boolean;
-  /** A function where it shows texts of another part of the program, which are its argument. */
+  /** A function if it shows texts of another part of the program, which are its argument. */
   readonly example: Example | ((given: never) => Example);
 }
 
@@ -58,7 +58,7 @@ export const recordBytes = 2_048;
 /** The media type of pages. */
 export const html = 'text/html; charset=utf-8';
 
-/** The media type of answers that only programs log. */
+/** The media type of plain text. */
 export const plainText = 'text/plain; charset=utf-8';
 
 /** Members common to most information routes. */

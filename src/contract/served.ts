@@ -32,7 +32,7 @@ const exploring: ReadonlySet<string> = new Set([
 /** Routes that describe the door and its exploration. */
 const describing: ReadonlySet<string> = new Set(['how', 'doorOpenapi']);
 
-/** True if a route is served where these parts are served. */
+/** True if a route is served when these parts are. */
 export function isServed(
   { id, tag }: Pick<ResourceRoute, 'tag'> & { readonly id: string },
   parts: readonly ServedPart[],

@@ -30,14 +30,14 @@ async function takeChange(parts: CorpusFollowerParts, name: string): Promise<voi
   const { store, corpora } = parts;
   const record = await findCorpus(store, name);
   const stored = new Set(record?.versions.map(({ version }) => version));
-  // Versions of before a removal are gone, though the name may be there again.
+  // Versions from before a removal are gone, even if the name exists again.
   if (corpora.versions(name).some((version) => !stored.has(version))) corpora.remove(name);
   if (record !== undefined) await take(parts, record);
   // A removal makes room for names that could not be stored.
   corpora.retry();
 }
 
-/** Takes the versions of a name that are not known. */
+/** Adds the versions of a name that are newer than the known ones. */
 async function take(
   { store, corpora, log }: CorpusFollowerParts,
   { name, versions }: CorpusRecord,
@@ -45,7 +45,7 @@ async function take(
   const known = corpora.versions(name).at(-1) ?? 0;
   for (const { version, learnt } of versions.filter((each) => each.version > known)) {
     const statistics = await findStatistics(store, name, version);
-    // Removed since its record was read: another change tells of it.
+    // Removed since its record was read: another change reports that.
     if (statistics === undefined) return;
     if (!(await corpora.add(name, version, Buffer.from(statistics), learnt))) {
       log.error(

@@ -42,7 +42,7 @@ export interface CorporaRouteParts {
   readonly look: () => Promise<unknown>;
 }
 
-/** Most bodies of one owner that wait or are counted, and of all owners; more are refused. */
+/** Most bodies that are pending or being counted, of one owner and of all; more are refused. */
 const mostWaitingOfOne = 8;
 const mostWaiting = 32;
 

@@ -43,7 +43,7 @@ export class CorpusLearner {
     this.timer?.stop();
   }
 
-  /** Stores everything learned before the call. If the store does not answer, it stays pending. */
+  /** Stores everything learned before the call. Names for which the store does not answer stay pending. */
   async storeAll(): Promise<void> {
     for (const name of this.parts.corpora.unsaved()) {
       await whenUnavailable(this.store(name), () => undefined);

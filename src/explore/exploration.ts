@@ -21,7 +21,7 @@ export const indexedFrom = 50_000;
 const longWaiting = 32;
 const shortWaiting = 256;
 
-/** Share of the memory that the files may take to be brought into a process after its start. */
+/** Files are read into memory at the start if they take at most this share of it. */
 const warmShare = 1 / 4;
 
 /** Dependencies of exploration on its process. */
@@ -56,7 +56,7 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
   const embedding = { method, dimension: embedText('').byteLength };
   const isServed = parts.isServed !== false;
   const follower = isServed ? followFragments({ ...parts, embedText }) : undefined;
-  // Where it fails, first searches are slower, and a search says what is wrong with a file.
+  // If it fails, first searches are slower, and a search reports what is wrong with a file.
   const warmed = isServed ? vectors.warm(memoryBytes() * warmShare).catch(() => false) : undefined;
   return {
     explore: {

@@ -32,7 +32,7 @@ export interface ExploreParts {
   readonly store: Store;
   readonly vectors: ReadVectors;
   /**
-   * Resolves once the files of the vectors are in the memory of this process, or will not be brought into it;
+   * Resolves once the files of the vectors are in the memory of this process, or will not be read into it;
    * undefined if exploration is not served.
    */
   readonly warmed: Promise<boolean> | undefined;
@@ -44,7 +44,7 @@ export interface ExploreParts {
   /** The fragments with withheld content. */
   readonly hidden: () => Promise<HiddenFragments>;
   readonly randomness: Randomness;
-  /** Runs long tasks one after the other, so that they take at most one of the pool's threads. */
+  /** Runs long tasks one at a time, so that they take at most one of the pool's threads. */
   readonly inTurn: InTurn;
   /** Runs short tasks, two of them at once. */
   readonly inShortTurn: InTurn;
@@ -150,7 +150,7 @@ export async function cardsOf(
 /** A JSON answer with long lists, written piece by piece: it may have megabytes. */
 export async function longAnswer(body: object): Promise<Answer> {
   const bytes = await jsonInSlices(body);
-  // No copy exists: http sends from these bytes.
+  // Not copied: http sends from these bytes.
   return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
 }
 

@@ -46,7 +46,7 @@ export async function shown(
   });
 }
 
-/** An error unless the query has exactly one of the two. */
+/** An error unless the query has either a receipt or a text. */
 function questionFault({ receipt, text }: RouteRequest['query']): ValidationError | undefined {
   if ((receipt === undefined) !== (text === undefined)) return undefined;
   return valueError(['query'], 'give receipt or text, one of them', null);
@@ -71,7 +71,7 @@ async function search({ vectors }: ExploreParts, { asOf, vector, most }: Search)
 /** A search whose answer leaves fragments out. */
 interface VisibleSearch extends Search {
   readonly except: ReadonlySet<string>;
-  /** How many of these are near: the search finds them too, in vain. */
+  /** Number of these known to be near: the search finds them too, in vain. */
   readonly passed: number;
 }
 

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.js';
  */
 export async function publicFragments(store: Store, receipts: readonly string[]): Promise<FragmentCard[]> {
   const records = await fragmentRecords(store, receipts);
-  // After the content: what is withheld while this reads is not shown.
+  // Read after the content: content that is withheld meanwhile is not shown.
   const reasons = await withheldAmong(store, receipts);
   return receipts.flatMap((receipt, at) => {
     const record = records[at];

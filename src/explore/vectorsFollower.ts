@@ -39,7 +39,7 @@ const lookMs = 250;
 /** Entries read in one step. */
 const stepEntries = 100;
 
-/** Entries whose fragments are read at once. */
+/** Entries whose fragments are read together. */
 const readAtOnce = 20;
 
 /** Fragments by which the index and the counts grow in one task: some milliseconds. */

@@ -13,7 +13,7 @@ import { shown, vectorOfReceipt } from './near.js';
 /** Bytes of a seed that this server makes. */
 const seedBytes = 8;
 
-/** What is asked of a walk. */
+/** A request for a walk. */
 interface Asked {
   readonly asOf: number;
   readonly rules: Omit<WalkRules, 'from'>;
@@ -25,7 +25,7 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** Where the walk begins, for its rules; an answer if it is refused. */
+/** The start of a walk for its rules; an answer if the walk is refused. */
 async function beginning(parts: ExploreParts, from: string): Promise<Pick<WalkRules, 'from'> | Answer> {
   const vector = await vectorOfReceipt(parts, from);
   return vector instanceof Uint8Array ? { from: { receipt: from, vector } } : vector;

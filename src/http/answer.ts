@@ -54,7 +54,7 @@ export function timingLine(elapsedMs: number): string {
   return `\r\nserver-timing: app;dur=${duration(elapsedMs)}`;
 }
 
-/** The same with its stages before it, in the order in which they ended. */
+/** A `Server-Timing` line with the stages before the total, in the order in which they ended. */
 export function stagesLine(stages: Iterable<readonly [string, number]>, elapsedMs: number): string {
   const each = Array.from(stages, ([name, ms]) => `${name};dur=${duration(ms)}, `);
   return `\r\nserver-timing: ${each.join('')}app;dur=${duration(elapsedMs)}`;

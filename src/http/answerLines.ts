@@ -3,7 +3,7 @@ import type { Holder } from './memory.js';
 import { makeRoom, type UnsentState, type WaitingAnswer } from './unsent.js';
 import type { HttpResponse } from './uws.js';
 
-/** Bytes written at once; the server may buffer as many again for the client. */
+/** Bytes of one write; the server may buffer as many again for the client. */
 const pieceBytes = 65_536;
 
 const lineFeed = 0x0a;

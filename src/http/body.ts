@@ -2,7 +2,7 @@
 import type { BufferPool } from '../system/bufferPool.js';
 import type { Holder, MemoryBudget } from './memory.js';
 
-/** Size of the first allocation, also of the next one, unless the body is known to be smaller. */
+/** Sizes of the first and the second allocation, unless the body is known to be smaller. */
 const firstBytes = 1 << 18;
 const secondBytes = 1 << 21;
 

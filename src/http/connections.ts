@@ -52,9 +52,7 @@ export function affordable(most: number, descriptors: number): number {
   return Math.max(16, Math.min(most, descriptors - otherDescriptors));
 }
 
-/**
- * The remote addresses of a kernel table's connections to a local port, as limits count them, with counts.
- */
+/** Counts a kernel table's connections to a local port by remote address, as limits count addresses. */
 export function connectedTo(port: number, table: string): Map<string, number> {
   const remotes = new Map<string, number>();
   const local = `:${port.toString(16).toUpperCase().padStart(4, '0')} `;

@@ -19,7 +19,7 @@ export const closeLine = '\r\nconnection: close';
  */
 const droppableBytes = 16_777_216;
 
-/** From this size on an answer waits for the client in our memory, without a copy in the server's. */
+/** Size from which an answer waits for the client in our memory, without a copy in the server's (bytes). */
 const largeAnswerBytes = 131_072;
 
 /** The request as its handler sees it, and the writing of its answer. One object per request. */
@@ -32,7 +32,7 @@ export class Exchange extends Reception implements RouteRequest {
   private handling = false;
   protected status = 0;
   protected bytesOut = 0;
-  /** Time at which all of a request with a span was there; 0: not yet. */
+  /** Time at which a request with a span was complete; 0: not yet. */
   private receivedMs = 0;
   /** Rest of a large answer that the client has not taken. */
   private unsent: UnsentAnswer | undefined;
@@ -80,7 +80,7 @@ export class Exchange extends Reception implements RouteRequest {
    */
   private wait(answer: Promise<Answer>): void {
     this.watch();
-    // Where admission has the address, the connection need not be asked for it.
+    // If the admission has the address, it need not be read from the connection.
     if (this.decided?.address === undefined) this.peer();
     this.handling = true;
     answer.then(
@@ -174,8 +174,8 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /**
-   * What each stage took: `receive` until all of the body was there, then what waited for others, and under
-   * the route's name the rest, which is this process' own work. A refusal by the head has no stages.
+   * The timing line with each stage: `receive` until the body was complete, then the waits for others, then
+   * under the route's name the rest, which is this process' own work. A refusal by the head has no stages.
    */
   private stages(elapsedMs: number): string {
     const { span, receivedMs, startedMs, mounted } = this;
@@ -186,7 +186,7 @@ export class Exchange extends Reception implements RouteRequest {
     return stagesLine([['receive', receive], ...waited, [mounted.route.id, rest]], elapsedMs);
   }
 
-  /** The header lines of an answer, as they follow the name of the first. */
+  /** The header lines of an answer, starting with the first one's value. */
   protected headLines(answer: Pick<Answer, 'body' | 'headers'>): string {
     const { mounted, decided: admission } = this;
     const lines = this.id + mounted.lines + fieldLines(answer, mounted.route.fields);
@@ -249,7 +249,7 @@ export class Exchange extends Reception implements RouteRequest {
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
     this.endSpan();
     this.release();
-    // Refusals by the contract come in thousands under attack: they are counted, and logged in summary.
+    // Answers above 500 come in thousands under attack: they are counted, and logged in summary.
     if (status > 500) {
       const name = `${mounted.route.id} ${status}`;
       server.failures.set(name, (server.failures.get(name) ?? 0) + 1);

@@ -78,7 +78,7 @@ export function readPath(request: HttpRequest, names: readonly string[]): Parame
   return path;
 }
 
-/** True if a program fetches ahead of a person. */
+/** True if the request is a prefetch, made before a person asks. */
 export function isPrefetch(request: HttpRequest): boolean {
   return request.getHeader('sec-purpose').includes('prefetch') || request.getHeader('purpose') === 'prefetch';
 }

@@ -37,7 +37,7 @@ const lastLookMs = 1_000;
 const mostFailed = 500;
 const bytesPerFailed = 128;
 
-/** The answer as far as its head shows it: the media type. */
+/** Stands in for the answer in its head, which shows only the media type. */
 const answerHead = { body: { bytes: '', type: ndjson } };
 
 /** A line as its handler sees it: a request with the line as body. */
@@ -99,7 +99,7 @@ class LineRequest implements RouteRequest<undefined> {
   }
 }
 
-/** A line with an answer that is not a 200. */
+/** Writes an answer that is not a 200 as a line. */
 function failureLine(line: number, { status, headers }: Answer, body: Uint8Array | string): string {
   const text = (typeof body === 'string' ? body : Buffer.from(body).toString()).slice(1, -1);
   const retry = headers?.['retry-after'];
@@ -187,7 +187,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.server.receiving.delete(this);
   }
 
-  /** Drops the lines that are not answered yet, and those that come. */
+  /** Drops the lines that are not answered yet, and all further ones. */
   private dropRest(): void {
     this.isUnread = !this.isLast;
     this.takeNoMore();
@@ -238,7 +238,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.answers.flush();
   }
 
-  /** The next line to answer. After too many failures, one error stands for all that follow. */
+  /** The next line to answer. After too many failures, one error answers all further lines. */
   private nextLine(): Uint8Array | MissingLine | undefined {
     const line = this.lines.next();
     if (line === undefined || this.failed <= mostFailed + this.bytesIn / bytesPerFailed) return line;
@@ -248,8 +248,8 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   /**
-   * Schedules {@link adjust}. While the server does not read from a client, it does not notice either that it
-   * may write again. Answers written in a handler are sent when it returns; the rest is known only then.
+   * Schedules {@link adjust}. A server that does not read from a client does not learn that it may write
+   * either. Answers written in a handler are sent when it returns; how much is left is known only then.
    */
   private adjustSoon(): void {
     setImmediate(() => {
@@ -397,7 +397,7 @@ export class LineExchange extends Exchange implements PacedSender {
     }
   }
 
-  /** Ends it; with `isLast` the connection takes no further request. */
+  /** Ends the answer; with `isLast` the connection takes no further request. */
   private endAnswer(isLast: boolean): void {
     this.response.cork(() => {
       if (!this.answers.begun) this.writeHead();

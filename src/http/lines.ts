@@ -20,7 +20,7 @@ interface Piece {
  * the limit is dropped as it arrives.
  */
 export class Lines {
-  /** Lines returned, or reported as missing. */
+  /** Lines returned, reported as missing, or blank. */
   count = 0;
   private readonly pieces: Piece[] = [];
   /** The start of an incomplete line. */
@@ -44,7 +44,7 @@ export class Lines {
     return this.pieces.length === 0;
   }
 
-  /** Takes a piece; {@link keep} must follow before its memory is reused. */
+  /** Adds a piece; {@link keep} must be called before its memory is reused. */
   push(bytes: Uint8Array): void {
     if (bytes.byteLength > 0) this.pieces.push({ bytes, borrowed: true });
   }
@@ -55,7 +55,7 @@ export class Lines {
   }
 
   /**
-   * The next complete line, valid until the next call here; undefined if there is none. Blank lines count.
+   * The next complete line, valid until the next call, or undefined. Blank lines are counted, not returned.
    */
   next(): Uint8Array | MissingLine | undefined {
     for (;;) {

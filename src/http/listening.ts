@@ -9,7 +9,7 @@ export interface LeftSockets {
   readonly door: readonly number[];
 }
 
-/** Opens and closes them. */
+/** Opens and closes listening sockets. */
 export class Listening {
   private readonly sockets: ListenSocket[] = [];
 
@@ -35,7 +35,7 @@ export class Listening {
     return this.uws.us_socket_local_port(first);
   }
 
-  /** Closes this process's descriptors of them; the descriptors of other processes keep listening. */
+  /** Closes this process's descriptors of the sockets; those of other processes keep listening. */
   close(): void {
     for (const socket of this.sockets.splice(0)) this.uws.us_listen_socket_close(socket);
   }

@@ -33,7 +33,7 @@ export class MemoryBudget {
   ) {}
 
   /**
-   * The share without room for `bytes` more; undefined if there is room. `own`: bytes that the growing piece
+   * The share that `bytes` more would exceed; undefined if there is none. `own`: bytes that the growing piece
    * holds already; a network's only piece may exceed the network's share.
    */
   shortage(holder: Holder, bytes: number, own = 0): Shortage | undefined {
@@ -50,7 +50,7 @@ export class MemoryBudget {
     return this.held + announced > Math.min(this.perNetwork, this.limit / 2);
   }
 
-  /** Takes memory even if there is no room. */
+  /** Counts memory as held, even beyond a limit. */
   take(holder: Holder, bytes: number): void {
     this.held += bytes;
     if (holder === undefined) return;

@@ -72,7 +72,7 @@ export class RouteMeter {
   }
 }
 
-/** The code of an answer's problem; undefined where there is none. */
+/** The code of an answer's problem; undefined if there is none. */
 function problemOf({ body, problem }: Answer): string | undefined {
   if (problem !== undefined || !('json' in body)) return problem;
   const { json } = body;

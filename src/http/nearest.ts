@@ -8,7 +8,7 @@ export type NamedRoute = Pick<Route, 'method' | 'path'>;
 /** Longer paths than this are not compared: a typing error is short. */
 const longestPath = 128;
 
-/** Edits over all segments up to which a path counts as near. */
+/** Most edits over all segments with which a path counts as near. */
 const mostEdits = 3;
 
 /** The segments that distinguish paths: in lower case, without the version and empty segments. */

@@ -100,7 +100,7 @@ function countedLength(head: Head, { body }: ContractRoute): number {
   return body.kind === 'none' ? 0 : Math.min(unsaidBytes, body.limit);
 }
 
-/** Takes room for bytes from the storing limit of an address's network. */
+/** Counts bytes against the storing limit of an address's network. */
 type StoreBytes<Outcome> = (address: Uint8Array, bytes: number) => Outcome;
 
 /** Counts the bytes that a request sends to be stored against the limit of its network. */

@@ -30,10 +30,10 @@ export abstract class Reception {
   body: Uint8Array = noBytes;
 
   protected readonly startedMs: number;
-  /** Its span; undefined: it is not recorded. */
+  /** Its span; undefined: it has none. */
   protected readonly span: Span | undefined;
   protected readonly crossOrigin: boolean;
-  /** The method of a request that is recorded. */
+  /** The method, if the request has a span. */
   protected method = '';
   /** The Content-Length; see {@link declaredLength}. */
   protected readonly declared: number;
@@ -53,9 +53,9 @@ export abstract class Reception {
   private retained = 0;
   /** Holder of this request's memory; null until first needed. */
   private heldAs: Holder | null = null;
-  /** The peer's address, once asked for: the connection no longer has it when it has gone. */
+  /** The peer's address, once read: a connection that has gone no longer has it. */
   private peerAddress: Uint8Array | undefined;
-  /** Aborted when the connection goes; made when first needed. */
+  /** Aborted when the connection closes; made when first needed. */
   private abortion: AbortController | undefined;
 
   /** Reads the head; `request` is valid only during this call and {@link begin}. */
@@ -91,9 +91,9 @@ export abstract class Reception {
   abstract refuse(answer: Answer, close?: boolean): void;
   /** Answers for a thrown error. */
   protected abstract fail(error: unknown): void;
-  /** Returns what the request holds; the connection has gone. */
+  /** Returns what the request holds, once it is answered or the connection has gone. */
   protected abstract release(): void;
-  /** Notes that the connection has gone before the whole answer. */
+  /** Called if the connection goes before the answer is complete. */
   protected abstract cutOff(): void;
 
   header(name: string): string {
@@ -293,13 +293,13 @@ export abstract class Reception {
     });
   }
 
-  /** Fails with the connection corked. Where the client has gone, the error is logged and nobody answered. */
+  /** Fails with the connection corked. If the client has gone, the error is only logged. */
   protected failCorked(error: unknown): void {
     if (this.aborted()) this.fail(error);
     else this.cork(() => this.fail(error));
   }
 
-  /** Registers for the end of the connection; the response must not be touched afterwards. */
+  /** Watches for the end of the connection, after which the response must not be touched. */
   protected watch(): void {
     if (this.connection !== 'unwatched') return;
     this.connection = 'watched';

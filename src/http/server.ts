@@ -27,7 +27,7 @@ import { nearestRoute } from './nearest.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type TemplatedApp } from './uws.js';
 
-/** Most memory for bodies that the pool keeps free (bytes). */
+/** Most memory for bodies that the pool holds for reuse (bytes). */
 const pooledBytes = 32 << 20;
 
 /** Limits of one worker. */
@@ -40,7 +40,7 @@ export interface ServerLimits extends ConnectionLimits {
   readonly networkBytes: number;
   /** Interval at which slow connections are searched for (ms). */
   readonly sweepMs: number;
-  /** Most connections of this worker; fewer where the process may not open that many descriptors. */
+  /** Most connections of this worker; fewer if the process may not open that many descriptors. */
   readonly maxConnections: number;
   /** Number of workers that share the port. */
   readonly workers: number;
@@ -49,8 +49,8 @@ export interface ServerLimits extends ConnectionLimits {
 }
 
 /**
- * The default limits. uWebSockets.js closes a connection without an answer if its body brings fewer than 160
- * KiB in ten seconds, by a timer that may fire after eight seconds. Our limit is shorter, so that a 408 is
+ * The default limits. uWebSockets.js closes a connection without an answer if fewer than 160 KiB of its body
+ * arrive in ten seconds, by a timer that may fire after eight seconds. Our limit is shorter, so that a 408 is
  * sent.
  */
 const defaultLimits: ServerLimits = {
@@ -89,7 +89,7 @@ export function workerLimits(maxConnections: number): RateLimit[] {
 /** Parts of a server. */
 export interface ServerParts {
   readonly routes: readonly ServedRoute[];
-  /** Routes with a port of their own; served only where {@link Server.listen} is given that port. */
+  /** Routes with a port of their own; served only if {@link Server.listen} is given that port. */
   readonly doorRoutes?: readonly ServedRoute[];
   readonly clock: Clock;
   readonly log: Log;
@@ -97,9 +97,9 @@ export interface ServerParts {
   readonly limits?: Partial<ServerLimits>;
   /** Starts the spans of requests. */
   readonly tracer?: Tracer;
-  /** Which times answers state; the total time where absent. */
+  /** Times that answers show; default: the total. */
   readonly timing?: ServerTiming;
-  /** Addresses and networks of proxies, each of which stands for many clients. */
+  /** Addresses and networks of proxies, each with many clients behind it. */
   readonly trustedProxies?: readonly string[];
   /** Writes the page that a browser gets for an unknown path. */
   readonly page?: PageMaker;
@@ -108,9 +108,8 @@ export interface ServerParts {
 /** A server that is not listening yet. */
 export interface Server {
   /**
-   * Listens on a port that other processes may share, and on `doorPort` where it is given. Resolves to the
-   * port, or to undefined when it cannot listen. Uses the listening sockets of the previous process where
-   * there are any.
+   * Listens on a port that other processes may share, and on `doorPort` if it is given. Resolves to the port,
+   * or to undefined if it cannot listen. Uses the listening sockets of the previous process if there are any.
    */
   readonly listen: (
     host: string,
@@ -167,7 +166,7 @@ function boundConnections(parts: ServerParts, limits: ServerLimits): Connections
 }
 
 /**
- * Builds a server that does not listen yet. @throws Error when no build of uWebSockets.js fits this machine.
+ * Builds a server that does not listen yet. @throws Error if no build of uWebSockets.js fits this machine.
  */
 export function createServer(parts: ServerParts): Server {
   const uws = loadUws();
@@ -237,7 +236,7 @@ function reportFailures({ failures, log }: ServerState): void {
   failures.clear();
 }
 
-/** Interval at which a drain checks whether everything is answered (ms). */
+/** Interval at which a drain checks if everything is answered (ms). */
 const drainLookMs = 20;
 
 /**

@@ -40,7 +40,7 @@ function parseServe(text: string): Parsed<readonly ServedPart[]> {
   };
 }
 
-/** What is served. */
+/** The setting of the parts that are served. */
 export const servedSettings = {
   /** The parts that are served, in the contract's order. */
   serve: {
@@ -56,7 +56,7 @@ export const servedSettings = {
   },
 } as const satisfies Settings;
 
-/** Where it listens. */
+/** The ports and the address that the server listens on. */
 export const listenSettings = {
   /** TCP port that the workers share; 0 takes a free one. */
   port: {
@@ -131,15 +131,15 @@ export const publicSettings = {
   },
 } as const satisfies Settings;
 
-/** What answers say of the time that they took. */
+/** The values of `SERVER_TIMING`. */
 const serverTimings = ['total', 'stages', 'off'] as const;
 
 /** One of {@link serverTimings}. */
 export type ServerTiming = (typeof serverTimings)[number];
 
-/** What answers say of time. */
+/** The setting of the times that answers show. */
 export const timingSettings = {
-  /** What `Server-Timing` has. */
+  /** The times in `Server-Timing`. */
   serverTiming: {
     name: 'SERVER_TIMING',
     type: serverTimings.join(', '),
@@ -152,7 +152,7 @@ export const timingSettings = {
   },
 } as const satisfies Settings;
 
-/** Where its metrics are. */
+/** The setting of the metrics' port. */
 export const metricsSettings = {
   /** Port of the summed metrics; 0: off. */
   metricsPort: {

@@ -1,22 +1,22 @@
 /**
- * A request's span by OpenTelemetry's conventions for HTTP. It never has what a client sent: in place of the
- * path it has the route's template, as paths hold order ids, tokens and hashes; it has no query, no address
- * and no `User-Agent`.
+ * A request's span by OpenTelemetry's conventions for HTTP. It shows no client data: in place of the path,
+ * which may hold order ids, tokens and hashes, it has the route's template. It has no query, no address and
+ * no `User-Agent`.
  */
 import type { Span, SpanAttributes } from '../telemetry/tracer.js';
 import type { Route } from './routes.js';
 import type { HttpRequest } from './uws.js';
 
-/** Methods that a span may be named by; a client makes up others. */
+/** Methods by which a span may be named; clients may invent others. */
 const known = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'CONNECT', 'TRACE']);
 
-/** The method of a request as the conventions have it. */
+/** The method of a request as the conventions name it. */
 export function methodOf(request: Pick<HttpRequest, 'getMethod'>): string {
   const method = request.getMethod().toUpperCase();
   return known.has(method) ? method : '_OTHER';
 }
 
-/** Facts of a request that is over. */
+/** Facts of an ended request. */
 export interface EndedRequest {
   readonly id: string;
   readonly method: string;
@@ -25,7 +25,7 @@ export interface EndedRequest {
   readonly status: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** The connection went before the whole answer. */
+  /** The connection closed before the answer was complete. */
   readonly cause?: 'aborted' | undefined;
 }
 

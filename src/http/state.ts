@@ -18,9 +18,9 @@ export interface ServerState extends IncomingState, UnsentState {
   readonly requestIds: RequestIds;
   /** Number of answers of 501 and above since they were last logged, by route and status. */
   readonly failures: Map<string, number>;
-  /** What answers say of the time that they took. */
+  /** Times that answers show. */
   readonly timing: ServerTiming;
-  /** Begins the spans of requests; undefined: none is recorded. */
+  /** Begins the spans of requests; undefined: requests have none. */
   readonly tracer: Tracer | undefined;
   /** Requests not yet answered in full. */
   inFlight: number;

@@ -8,7 +8,7 @@ export type Uws = typeof UWebSockets;
 export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket as ListenSocket } from 'uws-20';
 
 /**
- * Largest head of a request (bytes): room for the longest valid query of a preview. uWebSockets.js reads it
+ * Largest head of a request (bytes): enough for the longest valid query of a preview. uWebSockets.js reads it
  * from the environment once, when its native code is loaded; its own default is 4,096.
  */
 const maxHeadBytes = 65_536;

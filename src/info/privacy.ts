@@ -10,7 +10,7 @@ import {
 } from '../contract/info.js';
 
 /**
- * Answers with what is kept. `stored` holds one entry of each table that keeps anything about callers, as the
+ * Answers with what is stored. `stored` has an entry of each table that stores anything about callers, as the
  * table itself declares it. `isTraced`: requests are recorded.
  */
 export function privacy(stored: readonly StoredData[], isTraced = false): Handler {

@@ -17,7 +17,7 @@ export interface AuditParts {
 /** Outcome of an audit; `wrong` is a sentence. */
 export type Audited = { readonly checkpoint: Checkpoint; readonly note: string } | { readonly wrong: string };
 
-/** Bundles fetched at once, and leaves hashed at once. */
+/** Bundles that are fetched, and hashed, together. */
 const together = 64;
 
 /** The entries of a bundle; undefined if they are not entries of 32 bytes. */

@@ -44,7 +44,7 @@ export function readHeader(bytes: Buffer): BlockHeader | { readonly wrong: strin
 const hashTwice: readonly Step[] = [{ kind: 'sha256' }, { kind: 'sha256' }];
 
 /**
- * The steps from a transaction to the Merkle root of its block, that of the transaction's own hash first.
+ * The steps from a transaction to the Merkle root of its block, beginning with the transaction's own hash.
  * `txids`: the hashes of the block's transactions in order; `at`: its index.
  */
 export function merkleSteps(txids: readonly Buffer[], at: number): Step[] {

@@ -98,7 +98,9 @@ class Publisher implements Publishing {
     });
   }
 
-  /** Records what another machine signed here, too, so that it reveals a store that was rolled back. */
+  /**
+   * Records another machine's checkpoint in this one's file, too: it reveals a store that was rolled back.
+   */
   private async see(signed: SignedCheckpoint): Promise<void> {
     const { seen } = this.parts;
     const newest = seen.read();

@@ -20,7 +20,7 @@ export type SeenResult = Seen | undefined | { readonly wrong: string };
 /** The file and its operations. */
 export interface SeenFile {
   readonly read: () => SeenResult;
-  /** Replaces the state; durable when it resolves. Writes of one process run one after the other. */
+  /** Replaces the state; durable when it resolves. Writes of one process must not overlap. */
   readonly write: (seen: Seen) => Promise<void>;
   /** Replaces the state; durable when it returns. For a process where nothing else needs the event loop. */
   readonly writeNow: (seen: Seen) => void;

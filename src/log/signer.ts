@@ -50,7 +50,7 @@ const same = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(le
 const decide =
   'Restore a store that has it, or start a new log with another key: fusegate log resolve --new-key.';
 
-/** Why a key may not continue after a signed checkpoint, if so. */
+/** Returns why a key may not continue after a signed checkpoint; undefined if it may. */
 export function keyRefusal(
   signed: SignedCheckpoint | undefined,
   { publicKey }: Pick<LogKey, 'publicKey'>,
@@ -106,7 +106,7 @@ function targetOf(
   return target > from || signed?.origin !== origin || isKeyless ? target : undefined;
 }
 
-/** Why the tree contradicts an earlier checkpoint, if so. */
+/** Returns why the tree contradicts an earlier checkpoint; undefined if it does not. */
 async function contradiction(
   { tree }: SignerParts,
   grown: Grown,

@@ -1,7 +1,7 @@
 /**
  * A witness of logs (C2SP tlog-witness): it cosigns a checkpoint if a proof shows that the log only grew
  * since the one that it cosigned before. A cosigned state is durable before its answer is sent, and requests
- * are handled one after the other: no crash and no race makes it sign a contradiction.
+ * are handled one at a time: no crash and no race makes it sign a contradiction.
  */
 import { createHash } from 'node:crypto';
 import { cosign } from './cosignature.js';

@@ -115,7 +115,7 @@ export class Witnessing {
     return { wrong: 'it names one size after another' };
   }
 
-  /** The proof's lines that a log of `size` leaves extends one of `old`. */
+  /** The lines of the proof that a log of `size` leaves extends one of `old` leaves. */
   private async pathFrom(old: number, size: number): Promise<string | undefined> {
     if (old === 0 || old === size) return '';
     const { tree, store } = this.parts;

@@ -88,7 +88,7 @@ interface Message {
   readonly params: Members;
 }
 
-/** Why a message of the newest revision does not match its header; undefined if it does. */
+/** The refusal of a message of the newest revision that does not match its header, else undefined. */
 function mismatch({ id, method, params }: Message, request: RouteRequest): Answer | undefined {
   const meta = membersOf(params['_meta']) ?? {};
   const missing = ['protocolVersion', 'clientCapabilities'].filter((name) => !(metaPrefix + name in meta));

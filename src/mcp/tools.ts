@@ -1,4 +1,4 @@
-/** The tools: each is a route's own handler, asked with the request that the tool's arguments make. */
+/** The tools: each is a route's own handler, called with a request made from the tool's arguments. */
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { DreamConfirmRequest, DreamRequest } from '../contract/dream.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
@@ -30,7 +30,7 @@ export const toolRoutes = [
   'near',
 ] as const;
 
-/** One of them. */
+/** One of {@link toolRoutes}. */
 export type ToolRoute = (typeof toolRoutes)[number];
 
 /** Their handlers. */

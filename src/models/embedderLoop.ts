@@ -1,13 +1,12 @@
 /**
- * Loop of the embedder process: one text after the other, each by itself. Models are loaded with their first
- * text, and stay loaded.
+ * Loop of the embedder process: one text at a time. A model is loaded for its first text and stays loaded.
  */
 import { reasonOf } from '../system/reason.js';
 import { scaled, type InstalledModel } from './embedder.js';
 import type { FromEmbedder, ToEmbedder } from './messages.js';
 import type { SessionResult } from './session.js';
 
-/** Dependencies of it. */
+/** Dependencies of the loop. */
 export interface EmbedderLoopParts {
   /** Loads a model that runs on `threads` threads. */
   readonly openSession: (model: InstalledModel, threads: number) => Promise<SessionResult>;

@@ -63,7 +63,7 @@ function poolingOf(members: Members): InstalledModel['pooling'] | undefined {
 /** Architectures whose position tables begin with two unused entries. */
 const offsetPositions = ['roberta', 'xlm-roberta', 'camembert', 'mpnet'];
 
-/** Most tokens that the model reads: as sentence-transformers cuts, but no more than it has positions. */
+/** Most tokens that the model reads: sentence-transformers' limit, but at most its number of positions. */
 function lengthOf(config: Members, sentence: Members): number | undefined {
   const positions = whole(config['max_position_embeddings']);
   const offset = offsetPositions.includes(text(config['model_type']) ?? '') ? 2 : 0;
@@ -73,7 +73,7 @@ function lengthOf(config: Members, sentence: Members): number | undefined {
   return most === undefined ? read : Math.min(read, most);
 }
 
-/** Steps after the pooling without effect here: vectors are scaled to length 1 anyway. */
+/** Steps that can be run. Normalize has no effect: vectors are scaled to length 1 anyway. */
 const knownModules = /\.(Transformer|Pooling|Normalize)$/;
 
 /** Types of steps in `modules.json` that cannot be run. */

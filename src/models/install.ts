@@ -36,7 +36,7 @@ export interface InstallParts {
   readonly hub: string;
   readonly fetch: typeof fetch;
   readonly clock: Pick<Clock, 'after' | 'sleep'>;
-  /** Takes a lock until this process ends; the holder's text if it is held. */
+  /** Takes a lock until this process ends; returns the holder's text if it is held. */
   readonly lockFile: (path: string, text: string) => string | null;
   /** Loads a model and tries it; a sentence if that fails. */
   readonly tryModel: (model: InstalledModel) => Promise<string | undefined>;
@@ -232,7 +232,7 @@ async function settle(made: string, final: string, folder: string, files: readon
   syncPath(folder);
 }
 
-/** True if a file of the model, or a part of one, is there. */
+/** True if a file of the model, or a part of one, was received. */
 async function anyReceived({ waiting, made }: Arrival): Promise<boolean> {
   const own = ['lock', 'source', 'facts', basename(made)];
   const parts = (await readdir(waiting)).filter((name) => !own.includes(name));

@@ -5,7 +5,7 @@ import type { EmbeddingSession, SessionResult } from './session.js';
 /** Loads a model that runs on `threads` threads. */
 export type OpenSession = (model: InstalledModel, threads: number) => Promise<SessionResult>;
 
-/** Makes it; a model is loaded with its first text. `onWrong`: gets the reason if a model cannot be run. */
+/** Makes the embedder; a model is loaded for its first text. `onWrong` gets the reason if one cannot run. */
 export function localEmbedder(
   models: readonly InstalledModel[],
   openSession: OpenSession,

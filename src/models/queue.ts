@@ -28,7 +28,7 @@ export interface QueueParts {
   readonly send: (job: TextJob) => void;
 }
 
-/** Texts at the embedder at once: one in work, and the next. */
+/** Texts at the embedder at a time: the one in progress, and the next. */
 const AHEAD = 2;
 
 /** Most bytes in the queue. */

@@ -14,7 +14,7 @@ export interface WaitingCall {
   readonly left: readonly unknown[];
 }
 
-/** Part of a deadline that is not planned (ms), because the time of a text is an estimate. */
+/** Part of a deadline that is left unplanned (ms), because the time of a text is an estimate. */
 export function marginOf(deadlineMs: number): number {
   return deadlineMs / 10;
 }

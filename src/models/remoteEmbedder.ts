@@ -4,7 +4,7 @@
 import { noVectors, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from './messages.js';
 
-/** Dependencies of it. */
+/** Dependencies of the embedder. */
 export interface RemoteEmbedderParts {
   readonly models: readonly InstalledModel[];
   /**

@@ -21,7 +21,7 @@ const together = 100;
 /** Most vectors removed in one step. */
 const prunedTogether = 1_000;
 
-/** Dependencies of it. */
+/** Dependencies of the embedder. */
 export interface StoredEmbeddingsParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;

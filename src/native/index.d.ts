@@ -4,8 +4,8 @@
 /**
  * Keys and limits of one process; all processes that open the same file share the limits.
  *
- * The three `admit` functions set the `facts` of a decision that a limit took part in: it admits the
- * request, or refuses it. `facts` has room for [`ADMIT_FACTS`] numbers, at the indexes of [`AdmitFact`].
+ * Both `admit` functions set `facts` if a limit was checked, whatever the outcome. `facts` has room for
+ * [`ADMIT_FACTS`] numbers, at the indexes of [`AdmitFact`].
  */
 export declare class Access {
   /**
@@ -57,7 +57,7 @@ export declare class Access {
 
 /** Validates bodies of one shape without building their values. */
 export declare class BodyReader {
-  /** A reader for a shape in words (see `json::shape` of the core). `closed`: an unknown member is a fault. */
+  /** A reader for a shape in words (see `json::shape` of the core). `closed`: unknown members are faults. */
   constructor(shape: Array<string>, closed: boolean)
   /** Reads a body. `brief`: truncates strings, lists and maps to the length that a fault repeats. */
   read(body: Uint8Array, brief: boolean): BodyReading
@@ -67,11 +67,11 @@ export declare class BodyReader {
 
 /** The named collections that this process knows. */
 export declare class Corpora {
-  /** An empty table. `key`: that of the hashes of terms, 16 bytes. */
+  /** An empty table. `key`: 16 bytes, for the hashes of terms. */
   constructor(key: Uint8Array)
   /**
-   * Adds a version newer than the existing ones; false if the bytes are damaged. They must not change
-   * until the promise settles. `learnt`: true if requests may go on adding to its name.
+   * Adds a version if it is newer than the existing ones; false if `statistics` is damaged. It must not
+   * change until the promise settles. `learnt`: true if requests may still add to its name.
    */
   add(name: string, version: number, statistics: Buffer, learnt?: boolean | undefined | null): Promise<boolean>
   /** Names with learned texts that are not stored yet, in order. */
@@ -152,9 +152,9 @@ export declare class FileAudit {
 
 /** Outcome of a request in the thread pool. */
 export declare class FuseAttempt {
-  /** Faults of names, as `Fuser.takeFaults` has them. */
+  /** Takes the faults of names, as `Fuser.takeFaults` does. */
   takeFaults(): string | null
-  /** The body with its profile written out, as `Fuser.takeWrittenOut` has it. */
+  /** Takes the body with its profile written out, as `Fuser.takeWrittenOut` does. */
   takeWrittenOut(): Buffer | null
   /** Its outcome. */
   get outcome(): FuseOutcome
@@ -162,37 +162,37 @@ export declare class FuseAttempt {
   get length(): number
   /** Characters it counts for. */
   get characters(): number
-  /** Why a rerank request came to `Invalid`. Throws where it did not. */
+  /** Takes the reason why a rerank request is `Invalid`. Throws if it is not. */
   takeRefusal(): RerankRefusal
-  /** Takes the pending request. Throws where there is none. */
+  /** Takes the pending request. Throws if there is none. */
   takePending(): PendingFuse
 }
 
 /**
- * Answers FuseRequests, and rerank requests of other interfaces. One that waits is kept until it is taken,
- * or until another takes its place.
+ * Answers FuseRequests, and rerank requests of other interfaces. A pending request is retained until it is
+ * taken or another replaces it.
  */
 export declare class Fuser {
   /**
-   * `models`: what computes the dense scores of docs that come without one; `corpora`: the collections
-   * that requests may name, and with them the `profiles`.
+   * `models` compute the dense scores of requests whose docs lack some. Requests may name `corpora` and
+   * `profiles`; without `corpora`, no profile.
    */
   constructor(models: DenseModels, corpora?: Corpora | undefined | null, profiles?: Profiles | undefined | null)
   /**
    * Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
-   * length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
-   * docs. `owner`: whose collections it may name besides everybody's, or empty for nobody's; absent where
-   * that was not looked up. `Pending`: `takePending` has the request.
+   * length (written, or needed) and the characters that it counts for. A model scores at most `mostDocs`
+   * docs. `owner`: the request may name this owner's collections and profiles besides the public ones;
+   * empty: only public ones; absent: not looked up. `Pending`: `takePending` returns the request.
    *
-   * A function that is made when it is read, and no method: each call of a method looks up its object and
-   * locks it, which takes a twentieth of the time of a small request.
+   * A getter that creates a function, not a method: each call of a method looks up and locks its object,
+   * which takes a twentieth of a small request's time.
    */
   get fuse(): (body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, owner?: string | null) => FuseOutcome
-  /** Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`. */
+  /** Takes the faults of names that made the last `fuse` `Invalid`: a JSON array of `{loc, message}`. */
   takeFaults(): string | null
   /**
-   * The body with the settings of its profile written out in it, where the last `fuse` came to `Invalid`
-   * for what it then says.
+   * Takes the body of the last `fuse` with its profile's settings written out, if the outcome was
+   * `Invalid` and the profile was found.
    */
   takeWrittenOut(): Buffer | null
   /**
@@ -200,16 +200,16 @@ export declare class Fuser {
    * in JSON. `Invalid`: `takeRefusal` says why.
    */
   rerank(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, path: RerankPath, id: string): FuseOutcome
-  /** Why the last `rerank` came to `Invalid`. Throws where it did not. */
+  /** Takes the reason why the last `rerank` returned `Invalid`. Throws if it did not. */
   takeRefusal(): RerankRefusal
-  /** Does what `rerank` does in the thread pool, as `fuseAsync` does what `fuse` does. */
+  /** The same as `rerank`, in the thread pool; `body` and `out` as in `fuseAsync`. */
   rerankAsync(body: Buffer, out: Buffer, mostDocs: number, path: RerankPath, id: string): Promise<FuseAttempt>
-  /** Takes the request that the last `fuse` or `rerank` left pending. Throws where there is none. */
+  /** Takes the pending request of the last `fuse` or `rerank`. Throws if there is none. */
   takePending(): PendingFuse
   /**
-   * Does what `fuse` does in the thread pool, for bodies that would hold up the event loop. `out` must not
-   * be read until the promise settles; `body` must not change until then, nor before what is pending is
-   * released. They must not overlap.
+   * The same as `fuse`, in the thread pool, for bodies that would block the event loop. `out` must not be
+   * read until the promise settles. `body` must not change until then or, if the request is pending, until
+   * that is released. They must not overlap.
    */
   fuseAsync(body: Buffer, out: Buffer, mostDocs: number, owner?: string | undefined | null): Promise<FuseAttempt>
 }
@@ -226,7 +226,7 @@ export declare class Gate {
   constructor(folder: string)
   /** Enters together with others; false while a process is alone inside, or waits to be. */
   tryEnter(): boolean
-  /** Keeps all others from entering from now on; false while another process does so. */
+  /** Keeps all others from entering from now on; false while another process does so, or is entering. */
   tryClose(): boolean
   /** After `tryClose`: true once all others have left, and this process is alone. */
   tryBeAlone(): boolean
@@ -245,33 +245,33 @@ export declare class Inbox {
 }
 
 /**
- * A request that was read, some of whose vectors may be missing. It holds memory that the engine does not
- * know of: `release` gives it back. Every other call throws from then on.
+ * A parsed request, some of whose vectors may be missing. It holds memory that the JavaScript engine does
+ * not count: `release` frees it. After that, every other call throws.
  */
 export declare class PendingFuse {
-  /** Gives its memory back. It may be called again. */
+  /** Frees its memory. It may be called again. */
   release(): void
   /** Id of the model. */
   get model(): string
   /** Most bytes that its answer can take. */
   get room(): number
-  /** The texts whose vectors are missing, all different, as the model is given them (UTF-8). */
+  /** The texts whose vectors are missing, all different, as the model reads them (UTF-8). */
   missing(): Array<Buffer>
   /**
-   * Takes the missing vectors, one after the other, and whether the model read only the beginning of each
-   * text; they are kept for later requests. False where they do not fit, or are not finite.
+   * Adds all missing vectors, concatenated, and caches them. `truncated`: true if the model read only the
+   * first part of the text. False, without effect, if they do not fit or are not finite.
    */
   complete(vectors: Float32Array, truncated: Array<boolean>): boolean
   /**
-   * Takes some of the missing vectors, as `complete` takes all; the others are missing still. `places`:
-   * their places in `missing`, ascending. False, and nothing is taken, where they do not fit.
+   * Adds some of the missing vectors, as `complete` adds all; the others stay missing. `places`: their
+   * indexes in `missing`, ascending. False, without effect, if they do not fit or are not finite.
    */
   keep(places: Array<number>, vectors: Float32Array, truncated: Array<boolean>): boolean
-  /** Answers it into `out` as `Fuser.fuse` does. Throws where vectors are missing. */
+  /** Answers the request into `out`, as `Fuser.fuse` does. Throws if vectors are missing. */
   answer(out: Uint8Array, facts: Float64Array): FuseOutcome
   /**
-   * Does what `answer` does in the thread pool, where it goes: it counts as released. Where `out` lacks
-   * room the attempt has it back.
+   * The same as `answer`, in the thread pool. The request moves there, so this object counts as released.
+   * If `out` is too small, the attempt's `takePending` returns the request.
    */
   answerAsync(out: Buffer): Promise<FuseAttempt>
 }
@@ -288,18 +288,18 @@ export declare class Previews {
 
 /** The profiles that this process knows. */
 export declare class Profiles {
-  /** None yet. */
+  /** An empty table. */
   constructor()
   /**
-   * Takes a version that is newer than those that are there. `settings`: members of a request, a JSON
-   * object; false where they are not those of a profile.
+   * Adds a version if it is newer than the existing ones. `settings`: a JSON object of a request's
+   * members; false if a profile cannot have them.
    */
   add(name: string, version: number, settings: string): boolean
   /** Forgets a name. */
   remove(name: string): void
-  /** Versions of a name that are there, in order. */
+  /** Versions of a name in the table, in order. */
   versions(name: string): Array<number>
-  /** Every name, in order; after its owner and `/` where it has one. */
+  /** Every name, in order; names of an owner as owner, `/` and name. */
   names(): Array<string>
   /** True if a name has, or had, an owner. */
   hasOwners(): boolean
@@ -354,27 +354,27 @@ export declare class Vectors {
    */
   begin(): Promise<number>
   /**
-   * Adds up to `most` fragments to the index and counts, on a thread of its own at a lower priority;
-   * resolves to true once they have all. Only for the writer.
+   * Adds up to `most` fragments to the index, and more to the counts, on a dedicated thread at a lower
+   * priority; resolves to true once both have all. Only for the writer.
    */
   grow(most: number): Promise<boolean>
   /**
-   * Brings the pages of both files into this process, on a thread of its own at a lower priority, so that
-   * no search has to wait for that. Resolves to false where they have more than `mostBytes`: they would
-   * take the memory from others.
+   * Maps the pages of both files into this process, on a dedicated thread at a lower priority, so that no
+   * search has to wait for that. Resolves to false, without effect, if they have more than `mostBytes`:
+   * they would take the memory from others.
    */
   warm(mostBytes: number): Promise<boolean>
   /** Writes the index to disk for the next writer. Only for the writer, at its end. */
   close(): Promise<void>
-  /** Replaces the files by new ones, which every process uses from its next call on. Only for the writer. */
+  /** Replaces the files by empty ones, which every process uses from its next call. Only for the writer. */
   reset(): void
   /** Number of fragments up to a position. */
   count(position: number): number
   /** A fragment's vector by index; empty if there is none. */
   vector(index: number): Buffer
-  /** The receipts of the fragments from one index to another; fewer if there are fewer. */
+  /** The receipts of the fragments at indexes `from` to `to` - 1; fewer if there are fewer. */
   receipts(from: number, to: number): Array<string>
-  /** Fragments that match: their total, and those from an index on, at most `most`. */
+  /** Fragments that match: their total, and at most `most` of them from index `from` on. */
   select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
   /**
    * The nearest to a vector: the most similar first, ties in log order. `thorough`: the index examines
@@ -383,7 +383,7 @@ export declare class Vectors {
   nearest(position: number, vector: Uint8Array, most: number, thorough: boolean): Promise<FoundNeighbours>
   /** A walk that is about to begin. */
   walk(position: number, rules: WalkRules): Walking
-  /** For each fragment from one index to another the nearest among the earlier ones, at most three. */
+  /** For the fragments at indexes `from` to `to` - 1: the nearest earlier ones of each, at most three. */
   links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
   /** The current counts; null while the writer updates them. */
   board(): FragmentBoard | null
@@ -399,7 +399,7 @@ export declare class Vectors {
 export declare class Walking {
   /** Walks, in the thread pool. The walk ends early if no other fragment is near. */
   steps(): Promise<Array<WalkStep>>
-  /** Has the walk end before its next search, because nobody awaits it any more. */
+  /** Stops the walk before its next search, because nobody awaits it any more. */
   stop(): void
 }
 
@@ -619,9 +619,9 @@ export interface DenseModel {
 }
 
 /**
- * Ends this process at once, with a status. `process.exit` waits for the threads of the pool first, and one
- * that waits for JavaScript within a unit of LMDB would wait for ever, with the lock that writers need. No
- * listener for the end of the process runs.
+ * Ends this process immediately, with a status; no exit listener runs. `process.exit` would first wait for
+ * the threads of the pool: one that waits for JavaScript within a unit of LMDB would never end, and would
+ * hold the writers' lock.
  */
 export declare function endProcess(status: number): never
 
@@ -728,8 +728,8 @@ export interface FragmentSelection {
 }
 
 /**
- * Makes the stored form of statistics that are JSON, as in a request's `corpus`. `key`: that of the hashes
- * of terms, 16 bytes. `body` must not change until the promise settles.
+ * Makes the stored form of statistics that are JSON, as in a request's `corpus`. `key`: 16 bytes, for the
+ * hashes of terms. `body` must not change until the promise settles.
  */
 export declare function freezeCorpus(body: Buffer, key: Uint8Array): Promise<CorpusStatistics>
 
@@ -737,11 +737,11 @@ export declare function freezeCorpus(body: Buffer, key: Uint8Array): Promise<Cor
 export declare enum FuseOutcome {
   /** The answer was written. */
   Written = 0,
-  /** It may need more room. */
+  /** The answer may need more room. */
   NeedsRoom = 1,
-  /** The request was read; it waits for vectors that are computed elsewhere, or for room alone. */
+  /** The request was parsed and waits: for vectors that are computed elsewhere, or only for room. */
   Pending = 2,
-  /** They are no valid request, it has more docs than a model is given, or it names no installed model. */
+  /** The request is invalid, has more docs than a model scores, or names no installed model. */
   Invalid = 3,
   /** The keys of `entity_map` are too long in all. */
   LongEntities = 4,
@@ -761,7 +761,7 @@ export interface GlossPair {
   gloss: string
 }
 
-/** SHA-256 of an API key's characters; null if it is not of the form of a key or its checksum is wrong. */
+/** SHA-256 of an API key's characters; null if its form or checksum is wrong. */
 export declare function hashKey(key: string): Buffer | null
 
 /** Why and where a body is refused as JSON. */
@@ -805,10 +805,7 @@ export interface LearntStep {
   frozen?: CorpusStatistics
 }
 
-/**
- * Descriptors of this process that listen on a TCP port, in ascending order. Throws if the system, unlike
- * Linux, cannot tell.
- */
+/** Descriptors of this process that listen on a TCP port, in ascending order. Throws except on Linux. */
 export declare function listeningOn(port: number): Array<number>
 
 /** A list of objects among a body's members. */
@@ -877,7 +874,7 @@ export interface MemberFacts {
   items: number
   /** Index of the first item without it. */
   firstWithout?: number
-  /** Of a number: its least value. */
+  /** Its least value, if it is a number. */
   least?: number
   /** Index of the first item with the least value. */
   leastAt?: number
@@ -922,7 +919,7 @@ export interface NormalizedText {
 export declare enum NormalizeOutcome {
   /** The answer was written. */
   Written = 0,
-  /** It needs more room. */
+  /** The answer needs more room. */
   NeedsRoom = 1,
   /** The bytes are not a valid request. */
   Invalid = 2,
@@ -947,16 +944,16 @@ export interface NormalizeResult {
 }
 
 /**
- * Leaves the cache of embeddings at `path` if it has this size, else creates it again. `bytes`: most bytes
- * of the file; `dimension`: largest dimension of a vector. Throws if it cannot be created.
+ * Creates the cache of embeddings at `path`, empty, unless it exists with this size. `bytes`: most bytes of
+ * the file; `dimension`: largest dimension of a vector. Throws if it cannot be created.
  */
 export declare function prepareEmbeddings(path: string, bytes: number, dimension: number): void
 
-/** Rebuilds the index beside the file of vectors at `path` if it cannot be used. Throws if it cannot. */
+/** Creates the index beside the file of vectors at `path`, empty, unless it is usable. Throws on failure. */
 export declare function prepareIndex(path: string, method: string): void
 
 /**
- * Leaves the file of vectors at `path` if `method` made its vectors, else creates it again. False if it
+ * Creates the file of vectors at `path`, empty, unless it exists and `method` made its vectors. False if it
  * replaced another file. Throws if it cannot.
  */
 export declare function prepareVectors(path: string, method: string): boolean
@@ -979,7 +976,7 @@ export declare function putInPlace(descriptor: number, port: number): void
 /** Bytes of a text that a tokenizer examines, per token that its model reads. */
 export declare function readBytesPerToken(): number
 
-/** The path that a rerank request came by. */
+/** The path that a rerank request was sent to. */
 export declare enum RerankPath {
   /** `/v2/rerank` */
   V2 = 0,
@@ -999,7 +996,7 @@ export interface RerankRefusal {
   empty: boolean
   /** True if the server has no model. */
   noModel: boolean
-  /** True if it is one of text-embeddings-inference. */
+  /** True if the request has the form of text-embeddings-inference. */
   tei: boolean
 }
 
@@ -1020,8 +1017,8 @@ export interface SealedFragment {
 }
 
 /**
- * Accepts a fragment and makes all its digests. `receipt` `""`: there is no receipt, and no envelope is
- * made; `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
+ * Accepts a fragment and makes all its digests. If `receipt` is `""`, no envelope is made. `receivedAt` is
+ * RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
  */
 export declare function sealFragment(title: string, content: string, mechanism: string, test: string, kind: string, visitor: string, receipt: string, receivedAt: string): SealedFragment
 
@@ -1097,7 +1094,7 @@ export interface VisitorStanding {
   fragments: number
 }
 
-/** What is asked of a walk. */
+/** Rules of a walk. */
 export interface WalkRules {
   /** The text that decides its turns. */
   seed: string
@@ -1105,7 +1102,7 @@ export interface WalkRules {
   most: number
   /** Receipts of the fragments that it skips, one on each line. */
   hidden: string
-  /** Where it begins; if absent, where the seed chooses. */
+  /** Where it begins; if absent, the seed decides. */
   from?: WalkStart
 }
 

@@ -4,7 +4,7 @@
 import { deliveryModelIds, type DeliveryModelId, type DeliveryModelsResponse } from '../contract/delivery.js';
 import { noOperator, type ModelWords, type Operator } from './operator.js';
 
-/** Sentence of every entry: a human agrees the scope, and no price is final. */
+/** Members of every entry: a human agrees the scope, and no price is final. */
 const byAgreement = {
   availability: 'by_agreement_scoped',
   self_service: false,

@@ -28,7 +28,7 @@ export interface ClickLogParts {
   readonly log: Pick<Log, 'error' | 'info'>;
   /** True if the rest of the disk is reserved: clicks are then counted, but not stored. */
   readonly isStorageReserved?: () => boolean;
-  /** Takes room for bytes from the storing limit of an address's network; false: there is none left. */
+  /** Counts bytes against the storing limit of an address's network; false: it is used up. */
   readonly mayStore?: (address: Uint8Array, bytes: number) => boolean;
   /** Most pending characters; default: {@link waitingCharacters}. */
   readonly limit?: number;

@@ -36,7 +36,7 @@ function ownPath({ pathname, search, hash }: URL): string {
 /**
  * Value of a `Location` field for the destination `text`: always visible ASCII without spaces. The URL is
  * parsed by the algorithm of browsers and serialized again, so that no browser reads it differently.
- * @param signed whether the operator made this link for this destination
+ * @param signed true if the operator made this link for this destination
  */
 export function locationOf(text: string, signed: boolean, trusted: TrustedPlaces): string {
   const origin = trusted.publicUrl ?? placeholder;

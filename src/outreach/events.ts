@@ -13,7 +13,7 @@ import { timeText } from '../system/clock.js';
 /** Types of events that a webhook may subscribe to. */
 export const eventTypes = ['order.paid', 'key.expiring', 'key.revoked', 'lead.received'] as const;
 
-/** One of them. */
+/** One of {@link eventTypes}. */
 export type EventType = (typeof eventTypes)[number];
 
 /** An event in its log. */

@@ -26,7 +26,7 @@ export interface Operator {
   readonly delivery_models: Readonly<Partial<Record<DeliveryModelId, Partial<ModelWords>>>>;
 }
 
-/** No operator is named. */
+/** The values if no operator is named. */
 export const noOperator: Operator = {
   name: null,
   contact: null,

@@ -121,7 +121,7 @@ interface Turn {
   readonly signal: AbortSignal;
 }
 
-/** Processes items, `most` at a time. */
+/** Processes items, {@link atOnce} at a time. */
 async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const waiting = items.values();
   const worker = async (): Promise<void> => {
@@ -224,7 +224,7 @@ class Receiver {
     }
   }
 
-  /** Sends new events; resolves to those that failed, and those that wait behind a failed one. */
+  /** Sends new events; resolves to those that failed, and those that wait for a failed one. */
   private async sendPage(
     events: readonly OutboundEvent[],
     blocked: ReadonlySet<string>,
@@ -238,7 +238,7 @@ class Receiver {
       for (const event of about) {
         const { log, position, object } = event;
         const delivery: Delivery = { log, position, object, attempts: 0, nextAtMs: 0 };
-        // After no answer, the other events of the page are not sent to this receiver.
+        // If a receiver does not answer, the other events of the page are not sent to it.
         const attempt = waits || receiver.isSilent ? undefined : await this.attempt(event);
         if (attempt?.kind === 'taken' || attempt?.kind === 'void') continue;
         const next = attempt?.kind === 'failed' ? this.later(delivery, attempt) : undefined;

@@ -43,7 +43,7 @@ function longAnswer(report: AuditResponse, longTexts: Buffer): Answer {
   const start = headRoom - head.length;
   head.copy(longTexts, start);
   const bytes = longTexts.subarray(start);
-  // No copy exists: the memory belongs to this answer alone.
+  // Not copied: the memory belongs to this answer alone.
   return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
 }
 

@@ -11,7 +11,7 @@ import { Marked } from 'marked';
 const ownFolder = dirname(fileURLToPath(import.meta.url));
 const root = join(ownFolder, '../..');
 
-/** Files of packages, each beside the module that its package gives. */
+/** Files of packages, each by its path from the module that its package exports. */
 const packageFiles = [
   ['sigma', 'sigma.min.js'],
   ['graphology', 'graphology.umd.min.js'],
@@ -30,7 +30,7 @@ const unescapeHtml = (text) =>
   );
 const plain = (html) => unescapeHtml(html.replace(/<[^>]*>/g, ''));
 
-/** An anchor as GitHub makes it of a heading, so that links work in both places. */
+/** A heading's anchor as GitHub makes it, so that links work in both places. */
 const anchorOf = (heading) =>
   plain(heading)
     .trim()
@@ -38,10 +38,10 @@ const anchorOf = (heading) =>
     .replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, '')
     .replaceAll(' ', '-');
 
-/** A guide's name in addresses: that of its file, without folder and ending. */
+/** A guide's name in addresses: the name of its file, without folder and ending. */
 const nameOf = (path) => basename(path, '.md').toLowerCase();
 
-/** Where a link of a guide leads here; undefined: to a file that the server does not have. */
+/** The address here for a link of a guide; undefined if the server does not have its file. */
 function target(href, guides) {
   if (/^(?:https?:|mailto:|#)/.test(href)) return href;
   const [path, anchor] = href.split('#');
@@ -78,7 +78,7 @@ function rendered(file, text, guides) {
           const scope = tag === 'th' ? ' scope="col"' : '';
           return `<${tag}${scope}${side}>${this.parser.parseInline(tokens)}</${tag}>`;
         };
-        // A column without words for a head has cells that say themselves what they are.
+        // A column without a heading gets no header cell: its cells explain themselves.
         const head = token.header.map((each) => cell(each.text === '' ? 'td' : 'th', each)).join('');
         const rows = token.rows.map((row) => `<tr>${row.map((each) => cell('td', each)).join('')}</tr>`);
         const label = headings.at(-1)?.text ?? 'Table';
@@ -96,7 +96,7 @@ function rendered(file, text, guides) {
 /** Style sheets that begin with `base.css`. */
 const based = new Set(['site.css', 'report.css']);
 
-/** Makes the folder. */
+/** Makes `dist/pages`. */
 function buildPages() {
   const folder = join(root, 'dist/pages');
   rmSync(folder, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 /** Word differences of two texts, by the longest common subsequence of their words. */
 
-/** A part of both texts: equal, or what replaces what. */
+/** A part of both texts: equal, or one that replaces the other. */
 export interface Difference {
   readonly before: string;
   readonly after: string;

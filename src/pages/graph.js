@@ -20,7 +20,7 @@ let chosen;
 let near = new Set();
 /** Receipts found by a search; they are emphasized until one is chosen. */
 const matches = new Set();
-/** The labelled ones: the nearest. */
+/** The labelled neighbours: the nearest. */
 let named = new Set();
 let renderer;
 

@@ -194,7 +194,7 @@ async function copyLink() {
   await copy(location.href, 'The link was');
 }
 
-/** Sets the controls to a link's state; controls that it does not name, and unknown values, stay. */
+/** Sets the controls to a link's state; controls without a value in it, or with an unknown one, stay. */
 function restore(state) {
   for (const id of stored) {
     const control = byId(id);

@@ -54,7 +54,7 @@ function usageOf(usage: UsageResponse): string {
 <a href="/docs/guides/keys">How limits and characters are counted</a></p>\n`;
 }
 
-/** The page with a part above its form, or nothing. */
+/** The page, with `above` over its form. */
 function shown(page: PageMaker, above: string): Answer {
   const main = `<section class="sheet"><h1>${title}</h1>\n${above}${form}</section>`;
   return page({ title, headed: true, main, styles: ['buy.css'] });

@@ -1,31 +1,31 @@
 /**
  * Starts the other processes of a server. They write their log themselves, to the parent's standard error.
- * Anything else that they print, such as a panic or the last words of an engine without memory, goes through
- * the parent, which logs each line of it: so every line that a server writes is one of its log.
+ * Anything else that they print, such as a panic or V8's message when memory runs out, goes through the
+ * parent, which logs each line: so every line that a server writes is a log line.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { LineFormat, Log, LogSink } from '../system/log.js';
 
-/** Descriptor of the log in a child, after its standard ones and its channel. */
+/** Descriptor of the log in a child, after the standard ones and that of the channel. */
 const logDescriptor = 4;
 
-/** First descriptor of further ones that a child inherits. */
+/** First descriptor of the others that a child inherits. */
 export const firstInherited = logDescriptor + 1;
 
-/** Longest printed line that is logged whole; the rest of a longer one is another line (UTF-16 units). */
+/** Longest printed line that is logged as one; longer ones are split (UTF-16 units). */
 const longestLine = 16_384;
 
 /** A process to start. */
 export interface ChildOrder {
-  /** What the log calls it. */
+  /** Its name in the log. */
   readonly role: 'worker' | 'embedder';
   readonly program: string;
   readonly programArguments: readonly string[];
   /** Format of the parent's log. */
   readonly logFormat: LineFormat;
   readonly log: Pick<Log, 'info' | 'error'>;
-  /** Descriptors of the parent that it inherits as {@link firstInherited} and those after it. */
+  /** Descriptors of the parent that the child inherits, as {@link firstInherited} and up. */
   readonly inherited?: readonly number[];
 }
 
@@ -38,19 +38,19 @@ export function startChild(order: ChildOrder): ChildProcess {
     serialization: 'advanced',
   });
   const about = { [`${role}Pid`]: child.pid };
-  // What a process prints beside its log is unexpected: mostly why it ends.
+  // Other output of a process is unexpected: mostly it says why the process ends.
   eachLine(child.stderr, (line) => log.error({ ...about, stream: 'stderr' }, line));
   eachLine(child.stdout, (line) => log.info({ ...about, stream: 'stdout' }, line));
   return child;
 }
 
-/** The log's sink in a process by {@link startChild}, whose last argument is given; undefined: in another. */
+/** The log's sink in a process of {@link startChild}, given its last argument; undefined in any other. */
 export function childSink(logFormat: string | undefined): LogSink | undefined {
   if (logFormat !== 'json' && logFormat !== 'text') return undefined;
   return { descriptor: logDescriptor, format: logFormat };
 }
 
-/** Calls `take` with each line of a stream that is not empty, the last one too. */
+/** Calls `take` with each line of a stream that is not blank, including an unfinished last one. */
 export function eachLine(from: Readable | null, take: (line: string) => void): void {
   let rest = '';
   const takeFilled = (line: string): void => {

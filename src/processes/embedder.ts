@@ -12,7 +12,7 @@ import { countersOf, single, type Metric } from '../system/metrics.js';
 import { startChild } from './children.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 
-/** Dependencies of it. */
+/** Dependencies of the embedder. */
 export interface EmbedderParts {
   /** The program of the process and its arguments. */
   readonly program: string;
@@ -74,7 +74,7 @@ export class EmbedderProcess {
   }
 
   /**
-   * Takes a question. `answer` is called once if it asks for vectors, unless its asker is forgotten first.
+   * Handles a question. If it asks for vectors, `answer` is called once, unless the asker is forgotten first.
    */
   hear(asker: Asker, question: EmbedQuestion, answer: (answer: EmbedAnswer) => void): void {
     const asked = this.askers.get(asker) ?? new Map<number, Cancel>();
@@ -104,7 +104,7 @@ export class EmbedderProcess {
     for (const cancel of asked) cancel();
   }
 
-  /** Ends the process; pending questions fail. Nothing in the process can be lost. */
+  /** Ends the process; pending questions fail. The process holds nothing that could be lost. */
   stop(): void {
     this.stopping = true;
     this.restart?.stop();

@@ -1,6 +1,6 @@
 /**
- * One server takes over from another on the same data folder: here are the sockets that both listen on for a
- * while, and their messages over a Unix socket in the data folder, one JSON object a line.
+ * One server takes over from another on the same data folder. For a while both listen on the same sockets.
+ * Their messages go over a Unix socket in the data folder, one JSON object a line.
  *
  * The new server asks. The old one has its listening sockets and the lock of the data folder sent to the new
  * one's inbox, and says where it listens. The new one starts its workers on them and says that it serves. The
@@ -99,7 +99,7 @@ export function offerHandover(leaver: Leaver): Offer {
       void isTaken(socket, leaver).then((is) => {
         isAsked = is;
         if (!is) return;
-        // Once the other server hears this, the path is its own: closing removes it, so it is closed first.
+        // After this message the path is the other server's; closing removes it, so it is closed first.
         server.close();
         say(socket, { kind: 'leaving' });
         socket.end();
@@ -122,7 +122,7 @@ function listenIn(server: Server, folder: string): void {
   server.unref();
 }
 
-/** Why a server may not take over; undefined: it may. */
+/** Returns why a server may not take over, or undefined if it may. */
 function wrongTaker(
   { host, store, ports }: Leaver,
   asked: ToOld & { readonly kind: 'take' },
@@ -219,7 +219,7 @@ export interface TakenOver {
   readonly serving: () => Promise<void>;
 }
 
-/** Wishes of a server that takes over. */
+/** Requirements of a server that takes over. */
 export interface Taker {
   readonly folder: string;
   readonly store: string;
@@ -227,7 +227,7 @@ export interface Taker {
   readonly ports: Ports;
 }
 
-/** Takes over from the server that holds the data folder; or a sentence if it cannot. */
+/** Takes over from the server that holds the data folder; returns a sentence if it cannot. */
 export async function takeOver({
   folder,
   ...wanted

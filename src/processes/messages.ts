@@ -25,7 +25,7 @@ export type ToWorker =
        * its own as soon as it can.
        */
       readonly left: LeftSockets | undefined;
-      /** The niceness to have before it serves; undefined: that with which it was started. */
+      /** The niceness to return to before it serves; undefined: it keeps the one with which it started. */
       readonly niceness: number | undefined;
     }
   | { readonly kind: 'listen' }

@@ -80,7 +80,7 @@ export function createScrape(
   };
 }
 
-/** Makes one of several processes' metrics, series by series, each by its own rule. */
+/** Combines the metrics of several processes, series by series, each by the metric's own rule. */
 function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
   const sums = new Map<string, { metric: Metric; series: Map<string, MetricValue> }>();
   for (const metric of each.flat()) {

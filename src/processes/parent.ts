@@ -98,7 +98,7 @@ async function serve(
 ): Promise<ParentOutcome> {
   const { stopped } = signals;
   const started = await Promise.race([pool.start(place.left), stopped.then(() => 'stopped' as const)]);
-  // The workers have inherited theirs.
+  // The workers have inherited their own copies.
   for (const socket of [...(place.left?.port ?? []), ...(place.left?.door ?? [])]) closeSync(socket);
   if (started !== undefined && started !== 'stopped') return { kind: 'refused', reason: started };
   if (started === undefined) {

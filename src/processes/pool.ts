@@ -119,8 +119,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts workers with another configuration on the same sockets. The former workers leave once all new ones
-   * listen. Undefined once every new connection is the new workers', or a sentence if nothing has changed.
+   * Starts workers with another configuration on the same sockets. The former leave once all new ones listen.
+   * Undefined once all new connections go to the new workers, or a sentence if nothing has changed.
    */
   async renew(
     settings: { readonly configuration: Configuration; readonly tiers: Tiers },

@@ -22,12 +22,12 @@ function sentence(code: string | undefined, host: string, port: number, name: st
 }
 
 /**
- * Ports that are given for 0: below those that systems give to outgoing connections (Linux from 32768, macOS
- * from 49152), one of which could take the port before the workers listen on it.
+ * Ports that may be chosen for 0: below those that systems use for outgoing connections (Linux from 32768,
+ * macOS from 49152), one of which could take the port before the workers listen on it.
  */
 const given = { least: 20_000, below: 32_000, attempts: 32 };
 
-/** Binds a variable's port exclusively for a moment, then releases it; port 0 finds a free one. */
+/** Binds `port` exclusively for a moment, then releases it; 0 finds a free one. `name` is its variable. */
 export async function probePort(host: string, port: number, name = 'PORT'): Promise<PortResult> {
   for (let left = port === 0 ? given.attempts : 0; left > 0; left -= 1) {
     const found = await bound(host, randomInt(given.least, given.below));

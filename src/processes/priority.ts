@@ -1,12 +1,12 @@
 /**
- * Priority of processes that start while others serve. A start takes a second of CPU (code is read and
- * compiled), which requests to the running server must not wait for: so a worker that takes over from another
- * starts at a lower priority and has the usual one again before it serves.
+ * Lowers the priority of processes that start while others serve. A start takes a second of CPU, to read and
+ * compile code, and must not delay the requests of the running server. So a worker that takes over from
+ * another starts at a lower priority, and returns to the usual one before it serves.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { constants, getPriority, setPriority } from 'node:os';
 
-/** By how much the niceness is raised for a start: a quarter of a busy core. */
+/** Increase of the niceness for a start, which then gets a quarter of a busy core. */
 const startNiceness = 5;
 
 /** Greatest niceness of Linux. */
@@ -25,10 +25,10 @@ export interface Rights {
   readonly uid_map: string;
 }
 
-/** True if a process with these rights may go back to a niceness (setpriority(2), user_namespaces(7)). */
+/** True if a process with these rights may return to a niceness (setpriority(2), user_namespaces(7)). */
 export function mayGoBack({ status, limits, uid_map: users }: Rights, niceness: number): boolean {
   const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0';
-  // A capability in another namespace than the first, such as a container's, is none over priorities.
+  // In a user namespace other than the initial one, such as a container's, the capability has no effect here.
   const isFirst = /^\s*0\s+0\s+4294967295\s*$/.test(users);
   if (isFirst && (BigInt(`0x${capabilities}`) & mayLowerNiceness) !== 0n) return true;
   const limit = /^Max nice priority\s+(\d+|unlimited)/m.exec(limits)?.[1] ?? '0';
@@ -36,8 +36,8 @@ export function mayGoBack({ status, limits, uid_map: users }: Rights, niceness: 
 }
 
 /**
- * Starts a process at a lower priority, if this system allows that and lets it have its own back later.
- * `start` gets the niceness to go back to with {@link goBackTo}; undefined: the process starts as any other.
+ * Starts a process at a lower priority, if the system allows that and allows a return to the present one.
+ * `start` gets the niceness to return to with {@link goBackTo}; undefined: the priority is not lowered.
  */
 export function startLowered<Started>(start: (niceness: number | undefined) => Started): Started {
   const niceness = ownNiceness();
@@ -52,16 +52,16 @@ export function startLowered<Started>(start: (niceness: number | undefined) => S
 /** Lowers the priority of this thread; false if the system does not allow it. */
 function isLowered(niceness: number): boolean {
   try {
-    // On Linux this is the niceness of this thread, and of all threads of a process that it starts.
+    // On Linux this sets the niceness of this thread alone; a process that it starts inherits it.
     setPriority(Math.min(mostNiceness, niceness + startNiceness));
     return true;
   } catch {
-    // Rights say nothing of a filter of system calls, which a container or a service manager may set.
+    // The rights do not show a seccomp filter, which a container or a service manager may set.
     return false;
   }
 }
 
-/** The niceness of this thread; undefined if it could not have it back. */
+/** The niceness of this thread; undefined if the thread could not return to it. */
 function ownNiceness(): number | undefined {
   if (process.platform !== 'linux') return undefined;
   const read = (name: keyof Rights): string => readFileSync(`/proc/self/${name}`, 'utf8');
@@ -70,51 +70,51 @@ function ownNiceness(): number | undefined {
     const niceness = getPriority();
     return mayGoBack(rights, niceness) ? niceness : undefined;
   } catch {
-    // A system without /proc, or one that does not let a process ask for its priority.
+    // There is no /proc, or the process may not read its priority.
     return undefined;
   }
 }
 
 /**
- * Gives all threads of this process a niceness, those that they start later too.
+ * Sets the niceness of all threads of this process, if one is given; threads that start later inherit it.
  * @throws Error if the system does not allow it
  */
 export function goBackTo(niceness: number | undefined): void {
   if (niceness !== undefined) giveAll(niceness);
 }
 
-/** Gives all threads of this process a niceness, those that they start later too. */
+/** Sets the niceness of all threads of this process; threads that start later inherit it. */
 function giveAll(niceness: number): void {
-  // A thread that starts another meanwhile gives it its own niceness: the last listing must find none.
+  // A thread started meanwhile may have inherited the old niceness: repeats until a listing needs no change.
   for (let left = mostListings; left > 0; left -= 1) {
     const threads = readdirSync('/proc/self/task').map(Number);
     if (threads.filter((thread) => changed(thread, niceness)).length === 0) return;
   }
 }
 
-/** Gives this thread, and those that it starts later, the lowest priority, where the system allows it. */
+/** Gives this thread, and those that it starts later, the lowest priority, if the system allows it. */
 export function takeLowestPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_LOW);
   } catch {
-    // A filter of system calls: the usual priority then.
+    // A seccomp filter forbids it: the priority stays as it is.
   }
 }
 
 /**
- * Lowers the priority of this process, which is a command that works beside a server, for good. Where the
- * system does not allow it, the process keeps its own.
+ * Lowers the priority of this process for good: a command that works beside a server. If the system does not
+ * allow it, the priority stays as it is.
  */
 export function lowerPriority(): void {
   if (process.platform !== 'linux') return;
   try {
     giveAll(Math.min(mostNiceness, getPriority() + startNiceness));
   } catch {
-    // A system without /proc, or a filter of system calls.
+    // There is no /proc, or a seccomp filter forbids it.
   }
 }
 
-/** Gives a thread a niceness; false if it had it, or has ended. */
+/** Sets a thread's niceness; false if the thread already had it, or has ended. */
 function changed(thread: number, niceness: number): boolean {
   try {
     if (getPriority(thread) === niceness) return false;

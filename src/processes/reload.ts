@@ -68,7 +68,7 @@ export interface ReloadParts {
   readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
 }
 
-/** Reads the settings again at each call, one after the other; a failure changes nothing. */
+/** Reads the settings again at each call, one reading at a time; a failure changes nothing. */
 export class Reloads {
   private configuration: Configuration;
   private last: Promise<void> = Promise.resolve();
@@ -81,7 +81,7 @@ export class Reloads {
   /** True while new workers start. */
   isUnderWay = false;
 
-  /** Reads them now; during a reading, once more after it, however often this was called. */
+  /** Reads the settings now; any number of calls during a reading cause one more after it. */
   reload(): void {
     if (this.waiting) return;
     this.waiting = true;
@@ -94,7 +94,7 @@ export class Reloads {
     });
   }
 
-  /** Sentences that say why the settings stay as they were; undefined: the new ones are in force. */
+  /** Reads once. Returns why the settings stay as they were, in sentences; undefined: new ones apply. */
   private async tryOnce(): Promise<readonly string[] | undefined> {
     const { parts } = this;
     if (parts.isBusy()) return ['Another server is taking over.'];

@@ -4,7 +4,7 @@ import { isatty } from 'node:tty';
 /** Without a listener, Node.js answers these by opening its inspector, a shell for all who reach the port. */
 export const noInspector = ['SIGUSR1'] as const;
 
-/** Makes the process ignore them. */
+/** Makes the process ignore those signals. */
 export function ignoreInspector(): void {
   for (const signal of noInspector) process.on(signal, () => undefined);
 }

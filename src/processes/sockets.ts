@@ -33,8 +33,8 @@ type Counts = Readonly<Record<keyof Delivered, number>>;
 const contents = ['port', 'door', 'metrics', 'lock'] as const;
 
 /**
- * Calls `use` with a path of a file in a folder that is short enough for a Unix socket. If the folder's own
- * path is too long, it goes through the folder's open descriptor.
+ * Calls `use` with a path of the file `name` in a folder that is short enough for a Unix socket. If the plain
+ * path is too long, the path goes through the folder's open descriptor.
  */
 export function withSocketPath<Used>(folder: string, name: string, use: (path: string) => Used): Used {
   const path = join(folder, name);
@@ -137,7 +137,7 @@ export class SocketInbox {
   }
 }
 
-/** Distributes the received sockets: as many for each of `workers` workers as possible. */
+/** Distributes the received sockets among `workers` workers, as evenly as possible. */
 export function shareOut(delivered: LeftSockets, workers: number): LeftSockets[] {
   const ofWorker = (descriptors: readonly number[], worker: number): number[] =>
     descriptors.filter((_, at) => at % workers === worker);

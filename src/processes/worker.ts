@@ -20,7 +20,7 @@ const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', ...noInspector] as const;
 
 /** What a worker serves with. */
 export interface WorkerServer extends Server {
-  /** Runs what requests run, before it takes over the connections of another. */
+  /** Runs the code of requests once, before the worker takes over the connections of another. */
   readonly warmUp?: () => Promise<unknown>;
 }
 
@@ -46,7 +46,7 @@ function refuse(reason: string): void {
   else end();
 }
 
-/** Drains a server, if there is one yet, and tells that it takes no new connections. */
+/** Drains a server, if there is one yet, and reports that it takes no new connections. */
 function drainServer(
   server: WorkerServer | undefined,
   ...given: Parameters<WorkerServer['drain']>

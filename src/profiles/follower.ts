@@ -1,4 +1,4 @@
-/** The profiles of the store in this process: loaded before requests, and followed from then on. */
+/** The profiles of the store in this process: loaded before the first request, then followed. */
 import type { Profiles } from '../native/index.js';
 import { Follower } from '../store/follower.js';
 import { allProfiles, findProfile, type ProfileRecord } from '../store/tables/profiles.js';
@@ -25,7 +25,7 @@ export class ProfileFollower extends Follower {
     const takeChange = async (name: string): Promise<void> => {
       const record = await findProfile(store, name);
       const stored = new Set(record?.versions.map(({ version }) => version));
-      // Versions of before a removal are gone, though the name may be there again.
+      // Versions from before a removal are gone, even if the name exists again.
       if (profiles.versions(name).some((version) => !stored.has(version))) profiles.remove(name);
       if (record !== undefined) takeProfile(parts, record);
     };
@@ -33,7 +33,7 @@ export class ProfileFollower extends Follower {
   }
 }
 
-/** Takes the versions of a profile that are not known. */
+/** Adds the versions of a profile that are newer than the known ones. */
 export function takeProfile(
   { profiles, log }: Pick<ProfileFollowerParts, 'profiles' | 'log'>,
   { name, versions }: ProfileRecord,

@@ -47,7 +47,7 @@ function notFound(name: string): Answer {
   return problemAnswer(404, 'profile_not_found', `There is no profile named ${name} here.`);
 }
 
-/** The name that a request's path has, and its key's owner. */
+/** The name in a request's path, and the owner of its key. */
 function askedOf(
   request: RouteRequest,
   { hashKey }: ProfileRouteParts,
@@ -66,7 +66,7 @@ async function put(parts: ProfileRouteParts, request: RouteRequest<ProfileSettin
   if (!outcome.ok) return problemAnswer(409, 'profile_limit', outcome.detail);
   await look();
   const made = shown({ version: outcome.version, settings, createdAtMs });
-  // A key pays for what it sends; of strangers what is stored counts.
+  // A key pays for the bytes sent, other callers only for the bytes stored.
   const bytes = Buffer.byteLength(settings);
   const charge = request.keyed ? bytes : 1 + Math.ceil(bytes / recordBytes);
   return { ...jsonAnswer(200, { name, ...made } satisfies PutProfileResponse), charge };

@@ -16,7 +16,7 @@ export interface HarvestParts extends SubmitParts {
   readonly findShards: (text: string) => ShardMarker[];
 }
 
-/** Markers stored at once; between lots other requests get their turn. */
+/** Markers stored together; between lots other requests get their turn. */
 const lot = 64;
 
 /** A marker's fields, or why it is rejected. */

@@ -36,7 +36,7 @@ const markdown = `# How to use the fragment door\n\n${how.steps
   .map((step, index) => `${index + 1}. ${step}\n`)
   .join('')}\nContract version ${how.contract_version}.\n`;
 
-/** Answers with it as JSON or Markdown. */
+/** Answers with {@link how} as JSON or Markdown. */
 export function tellHow(): Handler {
   const vary = { vary: 'Accept' };
   const asJson: Answer = { ...jsonAnswer(200, how), headers: vary };

@@ -85,7 +85,7 @@ function markActive(): Uint8Array {
   return bits;
 }
 
-/** True if a text has no such code point: normalization leaves it as it is. */
+/** True if a text has no active code point: normalization leaves it as it is. */
 function isInert(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
     // A low surrogate, which comes after its code point, has no bit.
@@ -95,7 +95,7 @@ function isInert(text: string): boolean {
   return true;
 }
 
-/** The full decomposition, but for Hangul syllables: their parts would compose again in any case. */
+/** The full decomposition, except of Hangul syllables, whose parts would compose again in any case. */
 function decompose(text: string): number[] {
   const out: number[] = [];
   for (const character of text) {

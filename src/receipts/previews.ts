@@ -21,8 +21,8 @@ export const sharedBytes = 16 * 1024 * 1024;
 /** The stored previews. */
 export interface Previews {
   /**
-   * Stores accepted strings under their confirmation token. Returns when they expire (wall time, ms): a
-   * promise if machines share the store, which resolves once the other machines can read them.
+   * Stores accepted strings under their confirmation token. Returns the time at which they expire (wall time,
+   * ms): a promise if machines share the store, which resolves once the other machines can read them.
    */
   readonly keep: (token: string, fragment: Fragment) => number | Promise<number>;
   /**
@@ -49,7 +49,7 @@ export function createPreviews({ native, shared, clock }: PreviewsParts): Previe
       const expiresAtMs = clock.wallMs() + previewMs;
       const bytes = Buffer.from(token, 'hex');
       const payload = canonicalJson({ ...fragment });
-      // A preview that does not fit counts as lost: its confirmation must bring the fields again.
+      // A preview that does not fit counts as lost: its confirmation must send the fields again.
       native.put(bytes, payload, expiresAtMs);
       if (shared === undefined || !room(Buffer.byteLength(payload))) return expiresAtMs;
       const stored = storePreview(shared, bytes, { fragment: payload, expiresAtMs });
@@ -69,7 +69,7 @@ function fragmentOf(payload: string): Fragment {
   return JSON.parse(payload) as Fragment;
 }
 
-/** Takes bytes out of {@link sharedBytes}, which are returned after a preview's lifetime; false: too many. */
+/** Counts bytes against {@link sharedBytes}, from 0 again after a preview's lifetime; false: too many. */
 function roomOf(clock: Pick<Clock, 'wallMs'>): (bytes: number) => boolean {
   let [beganMs, used] = [-Infinity, 0];
   return (bytes) => {

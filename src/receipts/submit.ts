@@ -118,7 +118,7 @@ export function receiptOf(receipt: string, stored: StoredFragment): Receipt {
 async function readBack(store: Store, receipt: string): Promise<Receipt> {
   const found = await findFragment(store, receipt);
   if (found === undefined) throw new Error(`The store names receipt ${receipt}, which is not there`);
-  // In slices: the receipts that one transaction stored are read back all at once.
+  // In slices: the receipts of one transaction are all read back at the same time.
   return inSlice(() => receiptOf(receipt, found));
 }
 
@@ -161,7 +161,9 @@ export async function replay(
   return { payload: Buffer.from(found.payload).toString('hex'), received };
 }
 
-/** The original with the same content, after binding the key to it; undefined: look again or store. */
+/**
+ * The original with the same content, after binding the key to it; undefined: none. `changed`: look again.
+ */
 async function byContent(store: Store, candidate: Candidate): Promise<Submitted | 'changed' | undefined> {
   const found = await findDuplicate(store, duplicateKey(candidate));
   if (found === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
  * Chooses a threshold for `min_score` by judgements: the greatest one that keeps nearly all relevant
- * candidates, with the share of the others that it removes.
+ * candidates. Measures the share of the others that it removes.
  */
 import type { ProfileSettings } from '../contract/profiles.js';
 import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './evaluate.js';
@@ -38,7 +38,7 @@ function scoring(settings: ProfileSettings): ProfileSettings {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !afterwards.has(name)));
 }
 
-/** Scores the candidates of a query as requests with these settings are scored. */
+/** Scores the candidates of a query as a request with these settings does. */
 export async function judgedScores(
   parts: EvaluationParts,
   query: string,
@@ -108,12 +108,12 @@ export interface Calibrated {
   readonly separates: boolean;
 }
 
-/** Chooses the threshold; undefined where no candidate is relevant. */
+/** Chooses the threshold; undefined if a half has no relevant candidate. */
 export function calibrated(queries: readonly JudgedScores[]): Calibrated | undefined {
   const halves = [0, 1].map((half) => queries.filter((_, at) => at % 2 === half));
   if (halves.some((half) => half.every(({ relevant }) => relevant.length === 0))) return undefined;
   const threshold = thresholdOf(queries);
-  // Scores below a half's own threshold are moved below 0, so both halves are counted as one.
+  // Scores are reduced by the other half's threshold, so both halves are counted as one, with 0 as theirs.
   const moved = halves.flatMap((half, at) => {
     const other = thresholdOf(halves[1 - at] ?? []);
     const against = (scores: readonly number[]): number[] => scores.map((score) => score - other);

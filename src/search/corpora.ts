@@ -22,23 +22,23 @@ export function corpusOwner(hash: Uint8Array): string {
   return Buffer.from(hash.subarray(0, ownerBytes)).toString('hex');
 }
 
-/** The owner of a request's key; undefined where there is none. */
+/** The owner of a request's key; undefined if there is none. */
 export function ownerOfKey(key: string | undefined, hashKey: HashKey): string | undefined {
   const hash = key === undefined ? null : hashKey(key);
   return hash === null ? undefined : corpusOwner(hash);
 }
 
-/** Gives the owner whose statistics and profiles a request may name besides shared ones. */
+/** Returns the owner whose statistics and profiles a request may name besides shared ones. */
 export type OwnerOf = (key: string | undefined) => string | undefined;
 
-/** The answer to callers without a key, where statistics and profiles belong to keys. */
+/** The answer to callers without a key, if statistics and profiles belong to keys. */
 export const ownerRequired = problemAnswer(
   401,
   'key_required',
   'Named statistics and profiles belong to API keys here: send a key in X-API-Key.',
 );
 
-/** Gives the owner whose statistics a request may add to; empty: shared ones, null: none. */
+/** Returns the owner whose statistics a request may add to; empty: shared ones, null: none. */
 export type LearnerOf = (key: string | undefined) => string | null;
 
 /** On an open server, callers without a key add to shared statistics. */
@@ -46,7 +46,7 @@ export function learnerIn(isOpen: boolean, hashKey: HashKey): LearnerOf {
   return (key) => ownerOfKey(key, hashKey) ?? (isOpen ? '' : null);
 }
 
-/** The owners in a process's tables. Where no key owns anything, no key is hashed. */
+/** Returns the owners in a process's tables. If no key owns anything, no key is hashed. */
 export function ownerIn(tables: readonly { readonly hasOwners: () => boolean }[], hashKey: HashKey): OwnerOf {
   return (key) => (tables.some((table) => table.hasOwners()) ? ownerOfKey(key, hashKey) : undefined);
 }

@@ -36,9 +36,9 @@ export interface EmbedMode {
   /** Answers requests with these models. */
   readonly fuser: Fuser;
   /**
-   * Computes the missing vectors and caches them. Undefined when all are there, else the answer. Vectors that
-   * were computed by then stay cached, so a retry gets further. A text's vector does not depend on other
-   * requests.
+   * Computes the missing vectors and caches them. Resolves to undefined if all are there, else to the
+   * refusal. Vectors computed before a refusal stay cached, so a retry gets further. A text's vector does not
+   * depend on other requests.
    */
   readonly bring: (pending: PendingFuse, signal: AbortSignal) => Promise<Answer | undefined>;
   readonly metrics: () => Metric[];
@@ -51,9 +51,9 @@ export interface EmbedModeParts {
   readonly fallback: string | undefined;
   /** The prepared file of embeddings; null: none are cached. */
   readonly cacheFile: string | null;
-  /** Statistics that requests may name; none where absent. */
+  /** Statistics that requests may name; absent: none. */
   readonly corpora?: Corpora;
-  /** Profiles that requests may name; none where absent. */
+  /** Profiles that requests may name; absent: none. */
   readonly profiles?: Profiles;
   /** The native module's models, which answer requests. */
   readonly DenseModels: typeof DenseModels;
@@ -74,7 +74,7 @@ function embedFailed(model: string): Answer {
   return problemAnswer(503, 'embed_failed', detail);
 }
 
-/** Answer where a model computed no vectors. */
+/** The answer if a model has not computed all vectors. */
 function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string): Answer {
   switch (outcome.kind) {
     case 'queue_full':

@@ -48,7 +48,7 @@ export interface EvaluationParts {
   readonly sample?: Sample | NamedSample;
   /** Legs for one more ranking; absent: none. */
   readonly own?: OwnLegs;
-  /** Computes the missing vectors. @throws Error where it cannot */
+  /** Computes the missing vectors. @throws Error if it cannot */
   readonly bring: (pending: PendingFuse) => Promise<void>;
 }
 
@@ -64,18 +64,18 @@ let out = Buffer.alloc(1 << 20);
 const facts = new Float64Array(2);
 
 /**
- * Parts that answer a request of the evaluation: of any number of docs, scored by the model where scores are
- * missing.
+ * Parts that answer a request of the evaluation: it may have any number of docs, and the model computes
+ * missing scores.
  */
 type Asked = Pick<EvaluationParts, 'fuser' | 'FuseOutcome' | 'bring'>;
 
-/** Answers a pending request. @throws Error where a model computes no vectors */
+/** Answers a pending request. @throws Error if a model computes no vectors */
 async function brought(parts: Asked, pending: PendingFuse): Promise<void> {
   try {
     await parts.bring(pending);
     let outcome;
     do {
-      // More room may be needed once the results are known.
+      // A larger buffer may be needed once the results are known.
       if (pending.room > out.length) out = Buffer.alloc(pending.room);
       outcome = pending.answer(out, facts);
     } while (outcome === parts.FuseOutcome.NeedsRoom);
@@ -84,7 +84,7 @@ async function brought(parts: Asked, pending: PendingFuse): Promise<void> {
   }
 }
 
-/** Answers a request. @throws Error where it is refused, or a model computes no vectors */
+/** Answers a request. @throws Error if it is refused, or a model computes no vectors */
 export async function ask(parts: Asked, request: FuseRequest): Promise<FuseResponse> {
   const { fuser, FuseOutcome: outcomes } = parts;
   const body = Buffer.from(JSON.stringify(request));
@@ -126,7 +126,7 @@ function tokensOf(text: string, tokenizer: EvaluationParts['tokenizer']): number
   return words.reduce((sum, word) => sum + Math.max(1, Array.from(word).length - 1), 0);
 }
 
-/** The docs with the smallest digests, whatever their order and their repetitions. */
+/** A sample of the docs with the smallest digests; their order and repetitions do not matter. */
 export function sampleOf(
   docs: readonly CollectionText[],
   count: number,
@@ -173,7 +173,7 @@ async function rankLegs(
   return results.map((result) => Number(result.id));
 }
 
-/** The rankings of some docs. @throws Error where a model computes no vectors */
+/** The rankings of some docs. @throws Error if a model computes no vectors */
 export async function rankPlaces(
   parts: EvaluationParts,
   query: string,
@@ -208,7 +208,7 @@ export async function rankPlaces(
   };
 }
 
-/** Ranks a collection for a query. @throws Error where a model computes no vectors */
+/** Ranks a collection for a query. @throws Error if a model computes no vectors */
 export async function rankQuery(
   parts: EvaluationParts,
   { id, text: query }: CollectionText,

@@ -13,12 +13,12 @@ import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 /** Parts of the handler. */
 export interface FuseParts extends BodyParts {
   readonly embedMode: EmbedMode;
-  /** Most docs that a model scores for a caller without a key; 50 where absent. */
+  /** Most docs that a model scores for a caller without a key; default: 50. */
   readonly keylessDocs?: number;
   readonly FuseOutcome: typeof FuseOutcome;
-  /** Owner of the statistics and profiles that a request may name; where absent, only shared ones. */
+  /** Owner of the statistics and profiles that a request may name; absent: only shared ones. */
   readonly ownerOf?: OwnerOf;
-  /** Owner of the statistics that a request may add to; none where absent. */
+  /** Owner of the statistics that a request may add to; absent: none. */
   readonly learnerOf?: LearnerOf;
   /** Why the `entity_map` of an outcome cannot be applied, as a sentence. */
   readonly entitiesRefusal: (outcome: FuseOutcome) => string | null;
@@ -26,7 +26,7 @@ export interface FuseParts extends BodyParts {
 
 /**
  * Longest body (bytes) that is answered on the event loop, where it takes about 0.2 ms. That is also the cost
- * of using another thread on a busy machine. Up to 1.5 ms where dense scores are computed as well.
+ * of using another thread on a busy machine. Up to 1.5 ms if dense scores are computed as well.
  */
 export const LOOP_BODY_LIMIT = 256 * 1024;
 
@@ -80,7 +80,7 @@ class FuseHandler {
   private fuse(body: Uint8Array, mostDocs: number, owner: string | undefined): FuseOutcome {
     const { FuseOutcome: outcomes } = this.parts;
     let outcome = this.run(body, this.out, this.facts, mostDocs, owner);
-    // More room may be needed once the results are known.
+    // A larger buffer may be needed once the results are known.
     while (outcome === outcomes.NeedsRoom) {
       this.out = new Uint8Array(this.facts[0] ?? 0);
       outcome = this.run(body, this.out, this.facts, mostDocs, owner);

@@ -22,7 +22,7 @@ function ndcg(ranking: readonly number[], judged: Judgements): number {
   return discounted(ranking.slice(0, 10).map((doc) => judged.get(doc) ?? 0)) / discounted(best);
 }
 
-/** 1 / rank of the first relevant doc among the first ten; 0 where there is none. */
+/** 1 / rank of the first relevant doc among the first ten; 0 if there is none. */
 function reciprocalRank(ranking: readonly number[], judged: Judgements): number {
   const first = ranking.slice(0, 10).findIndex((doc) => judged.has(doc));
   return first < 0 ? 0 : 1 / (first + 1);

@@ -4,7 +4,7 @@ import type { FuseAttempt, FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 import type { EmbedMode } from './embedMode.js';
 
-/** Most memory that the pool keeps free for further answers (bytes). */
+/** Most memory that the pool holds for further answers (bytes). */
 const POOLED_BYTES = 32 << 20;
 
 /** The media type of every answer. */
@@ -42,7 +42,7 @@ export class PooledAnswers {
     return { status: 200, body, charge: characters };
   }
 
-  /** Computes what a request waits for, and answers it. */
+  /** Computes the vectors that a request waits for, and answers it. */
   async answerPending(request: RouteRequest, pending: PendingFuse, onLoop: boolean): Promise<Answer> {
     try {
       const refused = await this.embedMode.bring(pending, request.signal());
@@ -70,7 +70,7 @@ export class PooledAnswers {
     }
   }
 
-  /** True if the answer was written. Otherwise it needs more room, which is known once its results are. */
+  /** True if the answer was written; false if its results, now known, need a larger buffer. */
   private isWritten({ outcome, length }: Attempt, room: Buffer): boolean {
     if (outcome === this.outcomes.Written) return true;
     this.pool.give(room);

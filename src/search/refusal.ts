@@ -48,9 +48,7 @@ function absent(name: string, { installed }: ModelChoice): string {
   return contractsModel.test(name) ? `${sentence}. ${install}` : sentence;
 }
 
-/**
- * The error of more docs than a model scores, with the first doc that needs the model, where that is known.
- */
+/** The error of more docs than a model scores, with the first doc that needs the model, if that is known. */
 function tooManyDocs(docs: readonly FuseDoc[], count: number, most: number): ValidationError {
   const error = tooManyItems(['body', 'docs'], docs, most, count);
   const at = docs.findIndex(({ dense_score: score }) => score == null);
@@ -96,7 +94,7 @@ function embedFaults(brief: Brief<FuseRequest>, { choice, mostDocs }: RefusedReq
   };
 }
 
-/** Answer where `entity_map` cannot be applied. */
+/** The answer if `entity_map` cannot be applied. */
 export function unusableEntities(sentence: string): Answer {
   return unprocessable([valueError(['body', 'entity_map'], sentence, undefined)]);
 }
@@ -114,7 +112,7 @@ function faultsOf(request: RefusedRequest): FindFaults<FuseRequest> {
   };
 }
 
-/** The answer to what was read of a request. */
+/** The answer to a refused request, by what was read of it. */
 function answerOf(request: RefusedRequest, read: Checked<Brief<FuseRequest>>): Answer {
   if (!read.ok) return unprocessable(read.errors);
   const needsModel = docsOf(read.value).needScores && read.value.value.embed_model === undefined;
@@ -125,7 +123,7 @@ function answerOf(request: RefusedRequest, read: Checked<Brief<FuseRequest>>): A
 /**
  * The 422 that names every error, or the 503 of a server without models.
  *
- * @throws Error where no error is found: the native module answers every valid request
+ * @throws Error if no error is found: the native module answers every valid request
  */
 export function refusalOf(request: RefusedRequest, parts: BodyParts): Answer {
   return answerOf(request, briefBytes(fuseRequestType, request.body, parts, faultsOf(request)));

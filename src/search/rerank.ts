@@ -13,7 +13,7 @@ import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 /** Parts of the handlers. */
 export interface RerankParts {
   readonly embedMode: EmbedMode;
-  /** Most documents for a caller without a key; 50 where absent. */
+  /** Most documents for a caller without a key; default: 50. */
   readonly keylessDocs?: number;
   readonly FuseOutcome: typeof FuseOutcome;
   readonly RerankPath: typeof RerankPath;

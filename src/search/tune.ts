@@ -205,7 +205,7 @@ export async function tryGrid(
   return values;
 }
 
-/** Number of parts of the queries; each in turn takes no part in the choice. */
+/** Number of folds of the queries; each in turn is left out of the choice. */
 export const folds = 5;
 
 function mean(values: readonly number[]): number {
@@ -235,7 +235,7 @@ export interface Tuned {
 
 const usualEntries = Object.entries(usualSetting).sort();
 
-/** Chooses from the values of {@link tryGrid}. The queries of a fold are every fifth. */
+/** Chooses from the values of {@link tryGrid}. A fold is every fifth query. */
 export function chosen(grid: readonly Setting[], values: readonly (readonly number[])[]): Tuned {
   const usualAt = grid.findIndex((each) => same(Object.entries(each).sort(), usualEntries));
   if (usualAt < 0) throw new Error('the usual setting is not in the grid');

@@ -39,8 +39,8 @@ const manifestName = 'manifest.json';
 const draftName = `${manifestName}.new`;
 
 /**
- * Makes a backup's folder and its file of records, at once: of two backups that begin in one folder, one gets
- * it. `wrong` is a sentence.
+ * Makes a backup's folder, and its file of records exclusively: of two backups that begin in one folder, one
+ * gets it. `wrong` is a sentence.
  */
 function takeFolder(folder: string): { readonly file: number } | { readonly wrong: string } {
   try {
@@ -169,11 +169,11 @@ function damaged(path: string, reason: string): StoreUnavailable {
   return new StoreUnavailable(`The backup's file ${path} cannot be used: ${reason}.`);
 }
 
-/** Most bytes of an engine's key and of its value: a stored outcome may hold a record and a little more. */
+/** Most bytes of an engine's key, with the byte of its space, and of its value, with some slack. */
 const mostKeyBytes = maxKeyBytes + 1;
 const mostValueBytes = maxValueBytes + 65_536;
 
-/** Takes whole records from the start of a buffer. */
+/** Parses the whole records at the start of a buffer. */
 function takeEntries(
   bytes: Buffer,
 ): { readonly entries: Entry[]; readonly rest: Buffer } | { readonly wrong: string } {
@@ -196,7 +196,7 @@ function takeEntries(
   return { entries, rest: bytes.subarray(at) };
 }
 
-/** Checks that a backup's file matches its manifest, and passes its records to `see`; a sentence if not. */
+/** Passes a backup's records to `see`; returns a sentence if its file does not match its manifest. */
 export async function checkBackup(
   folder: string,
   manifest: Manifest,

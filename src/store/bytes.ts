@@ -43,7 +43,7 @@ export function encodeCount(count: number): Buffer {
   return bytes;
 }
 
-/** A count of {@link encodeCount}. */
+/** The count that {@link encodeCount} wrote. */
 export function decodeCount(bytes: Uint8Array): number {
   const count = Number(Buffer.from(bytes).readBigUInt64BE());
   if (!Number.isSafeInteger(count)) throw new Error(`A count of ${count}`);

@@ -12,7 +12,7 @@ export type CopyOutcome =
   /** The target is marked as unfinished: no server opens it. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Gets the progress of a pass: n of about `total`, in records unless `unit` names another. */
+/** Receives a pass's progress: `count` of about `total`, in records unless `unit` names another unit. */
 export type Progress = (pass: string, count: number, total: number, unit?: string) => void;
 
 const unfinished =

@@ -37,15 +37,15 @@ export interface Engine {
   readonly triesAgain: boolean;
   /** A record as the last completed transaction left it. Reads return only data that is on disk. */
   get(key: Uint8Array): Promise<Uint8Array | undefined>;
-  /** As {@link get} for each of some keys, in their order; they need not come from one view. */
+  /** As {@link get} for several keys, in their order; the records need not come from one view. */
   getMany(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** Records of one consistent view. Reads return only data that is on disk. */
   scan(range: KeyRange): Promise<readonly Entry[]>;
   /**
    * Runs one serializable transaction: reads `keys`, has `decide` choose the writes, writes, syncs. `decide`
    * reads only `keys`, is pure, and may be called more than once, each time for a new transaction; the last
-   * call counts. `keys` may be called again once the transaction has waited, but not after `decide`.
-   * Resolves to undefined once the writes are on disk. After `unavailable` all writes are there, or none. An
+   * call counts. `keys` may be called again once the transaction has waited, but not after `decide`. Resolves
+   * to undefined once the writes are on disk. After StoreUnavailable all writes took effect, or none. An
    * engine object runs one transaction at a time.
    */
   transact(keys: () => readonly Uint8Array[], decide: (read: ReadRecord) => readonly Write[]): Promise<void>;

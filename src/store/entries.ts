@@ -84,7 +84,7 @@ export function recordsAfter(
   space: Space,
   after: Uint8Array = Buffer.alloc(0),
 ): AsyncGenerator<Entry, void> {
-  // No key is empty, so that all follow the empty one.
+  // No key is empty, so all follow the empty one.
   return recordsIn(store, space, { from: behind(after) });
 }
 
@@ -130,7 +130,7 @@ export async function eraseEntries(
 /**
  * Removes the entries of a log older than `beforeMs`, by the time that `timeOf` reads; erased entries have
  * none and go with their neighbours. Entries are in commit order, so the first young one ends the search.
- * Resolves to their number.
+ * Resolves to the number removed.
  */
 export async function removeOldEntries(
   store: Store,

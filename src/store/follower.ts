@@ -1,23 +1,23 @@
-/** Follows a log of changed names: a process takes what the store has, and from then on what changes. */
+/** Follows a log of changed names: a process loads everything in the store, and then each change. */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from './spaces.js';
 import { whenUnavailable, type Store } from './store.js';
 
-/** Interval at which a process looks for changes (ms): each is known everywhere within a second. */
+/** Interval of polling for changes (ms): each is known everywhere within a second. */
 const lookMs = 250;
 
-/** Changes that are read in one look. */
+/** Changes read in one poll. */
 const pageEntries = 100;
 
-/** What is followed, and what a process does with it. */
+/** The log to follow, and the functions that load what the store has. */
 export interface FollowerParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'every'>;
   /** The log of changed names. */
   readonly changes: Log;
-  /** Takes all that the store has. */
+  /** Loads everything in the store. */
   readonly takeAll: () => Promise<void>;
-  /** Takes what the store has under a name that has changed. */
+  /** Loads what the store now has under a changed name. */
   readonly takeChange: (name: string) => Promise<void>;
 }
 
@@ -25,13 +25,13 @@ export interface FollowerParts {
 export class Follower {
   private timer: Timer | undefined;
   private seen: number | undefined;
-  /** Looks that are under way or wait, and the last of them. */
+  /** Number of polls that run or are pending, and the last of them. */
   private looks = 0;
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly parts: FollowerParts) {}
 
-  /** Loads all, and follows; a store that does not answer is asked again. */
+  /** Loads everything, then follows; while the store does not answer, each poll tries again. */
   async start(): Promise<void> {
     this.timer = this.parts.clock.every(lookMs, () => {
       if (this.looks === 0) void this.look();
@@ -43,7 +43,7 @@ export class Follower {
     this.timer?.stop();
   }
 
-  /** Looks once; resolves when all is known that was stored before the look began. */
+  /** Polls once; resolves when the changes stored before it are loaded, but at most {@link pageEntries}. */
   look(): Promise<unknown> {
     this.looks += 1;
     this.last = this.last.then(() => this.step()).finally(() => (this.looks -= 1));

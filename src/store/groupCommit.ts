@@ -126,7 +126,7 @@ class GroupCommitStore implements Store {
     }
   }
 
-  /** Moves units that wait to a group, as far as it has room; an empty one takes any first unit. */
+  /** Moves pending units to a group while they fit; an empty group accepts any first unit. */
   private fill(group: Waiting[]): void {
     let operations = 0;
     let bytes = 0;
@@ -148,7 +148,7 @@ class GroupCommitStore implements Store {
     try {
       await this.engine.transact(
         () => {
-          // Units that arrived while the transaction waited for its turn.
+          // Adds units that arrived while the transaction waited for its turn.
           this.fill(group);
           memory ??= this.groupMemory(group);
           return [...(memory === undefined ? [] : [memory.key]), ...keysOf(group)];

@@ -148,7 +148,7 @@ class Keeper implements LeaseKeeper {
       this.lose();
       return;
     }
-    // Lost by expiry during its renewal, and now held again under the same number.
+    // Also new if it expired during its renewal: it is held again under the same number.
     const isNew = this.held === undefined;
     this.held = { lease: outcome.lease, untilMs: beganMs + durationMs };
     if (isNew) this.kept.onHeld(outcome.lease.record.token);

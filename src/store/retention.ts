@@ -22,7 +22,7 @@ const timeOf = {
 
 /**
  * Removes entries past their retention; resolves to their number (a block of clicks is one). Safe to run at
- * any time, also twice at once; best run about once an hour.
+ * any time, even twice at once; best run about once an hour.
  */
 export async function removeExpired(
   store: Store,

@@ -52,7 +52,7 @@ export const storeSettings = {
     parse: parseMasterSecrets,
     secret: true,
   },
-  /** Megabytes of the disk reserved for paid data; 0: none; null: by its size. */
+  /** Megabytes of the disk reserved for paid data; 0: none; null: by the disk's size. */
   diskReserveMb: {
     name: 'DISK_RESERVE',
     type: 'whole number of MB, 0 to 1000000',
@@ -84,7 +84,7 @@ export function isShared({ storeUrl }: Pick<StoreValues, 'storeUrl'>): boolean {
   return folderOf(storeUrl) === null;
 }
 
-/** Contradictions between them: machines that share a store need the same secret. */
+/** Contradictions between the settings: machines that share a store need the same secret. */
 export function missingSecret({ storeUrl, masterSecrets }: Partial<StoreValues>): string[] {
   if (storeUrl === undefined || !isShared({ storeUrl }) || masterSecrets?.length !== 0) return [];
   const urls = engineKinds.flatMap(({ shared, short }) => (shared ? [short] : []));

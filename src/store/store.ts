@@ -142,7 +142,7 @@ export interface Store {
   newUnitId(): Uint8Array;
   /** A record; undefined if there is none. */
   get(space: Space, key: Uint8Array): Promise<Uint8Array | undefined>;
-  /** As {@link get} for each of some keys, in their order; they need not come from one view. */
+  /** As {@link get} for several keys, in their order; the records need not come from one view. */
   getMany(space: Space, keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** A page of a space, from one consistent view. */
   scan(space: Space, range: Range): Promise<readonly Entry[]>;

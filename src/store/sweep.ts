@@ -34,7 +34,7 @@ const leaseMs = 30_000;
 
 /**
  * Removes every outcome that is older than {@link unitMemoryMs} plus the clock skew, in small atomic steps;
- * returns their number. `goOn` is asked before each step.
+ * returns their number. `goOn` is called before each step: false ends the sweep.
  */
 export async function sweepUnits(
   { store, clock }: { readonly store: Pick<Store, 'prune'>; readonly clock: Pick<Clock, 'wallMs'> },

@@ -1,6 +1,6 @@
 /** A map of bounded size. */
 
-/** A map of at most `most` entries: the one that was put first makes room. */
+/** A map of at most `most` entries: the first one added is removed first. */
 export class BoundedMap<Key, Value> {
   private readonly entries = new Map<Key, Value>();
 

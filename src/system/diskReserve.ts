@@ -1,4 +1,4 @@
-/** Reserved disk space: anonymous writes end before paid ones. */
+/** Reserves disk space: anonymous writes are refused before paid ones are. */
 import { statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { Clock, Timer } from './clock.js';

@@ -33,7 +33,7 @@ function singular(name: string): string {
 }
 
 /**
- * True if a name, in capitals, is nearly one of ours: it differs in letters, `_`, plurals, or its last words.
+ * True if `name`, in capitals, is nearly `known`: it differs in letters, `_`, plurals, or lacks last words.
  */
 function isNearly(name: string, known: string): boolean {
   if (singular(name) === singular(known)) return true;
@@ -41,12 +41,12 @@ function isNearly(name: string, known: string): boolean {
   if (name.includes('_') && known.startsWith(`${name}_`)) return true;
   const [plain, plainKnown] = [name.replaceAll('_', ''), known.replaceAll('_', '')];
   const most = known.length > 6 ? 2 : 1;
-  // Each edit changes the length by one at most; a start compares every variable with every setting.
+  // Cheap first: an edit changes the length by one at most, and a start compares all names with all settings.
   if (Math.abs(plain.length - plainKnown.length) > most) return false;
   return editDistance(plain, plainKnown) <= most;
 }
 
-/** The name of ours with the fewest edits from another name. */
+/** The name of ours that is nearest to another name. */
 export function nearestName(name: string, ours: readonly string[]): string {
   const plain = name.toUpperCase();
   const near = ours.find((known) => isNearly(plain, known)) ?? ours.find((known) => known.startsWith(plain));

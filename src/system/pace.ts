@@ -1,7 +1,7 @@
 /**
- * Work on the event loop that may wait, such as bringing an index up to date: pieces in slices of the loop,
- * with rests between them. While other events keep the loop busy, it takes a fifth of the time, a piece in
- * each turn of the loop, so that none waits for more than one; on an idle loop it does not rest.
+ * Runs work on the event loop that may wait, such as updating an index, in pieces with rests between them.
+ * While other events keep the loop busy, the work takes a fifth of the time, one piece in each turn of the
+ * loop, so that no event waits for more than one piece. On an idle loop it does not rest.
  */
 import { performance } from 'node:perf_hooks';
 import type { Clock } from './clock.js';
@@ -10,26 +10,26 @@ import { inSlice, nextTurn } from './slices.js';
 /** Share of the time that the work takes beside other events. */
 const share = 0.2;
 
-/** Share of the time from which on other events keep the loop busy. */
+/** Other events keep the loop busy if they take more than this share of the time. */
 const busyShare = 0.25;
 
-/** Work between two rests (ms): less would be rests of less than timers can measure. */
+/** Least work between two rests (ms); with less, the rests would be shorter than timers can measure. */
 const workMs = 1;
 
 /** Dependencies of a pace. */
 export interface PaceParts {
   readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
-  /** Time in which the loop had something to do, so far (ms). */
+  /** Total time for which the loop has been busy (ms). */
   readonly loopBusyMs?: () => number;
 }
 
 /** The pace of one kind of work. */
 export class Pace {
-  /** Time of this work since the last rest was decided (ms). */
+  /** Time that this work has taken since the last rest (ms). */
   private ownMs = 0;
-  /** True if other events kept the loop busy when that was last measured. */
+  /** True if other events kept the loop busy at the last measurement. */
   private besideOthers = false;
-  /** When that rest ended. */
+  /** When the last rest ended (ms). */
   private restedMs: number;
   private since: { readonly nowMs: number; readonly busyMs: number };
 

@@ -86,7 +86,7 @@ function namesOf(settings: Settings): string[] {
 
 /**
  * Reads and validates settings. An empty variable counts as not set. Lists every error, each a sentence that
- * names the variable and what to set; also each name that resembles ours but is not.
+ * names the variable and what to set. Warns of each name that resembles one of ours.
  */
 export function readSettings<Of extends Settings>(
   settings: Of,

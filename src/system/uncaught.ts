@@ -5,8 +5,8 @@ import { createLog, logSink, type LevelledLog, type Log, type LogSink } from './
 let used: { readonly warnings: Pick<Log, 'warn'>; readonly crash: LevelledLog } | undefined;
 
 /**
- * Has them logged from now on: warnings at the level of `log`, errors at every level, after which `end` ends
- * the process with 1. A second call replaces the logs of the first.
+ * Logs warnings from now on at the level of `log`, and uncaught errors at every level; after an error, `end`
+ * ends the process with 1. A second call replaces the logs of the first.
  *
  * @param end ends the process without waiting for anything: a unit in progress may wait for this thread
  */
@@ -15,7 +15,7 @@ export function logUncaught(end: (status: number) => never, sink: LogSink = logS
   const crash = createLog('fatal', sink);
   used = { warnings: log ?? createLog('warn', sink), crash };
   if (!isFirst) return;
-  // Node.js' own listener prints. Where the operator switched warnings off, there is none to replace.
+  // Node.js' own listener prints. If the operator switched warnings off, there is none to replace.
   if (process.listenerCount('warning') > 0) {
     process.removeAllListeners('warning');
     process.on('warning', (warning) => used?.warnings.warn({ err: warning }, warning.message));

@@ -1,7 +1,7 @@
-/** Metrics as they are scraped, made into those that OTLP has: the same names, values and labels. */
+/** Converts scraped metrics to OTLP's form: the same names, values and labels. */
 import type { Metric, MetricValue } from '../system/metrics.js';
 
-/** One histogram's counts, by the upper bounds of its buckets; the last count is of what is above all. */
+/** Counts of a histogram by its buckets' upper bounds; the last count is of the values above them all. */
 export interface HistogramPoint {
   readonly labels: Readonly<Record<string, string>>;
   readonly bounds: readonly number[];
@@ -33,7 +33,7 @@ function labelsOf(labels: MetricValue['labels']): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]));
 }
 
-/** The histograms of one metric, of its cumulative buckets. */
+/** The histograms of one metric, from its cumulative buckets. */
 function histograms({ name, values }: Pick<Metric, 'name' | 'values'>): HistogramPoint[] {
   const byLabels = new Map<
     string,
@@ -55,7 +55,7 @@ function histograms({ name, values }: Pick<Metric, 'name' | 'values'>): Histogra
   });
 }
 
-/** Makes them. */
+/** Converts the metrics. */
 export function metricSeries(metrics: readonly Omit<Metric, 'aggregator'>[]): MetricSeries[] {
   return metrics.map(({ name, help, type, values }) => {
     const common = { name, help, unit: unitOf(name) };

@@ -1,14 +1,14 @@
-/** Sends the summed metrics at an interval, where metrics are sent; the exporter is loaded there alone. */
+/** Sends the summed metrics at an interval, if metrics are to be sent; the exporter is loaded only then. */
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import { metricSeries } from './metricData.js';
 import { sendsMetrics, type TelemetrySettings } from './settings.js';
 
-/** Time that the last metrics have (ms). */
+/** Time limit for the last metrics (ms). */
 const lastSendMs = 2_000;
 
-/** Dependencies of the sending. */
+/** Dependencies of the export. */
 export interface MetricExportParts {
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn' | 'info'>;
@@ -18,19 +18,19 @@ export interface MetricExportParts {
   readonly collect: () => Promise<readonly Omit<Metric, 'aggregator'>[]>;
 }
 
-/** Sending that goes on until it is stopped. */
+/** An export that continues until it is stopped. */
 export interface MetricExport {
-  /** Sends them once more, for a bounded time, and no more. */
+  /** Stops the interval and sends the metrics once more, within a bounded time. */
   readonly stop: () => Promise<void>;
 }
 
-/** Metrics sent, and metrics that the collector did not take. */
+/** Number of exports that the collector accepted, and of those that failed. */
 export interface ExportCounts {
   sent: number;
   failed: number;
 }
 
-/** The metric of it. */
+/** The metrics of the exports. */
 export function exportMetrics({ sent, failed }: ExportCounts): Metric[] {
   const name = 'fusegate_otlp_metric_failures_total';
   return [
@@ -39,7 +39,7 @@ export function exportMetrics({ sent, failed }: ExportCounts): Metric[] {
   ];
 }
 
-/** Starts it; resolves to undefined where none are sent. */
+/** Starts the export; resolves to undefined if metrics are not to be sent. */
 export async function startMetricExport(
   settings: TelemetrySettings,
   counts: ExportCounts,
@@ -59,7 +59,7 @@ export async function startMetricExport(
     if (reason === undefined && isFailing) log.info({}, 'metrics can be sent to the collector again');
     isFailing = reason !== undefined;
   };
-  // A collector that is slower than the interval gets the next ones later.
+  // While an export is under way, further ticks are skipped.
   const begin = (): Promise<void> =>
     (sending ??= sendOnce().finally(() => {
       sending = undefined;

@@ -1,7 +1,7 @@
 /**
- * Sends spans and metrics over OTLP/HTTP by OpenTelemetry's exporters: their encoding, their further tries
- * with growing pauses, their time limit. The only file with these packages. It is imported where an endpoint
- * is set, and nowhere else.
+ * Sends spans and metrics over OTLP/HTTP by OpenTelemetry's exporters, which encode, retry with growing
+ * pauses, and limit the time. The only file that imports these packages. It is imported only if an endpoint
+ * is set.
  */
 import { hostname } from 'node:os';
 import { SpanKind, SpanStatusCode, ValueType } from '@opentelemetry/api';
@@ -17,7 +17,7 @@ import type { TelemetrySettings } from './settings.js';
 import type { SendSpans } from './spanQueue.js';
 import type { SpanRecord } from './tracer.js';
 
-/** A span, and metrics, as the exporters take them. */
+/** Spans and metrics as the exporters accept them. */
 type ExportedSpan = Parameters<ProtobufTraces['export']>[0][number];
 type ExportedMetrics = Parameters<ProtobufMetrics['export']>[0];
 type ExportedMetric = ExportedMetrics['scopeMetrics'][number]['metrics'][number];
@@ -35,10 +35,10 @@ const pointTypes = {
   counter: DataPointType.SUM,
 } as const;
 
-/** Code of a call of an exporter that succeeded. */
+/** Result code of a successful export. */
 const exported = 0;
 
-/** What sends, and what the sender is. */
+/** The settings and the version of the program that sends. */
 interface Sender {
   readonly settings: TelemetrySettings;
   /** Version of the program. */
@@ -50,7 +50,7 @@ function hrTime(ms: number): HrTime {
   return [seconds, Math.floor((ms - seconds * 1_000) * 1e6)];
 }
 
-/** Facts of the service; those that the operator gave win. */
+/** Attributes of the service; the operator's take precedence. */
 function resourceOf({ settings, version }: Sender): Resource {
   const { otelServiceName, otelAttributes } = settings;
   return resourceFromAttributes({
@@ -63,20 +63,20 @@ function resourceOf({ settings, version }: Sender): Resource {
   });
 }
 
-/** Options of an exporter, all of them given, so that none is looked for in the environment. */
+/** Options of an exporter. All are given, so that it reads none from the environment. */
 function optionsOf({ settings }: Sender, path: string) {
   const { otlpEndpoint, otlpHeaders, otlpTimeoutMs } = settings;
   return {
     url: `${otlpEndpoint ?? ''}${path}`,
     headers: { ...otlpHeaders },
     timeoutMillis: otlpTimeoutMs,
-    // Who calls has the queue, and one call at a time; the exporter forgets a call just after it answers it.
+    // The caller queues, and makes one call at a time. The exporter releases a call just after its callback.
     concurrencyLimit: 2,
     keepAlive: true,
   };
 }
 
-/** The outcome of a call of an exporter: undefined, or the reason why the collector does not have it. */
+/** The outcome of an export: undefined, or the reason why the collector does not have the data. */
 function outcome(
   send: (callback: (result: { readonly code: number; readonly error?: Error }) => void) => void,
 ): Promise<string | undefined> {
@@ -100,7 +100,7 @@ const noResult = {
   droppedLinksCount: 0,
 };
 
-/** A `tracestate` that is written as it came; nothing here changes one. */
+/** A `tracestate` that is sent as it was received; nothing here changes one. */
 function writtenState(state: string): TraceState {
   const same: TraceState = {
     serialize: () => state,
@@ -152,14 +152,14 @@ export function spanSender(sender: Sender): SendSpans {
     });
 }
 
-/** Sends metrics, as they stand at the end of a time that began at `startMs`. */
+/** Sends metrics of the time from `startMs` to `endMs`; resolves to undefined or the reason for a failure. */
 export type SendMetrics = (
   metrics: readonly MetricSeries[],
   startMs: number,
   endMs: number,
 ) => Promise<string | undefined>;
 
-/** A number at the end of its time. */
+/** Data points of numbers. */
 function numbers(points: readonly NumberPoint[], startTime: HrTime, endTime: HrTime) {
   return points.map(({ labels, value }) => ({ startTime, endTime, attributes: labels, value }));
 }

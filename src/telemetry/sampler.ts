@@ -1,4 +1,4 @@
-/** Decides which requests are recorded (OpenTelemetry's samplers), by random bytes that also make ids. */
+/** Decides which requests are recorded (OpenTelemetry's samplers), and makes ids, both from random bytes. */
 import type { Randomness } from '../system/randomness.js';
 import type { SamplerName } from './settings.js';
 import type { TraceParent } from './traceContext.js';
@@ -7,10 +7,10 @@ import type { TraceParent } from './traceContext.js';
 const traceBytes = 16;
 const spanBytes = 8;
 
-/** Random bytes that are fetched at once: a request takes six of them, one that is recorded 24. */
+/** Random bytes fetched at a time: a request uses six of them, a recorded one 24. */
 const pooledBytes = 6_144;
 
-/** The 48 bits of a trace's id that are compared: of the 56 that its standard has random, the upper ones. */
+/** The 48 bits of a trace id that are compared: the upper ones of the 56 that W3C requires to be random. */
 const compared = { fromHex: 18, bytes: 6, values: 2 ** 48 } as const;
 
 /** Chooses requests, and makes ids. */
@@ -18,7 +18,7 @@ export class Sampler {
   private pool: Buffer = Buffer.alloc(0);
   private at = 0;
   private readonly followsParent: boolean;
-  /** The least value of those bits that is recorded: programs of equal ratio choose the same traces. */
+  /** The least value of those bits that is recorded: programs with equal ratios choose the same traces. */
   private readonly least: number;
 
   constructor(
@@ -32,8 +32,8 @@ export class Sampler {
   }
 
   /**
-   * The id of the trace that a request is recorded in; undefined: it is not. Of a trace that begins here,
-   * only the bits that decide are drawn until it is decided.
+   * The id of the trace in which a request is recorded; undefined if it is not. If the trace begins here,
+   * only the bits that decide are drawn before the decision.
    */
   choose(parent: TraceParent | undefined): string | undefined {
     if (parent !== undefined) {
@@ -60,11 +60,11 @@ export class Sampler {
   private hex(bytes: number): string {
     const at = this.take(bytes);
     const text = this.pool.toString('hex', at, at + bytes);
-    // An id of zeros alone is none.
+    // An id of zeros is invalid.
     return /^0+$/.test(text) ? this.hex(bytes) : text;
   }
 
-  /** Place of the next random bytes in the pool. */
+  /** Offset of the next random bytes in the pool. */
   private take(bytes: number): number {
     if (this.at + bytes > this.pool.length) {
       this.pool = this.randomness(pooledBytes);

@@ -15,7 +15,7 @@ export const samplers = [
 /** One of {@link samplers}. */
 export type SamplerName = (typeof samplers)[number];
 
-/** The encodings of what is sent. */
+/** The encodings of traces and metrics. */
 const otlpProtocols = ['http/protobuf', 'http/json'] as const;
 
 function parseEndpoint(text: string): Parsed<string | null> {
@@ -62,7 +62,7 @@ function parseHeaders(text: string): Parsed<Readonly<Record<string, string>>> {
 }
 
 function parseDisabled(text: string): Parsed<boolean> {
-  // A file of settings has `true` as "yes".
+  // A settings file turns `true` into "yes".
   const plain = text.toLowerCase();
   if (plain === 'true' || plain === 'yes') return { value: true };
   return plain === 'false' || plain === 'no' ? { value: false } : { wrong: 'must be true or false' };
@@ -77,7 +77,7 @@ const exporters = ['otlp', 'none'] as const;
 
 /** Traces and metrics over OTLP. */
 export const telemetrySettings = {
-  /** Where the collector is, without `/v1/…`; null: nothing is sent. */
+  /** Address of the collector, without `/v1/…`; null: nothing is sent. */
   otlpEndpoint: {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     type: '`http://` or `https://` address',
@@ -88,7 +88,7 @@ export const telemetrySettings = {
       '[tracing.md](tracing.md).',
     parse: parseEndpoint,
   },
-  /** Header fields that open the collector. */
+  /** Header fields sent to the collector, such as its key. */
   otlpHeaders: {
     name: 'OTEL_EXPORTER_OTLP_HEADERS',
     type: '`name=value` pairs, by commas',
@@ -98,7 +98,7 @@ export const telemetrySettings = {
     secret: true,
     parse: parseHeaders,
   },
-  /** Encoding of what is sent. */
+  /** Encoding of traces and metrics. */
   otlpProtocol: {
     name: 'OTEL_EXPORTER_OTLP_PROTOCOL',
     type: otlpProtocols.join(', '),
@@ -106,7 +106,7 @@ export const telemetrySettings = {
     meaning: 'Encoding of traces and metrics. gRPC is not supported; collectors accept HTTP on port 4318.',
     parse: oneOf(otlpProtocols),
   },
-  /** Time that the collector has for an answer, tries again included (ms). */
+  /** Time limit for the collector to accept data, retries included (ms). */
   otlpTimeoutMs: {
     name: 'OTEL_EXPORTER_OTLP_TIMEOUT',
     type: 'milliseconds, 1 to 600000',
@@ -122,7 +122,7 @@ export const telemetrySettings = {
     meaning: '`true`: nothing is sent, whatever else is set.',
     parse: parseDisabled,
   },
-  /** Traces are sent, or not. */
+  /** `none`: no traces are sent. */
   otelTraces: {
     name: 'OTEL_TRACES_EXPORTER',
     type: exporters.join(', '),
@@ -130,7 +130,7 @@ export const telemetrySettings = {
     meaning: '`none`: no traces are sent.',
     parse: oneOf(exporters),
   },
-  /** Metrics are sent, or not. */
+  /** `none`: no metrics are sent. */
   otelMetrics: {
     name: 'OTEL_METRICS_EXPORTER',
     type: exporters.join(', '),
@@ -138,7 +138,7 @@ export const telemetrySettings = {
     meaning: '`none`: no metrics are sent.',
     parse: oneOf(exporters),
   },
-  /** Name of the service; null: that of the attributes, else the product's. */
+  /** Name of the service; null: the one in the attributes, else the product's. */
   otelServiceName: {
     name: 'OTEL_SERVICE_NAME',
     type: 'text',
@@ -147,7 +147,7 @@ export const telemetrySettings = {
     meaning: 'Name of the service in traces and metrics.',
     parse: (text) => ({ value: text === '' ? null : text }),
   },
-  /** Further facts of the service. */
+  /** Further attributes of the service. */
   otelAttributes: {
     name: 'OTEL_RESOURCE_ATTRIBUTES',
     type: '`name=value` pairs, by commas',

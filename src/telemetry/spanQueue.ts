@@ -1,17 +1,17 @@
 /**
- * Spans on their way to the collector: bounded in number, sent in batches, one batch at a time. Nobody waits
- * for it but the end of the process, for a bounded time; what finds no room is dropped and counted.
+ * The queue of spans for the collector: bounded in number, sent in batches, one batch at a time. Only the end
+ * of the process waits for it, for a bounded time. Spans that do not fit are dropped and counted.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Metric } from '../system/metrics.js';
 import type { SpanRecord } from './tracer.js';
 
-/** Spans that wait at most, and spans of a batch: the defaults of OpenTelemetry. */
+/** Most spans in the queue, and in a batch: OpenTelemetry's defaults. */
 const mostWaiting = 2_048;
 const batchSpans = 512;
 
-/** Sends a batch. Resolves to undefined once the collector has it, else to the reason why not. */
+/** Sends a batch. Resolves to undefined once the collector has it, else to the reason for the failure. */
 export type SendSpans = (spans: readonly SpanRecord[]) => Promise<string | undefined>;
 
 /** Dependencies of a queue. */
@@ -19,17 +19,17 @@ export interface SpanQueueParts {
   readonly clock: Pick<Clock, 'after' | 'sleep'>;
   readonly log: Pick<Log, 'warn' | 'info'>;
   readonly send: SendSpans;
-  /** Longest time that a span waits for others (ms). */
+  /** Longest time that a span waits for a full batch (ms). */
   readonly delayMs: number;
 }
 
-/** Counts of spans by what became of them. */
+/** Counts of spans by outcome. */
 export interface SpanCounts {
   /** The collector has them. */
   sent: number;
-  /** There was no room for them. */
+  /** The queue was full, or the limit of requests a second was reached. */
   dropped: number;
-  /** The collector did not take them. */
+  /** The collector did not accept them. */
   failed: number;
 }
 
@@ -59,7 +59,7 @@ export class SpanQueue {
 
   constructor(private readonly parts: SpanQueueParts) {}
 
-  /** Takes a span, unless too many wait. */
+  /** Adds a span, or drops it if the queue is full. */
   readonly add = (span: SpanRecord): void => {
     if (this.waiting.length >= mostWaiting) {
       this.counts.dropped += 1;
@@ -71,7 +71,7 @@ export class SpanQueue {
     else this.timer ??= this.parts.clock.after(this.parts.delayMs, () => this.begin());
   };
 
-  /** Sends what waits; resolves once all of it was tried, or after `boundMs`. What is left has failed. */
+  /** Sends all spans; resolves once each was tried, or after `boundMs`. The rest counts as failed. */
   async flush(boundMs: number): Promise<void> {
     const emptied = async (): Promise<void> => {
       while (this.sending !== undefined || this.waiting.length > 0) {
@@ -102,7 +102,7 @@ export class SpanQueue {
     const reason = await this.parts.send(batch).catch((error: unknown) => String(error));
     this.counts[reason === undefined ? 'sent' : 'failed'] += batch.length;
     const isFailing = reason !== undefined;
-    // A collector that is away is reported once, and once more when it is back.
+    // A failing collector is reported once, and once more when it works again.
     if (isFailing && !this.isFailing)
       this.parts.log.warn({ reason }, 'spans cannot be sent to the collector');
     if (!isFailing && this.isFailing) this.parts.log.info({}, 'spans can be sent to the collector again');

@@ -1,6 +1,6 @@
-/** The two header fields by which a trace goes from program to program (W3C Trace Context). */
+/** The two header fields that carry a trace from program to program (W3C Trace Context). */
 
-/** The place in a trace that a caller names. */
+/** The caller's place in a trace. */
 export interface TraceParent {
   /** 32 hex digits. */
   readonly traceId: string;
@@ -12,7 +12,7 @@ export interface TraceParent {
 
 const traceparentForm = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Reads `traceparent`; undefined: it names no place in a trace. A later version may have more fields. */
+/** Parses `traceparent`; undefined if it is invalid. A later version may have more fields. */
 export function parseTraceparent(text: string): TraceParent | undefined {
   const [, version, traceId = '', spanId = '', flags = '', more] = traceparentForm.exec(text) ?? [];
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
@@ -25,14 +25,14 @@ export function traceparentOf(traceId: string, spanId: string): string {
   return `00-${traceId}-${spanId}-01`;
 }
 
-/** The longest `tracestate` that every implementation passes on, and its most members. */
+/** The longest `tracestate` that every implementation propagates, and the most members of one. */
 const mostStateCharacters = 512;
 const mostStateMembers = 32;
 
 const stateKey = /^([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})$/;
 const stateValue = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
-/** Reads `tracestate`: its members as they came, `''` where it is invalid, too long, or repeats a key. */
+/** Parses `tracestate`: its members unchanged, or `''` if it is invalid, too long, or repeats a key. */
 export function readTracestate(text: string): string {
   if (text === '' || text.length > mostStateCharacters) return '';
   const members = text

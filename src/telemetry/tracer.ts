@@ -1,17 +1,17 @@
 /**
- * Spans of requests and of the work that they cause. A request that is not chosen costs a look at one header
- * field and six random bytes. The span under way is found by the work that runs, across awaits; where none is
- * ever recorded, looking for it costs a read.
+ * Spans of requests and of the work that they cause. A request that is not chosen costs the read of one
+ * header field and six random bytes. Running work finds its span across awaits. In a process that never
+ * records, the search costs one read.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../system/clock.js';
 import type { Sampler } from './sampler.js';
 import { parseTraceparent, readTracestate, traceparentOf } from './traceContext.js';
 
-/** Facts of a span, by OpenTelemetry's names where it has one. */
+/** Facts of a span, by OpenTelemetry's names if it has them. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A span that is over. */
+/** A span that has ended. */
 export interface SpanRecord {
   readonly name: string;
   readonly kind: SpanKind;
@@ -37,32 +37,32 @@ export interface TraceHead {
   getHeader(name: string): string;
 }
 
-/** Requests that a process records in a second at most. */
+/** Most requests that a process records in a second. */
 const mostPerSecond = 1_000;
 
 const current = new AsyncLocalStorage<Span>();
-/** Spans that have run and have not ended. */
+/** Number of spans that have run work and have not ended. */
 let running = 0;
 
 /**
- * The span whose work runs now; undefined: none is recorded. Work that a request began and that outlives it,
- * such as a connection that is kept, is not the request's any more.
+ * The span of the running work; undefined if there is none. Work that outlives its request, such as a
+ * connection kept open, no longer belongs to the request's span.
  */
 export function activeSpan(): Span | undefined {
   const span = current.getStore();
   return span === undefined || span.hasEnded ? undefined : span;
 }
 
-/** What a span belongs to. */
+/** The trace and the request of a span. */
 interface Origin {
   readonly tracer: Tracer;
   readonly traceId: string;
   readonly parentSpanId: string | undefined;
   readonly isParentRemote: boolean;
   readonly state: string;
-  /** True if it is sent to the collector; else its times are of use here alone. */
+  /** True if the span is sent to the collector; otherwise it only measures a stage. */
   readonly isRecorded: boolean;
-  /** Time that the stages of a request have taken (ms), where its answer says so. */
+  /** Time that the request's stages have taken (ms), by name; undefined if answers do not show it. */
   readonly stages: Map<string, number> | undefined;
   /** Wall time at the zero of the monotonic clock, the same for all spans of a request. */
   readonly zeroMs: number;
@@ -93,24 +93,24 @@ export class Span {
     return new Span({ ...this.origin, parentSpanId: this.spanId, isParentRemote: false }, name, kind, stage);
   }
 
-  /** True if it is sent to the collector. */
+  /** True if the span is sent to the collector. */
   get isRecorded(): boolean {
     return this.origin.isRecorded;
   }
 
-  /** Time that the stages which are over have taken (ms), by their names; what overlaps counts twice. */
+  /** Time that finished stages have taken (ms), by name; the times of overlapping ones are added up. */
   stages(): ReadonlyMap<string, number> {
     return this.origin.stages ?? noStages;
   }
 
-  /** Runs work, in which {@link activeSpan} is this one. */
+  /** Runs `work` with this span as its {@link activeSpan}. */
   run<Value>(work: () => Value): Value {
     if (!this.hasRun) running += 1;
     this.hasRun = true;
     return current.run(this, work);
   }
 
-  /** Header fields that have a server which the operator runs continue the trace. */
+  /** Header fields with which another server of the operator continues the trace. */
   fields(): Readonly<Record<string, string>> {
     const { traceId, state, isRecorded } = this.origin;
     if (!isRecorded) return {};
@@ -118,12 +118,12 @@ export class Span {
     return state === '' ? { traceparent } : { traceparent, tracestate: state };
   }
 
-  /** Ends it, once; a second end changes nothing. */
+  /** Ends the span; a second call changes nothing. */
   end(attributes: SpanAttributes, hasFailed = false, name = this.name): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
-    // Until then Node calls hooks for each promise of the process: without this, all requests pay for one in
-    // a hundred. Spans that only measure stages do not end; where answers show stages, the hooks stay.
+    // While `current` is in use, Node calls hooks for each promise: without this, all requests would pay for
+    // the one in a hundred. Spans that only measure stages do not end, so the hooks stay then.
     if (this.hasRun && (running -= 1) === 0) current.disable();
     const { tracer, zeroMs, traceId, parentSpanId, isParentRemote, state, stages } = this.origin;
     const endMs = tracer.parts.clock.monotonicMs();
@@ -152,7 +152,7 @@ export function httpFacts(status: number): CallFacts {
   return { attributes: { 'http.response.status_code': status, ...error }, hasFailed };
 }
 
-/** Does work that is a span; what it throws ends the span as failed. */
+/** Does work as a span; if it throws, the span ends as failed. */
 export async function recorded<Value>(
   span: Span,
   attributes: SpanAttributes,
@@ -174,11 +174,11 @@ export async function recorded<Value>(
 export interface TracerParts {
   readonly sampler: Sampler;
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
-  /** Takes a span that is over. */
+  /** Called with each span that has ended. */
   readonly record: (span: SpanRecord) => void;
-  /** True if answers say what their stages took: then every request has a span, if it is recorded or not. */
+  /** True if answers show the time of their stages: then every request has a span, recorded or not. */
   readonly hasStages?: boolean;
-  /** Counts what is chosen and not recorded. */
+  /** Counts the requests that are chosen but not recorded. */
   readonly counts: { dropped: number };
 }
 
@@ -189,7 +189,7 @@ export class Tracer {
 
   constructor(readonly parts: TracerParts) {}
 
-  /** Begins the span of a request, in the caller's trace where it names one; undefined: not recorded. */
+  /** Begins the span of a request, in the caller's trace if it names one; undefined: the request has none. */
   take(head: TraceHead): Span | undefined {
     const given = head.getHeader('traceparent');
     const parent = given === '' ? undefined : parseTraceparent(given);
@@ -223,7 +223,7 @@ export class Tracer {
     return new Span({ tracer: this, ...origin }, name, kind);
   }
 
-  /** Callers can have every request of theirs chosen: this bounds what they make of it. */
+  /** Callers can have all of their requests chosen: this bounds the number that is recorded. */
   private hasRoom(): boolean {
     const nowMs = this.parts.clock.monotonicMs();
     if (nowMs - this.windowStartMs >= 1_000) {

@@ -1,4 +1,4 @@
-/** The tracing of a process, where traces are sent; its exporter is loaded there alone. */
+/** The tracing of a process; the exporter is loaded only if traces are sent. */
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Metric } from '../system/metrics.js';
@@ -8,7 +8,7 @@ import { sendsTraces, type TelemetrySettings } from './settings.js';
 import { spanMetrics, SpanQueue } from './spanQueue.js';
 import { Tracer } from './tracer.js';
 
-/** Time that the spans left at the end of the process have (ms). */
+/** Time limit for sending the spans left at the end of the process (ms). */
 const lastSendMs = 2_000;
 
 /** Dependencies of tracing. */
@@ -18,20 +18,20 @@ export interface TracingParts {
   readonly log: Log;
   /** Version of the program. */
   readonly version: string;
-  /** True if answers say what their stages took. */
+  /** True if answers show the time of their stages. */
   readonly hasStages: boolean;
 }
 
 /** The tracing of a process. */
 export interface Tracing {
-  /** Undefined: nothing is recorded. */
+  /** Undefined: nothing is recorded or measured. */
   readonly tracer: Tracer | undefined;
   readonly metrics: () => Metric[];
-  /** Sends what is left, for a bounded time. */
+  /** Sends the spans that are left, within a bounded time. */
   readonly close: () => Promise<void>;
 }
 
-/** Opens it. */
+/** Opens the tracing of a process. */
 export async function openTracing(settings: TelemetrySettings, parts: TracingParts): Promise<Tracing> {
   const { clock, log, randomness, version, hasStages } = parts;
   if (!sendsTraces(settings)) {

@@ -47,13 +47,13 @@ export type AuditAnswer =
       /** Name for the report's page; null if no page is requested. */
       readonly page: { readonly company: string } | null;
       /**
-       * If the normalized records are long: {@link headRoom} bytes of room for the JSON before them, then the
+       * If the normalized records are long: {@link headRoom} free bytes for the JSON before them, then the
        * JSON of `texts`, the member `text` and the report's closing brace. The report then has null for both.
        */
       readonly longTexts: Buffer | null;
     };
 
-/** Bytes of room before long texts: a report and its page need far fewer. */
+/** Free bytes before long texts: a report and its page need far fewer. */
 export const headRoom = 4 << 20;
 
 function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number): AuditOutcome {
@@ -64,7 +64,7 @@ function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number
   return parts.auditText(request.text ?? '', format, stack, includeText, threads);
 }
 
-/** The result of an audit's parts, as far as it goes into the report. */
+/** The native module's result, as far as it goes into the report. */
 interface Audited {
   readonly findings?: AuditFindings;
   readonly fault?: string;

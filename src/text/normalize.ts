@@ -30,13 +30,13 @@ export const LOOP_BODY_LIMIT = 32 * 1024;
 
 /**
  * Longest body, in bytes, answered on the event loop if its text is plain: printable ASCII, line feeds and
- * tabs, of which there is nothing to repair. It takes less time than its way to the thread pool and back.
+ * tabs, in which there is nothing to repair. It takes less time than its way to the thread pool and back.
  */
 export const LOOP_PLAIN_LIMIT = 4 * LOOP_BODY_LIMIT;
 
 const JSON_TYPE = 'application/json';
 
-/** Memory for answers on the event loop: most need no more, and a larger one is returned. */
+/** Memory for answers on the event loop: most need no more, and a larger buffer is not retained. */
 const LOOP_ROOM = 8 * LOOP_BODY_LIMIT;
 
 /** Memory of the pool for answers from the thread pool (bytes). */
@@ -70,7 +70,7 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
   const facts = new Float64Array(2);
   const pool = new BufferPool(POOLED_BYTES);
 
-  /** Undefined: its glosses need the thread pool. */
+  /** Answers on the event loop; undefined: the glosses need the thread pool. */
   function onLoop(body: Uint8Array): Answer | undefined {
     if (out.length > LOOP_ROOM) out = new Uint8Array(LOOP_ROOM);
     let outcome = parts.normalize(body, out, facts);
@@ -84,7 +84,7 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
     return { status: 200, body: { bytes, type: JSON_TYPE }, charge: facts[1] ?? 0 };
   }
 
-  /** Undefined: it may need repair. */
+  /** Answers a plain text on the event loop; undefined: it may need repair. */
   function plainOnLoop(body: Uint8Array): Answer | undefined {
     const room = pool.take(3 * body.byteLength);
     const release = (): void => pool.give(room);

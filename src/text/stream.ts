@@ -16,7 +16,7 @@ export interface StreamParts {
   readonly normalize: (piece: Buffer) => Promise<NormalizedPiece>;
   /** Resolves when more can be written. */
   readonly write: (text: Uint8Array) => Promise<void>;
-  /** Bytes that are normalized at once; a line may exceed this. */
+  /** Bytes that are normalized at a time; a line may exceed this. */
   readonly pieceBytes: number;
   /** Length at which a line is cut (bytes), so that memory stays bounded. */
   readonly lineBytes: number;

@@ -1,4 +1,4 @@
-//! Embedding models: how they cut a text, the vectors of static ones, and the file of those that an embedder
+//! Embedding models: their tokenizers, the vectors of static ones, and the file of vectors that an embedder
 //! computed.
 
 pub mod dense;

@@ -1,5 +1,5 @@
 //! The vectors of fragments: the file that has them, the exact scan, the index of all states of the log, and
-//! walks from one to the next.
+//! walks between fragments.
 
 pub mod clusters;
 pub mod explored;

@@ -213,7 +213,7 @@ impl Workspace {
                 written => return Ok(written),
             }
         }
-        // The gathered vectors stay, also where only room is missing.
+        // The vectors are retained, even if only the buffer is too small.
         self.pending = Some(Pending {
             options,
             form,
@@ -241,7 +241,7 @@ impl Workspace {
         }
     }
 
-    /// Answers a parsed request that has all its dense scores. The room suffices, except for warnings and
+    /// Answers a parsed request that has all its dense scores. The buffer suffices, except for warnings and
     /// details that few requests have.
     fn finish(
         &mut self,

@@ -1,7 +1,7 @@
-//! The hot path of Fusegate in plain Rust. Each module is a room, and imports only rooms of earlier
-//! steps. Those between two empty lines are a step, and do not import each other.
+//! The hot path of Fusegate in plain Rust. The modules between two empty lines form a step: they import only
+//! modules of earlier steps, not each other.
 
-// The paths that read blocks of ASCII are those of x86-64: elsewhere what they share is not used.
+// Only x86-64 has paths that read blocks of ASCII: elsewhere the code that they share is unused.
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 
 /// The processor's vector instructions, and the loops over bytes that use them.
@@ -22,7 +22,7 @@ pub mod tokens;
 /// Repair and glosses of texts, and audits.
 pub mod text;
 
-/// Keys, limits, and the decision by both.
+/// Keys, limits, and decisions based on both.
 pub mod access;
 /// The vectors of fragments: the exact scan, their index, and walks.
 pub mod explore;

@@ -1,5 +1,5 @@
-//! Resources that processes share: files that they map, in blocks too, sockets that one passes to another,
-//! and the priority of their threads.
+//! Resources of the system: files that processes map, also in blocks, sockets that one passes to another, the
+//! priority of threads, and the end of a process.
 
 pub(crate) mod blocks;
 pub(crate) mod mapped;

@@ -1,4 +1,4 @@
-//! The repair of texts, the glosses in them, and audits of what they lack.
+//! The repair of texts, the glosses in them, and audits of their defects.
 
 pub mod audit;
 pub mod normalize;

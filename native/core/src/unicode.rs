@@ -1,4 +1,4 @@
-//! Unicode's properties of characters: those that make words, their case folding, and their normal form.
+//! Unicode's data of characters: which ones make up words, their case folding, their normal form.
 
 pub mod fold;
 pub mod nfkc;

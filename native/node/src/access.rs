@@ -24,7 +24,7 @@ pub fn write_key(raw: &[u8]) -> Result<String> {
     Ok(keys::write(raw))
 }
 
-/// SHA-256 of an API key's characters; null if it is not of the form of a key or its checksum is wrong.
+/// SHA-256 of an API key's characters; null if its form or checksum is wrong.
 #[napi]
 pub fn hash_key(key: String) -> Option<Buffer> {
     keys::hash(key.as_bytes()).map(|hash| hash.to_vec().into())
@@ -148,8 +148,8 @@ pub enum KeyStatus {
 
 /// Keys and limits of one process; all processes that open the same file share the limits.
 ///
-/// The three `admit` functions set the `facts` of a decision that a limit took part in: it admits the
-/// request, or refuses it. `facts` has room for [`ADMIT_FACTS`] numbers, at the indexes of [`AdmitFact`].
+/// Both `admit` functions set `facts` if a limit was checked, whatever the outcome. `facts` has room for
+/// [`ADMIT_FACTS`] numbers, at the indexes of [`AdmitFact`].
 #[napi]
 pub struct Access {
     inner: admission::Access,

@@ -1,4 +1,4 @@
-//! Work on threads of its own at a lower priority, beside that of the thread pool, which requests await.
+//! Work on dedicated threads at a lower priority, apart from the thread pool's work, which requests await.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use napi::bindgen_prelude::{Error, Object, Result, ToNapiValue};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A job that settles a promise with the result of some work, and that promise.
+/// A job that does some work and settles a promise with its result, and that promise.
 fn promised<'env, Value>(
     env: &'env Env,
     work: impl FnOnce() -> io::Result<Value> + Send + 'static,
@@ -29,7 +29,7 @@ where
     Ok((Box::new(job), promise))
 }
 
-/// Does some work on a thread that ends with it.
+/// Does some work on a new thread, which then ends. The promise settles with the result.
 pub fn run_once<'env, Value>(
     env: &'env Env,
     name: &str,
@@ -46,15 +46,14 @@ where
     Ok(promise)
 }
 
-/// A thread that does one piece of work after the other. It begins with the first, and ends when this is
-/// dropped.
+/// A thread that runs jobs one at a time. It starts with the first job, and ends once this is dropped.
 pub struct Background {
     name: &'static str,
     jobs: Mutex<Option<Sender<Job>>>,
 }
 
 impl Background {
-    /// The thread is named in listings of the process's threads.
+    /// `name`: the thread's name in listings of the process's threads.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -62,7 +61,7 @@ impl Background {
         }
     }
 
-    /// Does some work after the work that it has already; the promise is that of its result.
+    /// Queues some work for the thread. The promise settles with the result.
     pub fn run<'env, Value>(
         &self,
         env: &'env Env,
@@ -87,7 +86,7 @@ impl Background {
         let (sender, jobs) = channel::<Job>();
         Builder::new().name(self.name.to_owned()).spawn(move || {
             for job in jobs {
-                // Again each time: a process that ends its start gives all of its threads the usual priority.
+                // Before each job: a process gives all its threads the usual priority after its start.
                 lower_this_thread();
                 job();
             }

@@ -20,7 +20,7 @@ pub struct MemberFacts {
     pub items: f64,
     /// Index of the first item without it.
     pub first_without: Option<f64>,
-    /// Of a number: its least value.
+    /// Its least value, if it is a number.
     pub least: Option<f64>,
     /// Index of the first item with the least value.
     pub least_at: Option<f64>,
@@ -100,7 +100,7 @@ pub struct BodyReader {
 
 #[napi]
 impl BodyReader {
-    /// A reader for a shape in words (see `json::shape` of the core). `closed`: an unknown member is a fault.
+    /// A reader for a shape in words (see `json::shape` of the core). `closed`: unknown members are faults.
     #[napi(constructor)]
     pub fn new(shape: Vec<String>, closed: bool) -> Result<Self> {
         let shape = Shape::read(&mut shape.iter().map(String::as_str));

@@ -92,8 +92,8 @@ impl Task for StatisticsTask {
     }
 }
 
-/// Makes the stored form of statistics that are JSON, as in a request's `corpus`. `key`: that of the hashes
-/// of terms, 16 bytes. `body` must not change until the promise settles.
+/// Makes the stored form of statistics that are JSON, as in a request's `corpus`. `key`: 16 bytes, for the
+/// hashes of terms. `body` must not change until the promise settles.
 #[napi(ts_return_type = "Promise<CorpusStatistics>")]
 pub fn freeze_corpus(body: Buffer, key: &[u8]) -> Result<AsyncTask<StatisticsTask>> {
     let key = key_of(key)?;
@@ -254,7 +254,7 @@ impl Task for LearnTask {
 
 #[napi]
 impl Corpora {
-    /// An empty table. `key`: that of the hashes of terms, 16 bytes.
+    /// An empty table. `key`: 16 bytes, for the hashes of terms.
     #[napi(constructor)]
     pub fn new(key: &[u8]) -> Result<Self> {
         Ok(Self {
@@ -263,8 +263,8 @@ impl Corpora {
         })
     }
 
-    /// Adds a version newer than the existing ones; false if the bytes are damaged. They must not change
-    /// until the promise settles. `learnt`: true if requests may go on adding to its name.
+    /// Adds a version if it is newer than the existing ones; false if `statistics` is damaged. It must not
+    /// change until the promise settles. `learnt`: true if requests may still add to its name.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn add(
         &self,

@@ -9,8 +9,8 @@ use fusegate_core::embed::static_model::{Scratch, quantized};
 use napi::bindgen_prelude::{Buffer, Error, Result};
 use napi_derive::napi;
 
-/// Leaves the cache of embeddings at `path` if it has this size, else creates it again. `bytes`: most bytes
-/// of the file; `dimension`: largest dimension of a vector. Throws if it cannot be created.
+/// Creates the cache of embeddings at `path`, empty, unless it exists with this size. `bytes`: most bytes of
+/// the file; `dimension`: largest dimension of a vector. Throws if it cannot be created.
 #[napi]
 pub fn prepare_embeddings(path: String, bytes: f64, dimension: u32) -> Result<()> {
     let path = Path::new(&path);

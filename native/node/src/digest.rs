@@ -38,8 +38,8 @@ pub struct SealedFragment {
     pub seal: String,
 }
 
-/// Accepts a fragment and makes all its digests. `receipt` `""`: there is no receipt, and no envelope is
-/// made; `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
+/// Accepts a fragment and makes all its digests. If `receipt` is `""`, no envelope is made. `receivedAt` is
+/// RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
 #[napi]
 #[allow(
     clippy::too_many_arguments,

@@ -30,11 +30,11 @@ thread_local! {
 pub enum FuseOutcome {
     /// The answer was written.
     Written,
-    /// It may need more room.
+    /// The answer may need more room.
     NeedsRoom,
-    /// The request was read; it waits for vectors that are computed elsewhere, or for room alone.
+    /// The request was parsed and waits: for vectors that are computed elsewhere, or only for room.
     Pending,
-    /// They are no valid request, it has more docs than a model is given, or it names no installed model.
+    /// The request is invalid, has more docs than a model scores, or names no installed model.
     Invalid,
     /// The keys of `entity_map` are too long in all.
     LongEntities,
@@ -58,8 +58,7 @@ pub fn entities_refusal(outcome: FuseOutcome) -> Option<String> {
     Some(refused.text())
 }
 
-/// An outcome by name, the answer's bytes (written, or room for them needed), and the characters that it
-/// counts for.
+/// An outcome by name, the answer's bytes (written, or needed), and the characters that it counts for.
 fn told(outcome: Outcome) -> (FuseOutcome, f64, f64) {
     match outcome {
         Outcome::Written { length, characters } => (FuseOutcome::Written, length as f64, characters as f64),
@@ -73,7 +72,7 @@ fn told(outcome: Outcome) -> (FuseOutcome, f64, f64) {
     }
 }
 
-/// An outcome by name; its numbers go to `facts`.
+/// The name of an outcome; writes its numbers to `facts`.
 fn tell(outcome: Outcome, facts: &mut [f64]) -> FuseOutcome {
     let (outcome, length, characters) = told(outcome);
     if let [first, second, ..] = facts {
@@ -82,8 +81,8 @@ fn tell(outcome: Outcome, facts: &mut [f64]) -> FuseOutcome {
     outcome
 }
 
-/// Answers FuseRequests, and rerank requests of other interfaces. One that waits is kept until it is taken,
-/// or until another takes its place.
+/// Answers FuseRequests, and rerank requests of other interfaces. A pending request is retained until it is
+/// taken or another replaces it.
 #[napi]
 pub struct Fuser {
     state: Rc<State>,
@@ -101,8 +100,8 @@ struct State {
 
 #[napi]
 impl Fuser {
-    /// `models`: what computes the dense scores of docs that come without one; `corpora`: the collections
-    /// that requests may name, and with them the `profiles`.
+    /// `models` compute the dense scores of requests whose docs lack some. Requests may name `corpora` and
+    /// `profiles`; without `corpora`, no profile.
     #[napi(constructor)]
     pub fn new(models: &DenseModels, corpora: Option<&Corpora>, profiles: Option<&Profiles>) -> Self {
         Self {
@@ -121,12 +120,12 @@ impl Fuser {
     }
 
     /// Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
-    /// length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
-    /// docs. `owner`: whose collections it may name besides everybody's, or empty for nobody's; absent where
-    /// that was not looked up. `Pending`: `takePending` has the request.
+    /// length (written, or needed) and the characters that it counts for. A model scores at most `mostDocs`
+    /// docs. `owner`: the request may name this owner's collections and profiles besides the public ones;
+    /// empty: only public ones; absent: not looked up. `Pending`: `takePending` returns the request.
     ///
-    /// A function that is made when it is read, and no method: each call of a method looks up its object and
-    /// locks it, which takes a twentieth of the time of a small request.
+    /// A getter that creates a function, not a method: each call of a method looks up and locks its object,
+    /// which takes a twentieth of a small request's time.
     #[napi(
         getter,
         ts_return_type = "(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, \
@@ -155,14 +154,14 @@ impl Fuser {
         })
     }
 
-    /// Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`.
+    /// Takes the faults of names that made the last `fuse` `Invalid`: a JSON array of `{loc, message}`.
     #[napi]
     pub fn take_faults(&self) -> Option<String> {
         text(self.state.faults.take())
     }
 
-    /// The body with the settings of its profile written out in it, where the last `fuse` came to `Invalid`
-    /// for what it then says.
+    /// Takes the body of the last `fuse` with its profile's settings written out, if the outcome was
+    /// `Invalid` and the profile was found.
     #[napi]
     pub fn take_written_out(&self) -> Option<Buffer> {
         self.state.written_out.take().map(Buffer::from)
@@ -193,13 +192,13 @@ impl Fuser {
         )
     }
 
-    /// Why the last `rerank` came to `Invalid`. Throws where it did not.
+    /// Takes the reason why the last `rerank` returned `Invalid`. Throws if it did not.
     #[napi]
     pub fn take_refusal(&self) -> Result<RerankRefusal> {
         refusal(self.state.unranked.take())
     }
 
-    /// Does what `rerank` does in the thread pool, as `fuseAsync` does what `fuse` does.
+    /// The same as `rerank`, in the thread pool; `body` and `out` as in `fuseAsync`.
     #[napi(ts_return_type = "Promise<FuseAttempt>")]
     pub fn rerank_async(
         &self,
@@ -215,7 +214,7 @@ impl Fuser {
         })
     }
 
-    /// Takes the request that the last `fuse` or `rerank` left pending. Throws where there is none.
+    /// Takes the pending request of the last `fuse` or `rerank`. Throws if there is none.
     #[napi]
     pub fn take_pending(&self) -> Result<PendingFuse> {
         self.state
@@ -224,9 +223,9 @@ impl Fuser {
             .ok_or_else(|| Error::from_reason("nothing is pending"))
     }
 
-    /// Does what `fuse` does in the thread pool, for bodies that would hold up the event loop. `out` must not
-    /// be read until the promise settles; `body` must not change until then, nor before what is pending is
-    /// released. They must not overlap.
+    /// The same as `fuse`, in the thread pool, for bodies that would block the event loop. `out` must not be
+    /// read until the promise settles. `body` must not change until then or, if the request is pending, until
+    /// that is released. They must not overlap.
     #[napi(ts_return_type = "Promise<FuseAttempt>")]
     pub fn fuse_async(
         &self,
@@ -243,7 +242,7 @@ impl Fuser {
 }
 
 impl State {
-    /// A fuse request for the thread pool, of nobody.
+    /// A fuse request for the thread pool, without an owner.
     fn task(&self, body: Buffer, out: Buffer, most_docs: u32) -> FuseTask {
         FuseTask {
             models: self.models.clone(),
@@ -256,7 +255,7 @@ impl State {
         }
     }
 
-    /// Answers a body by `answer` in this thread's workspace; keeps the request that is pending.
+    /// Answers a body by `answer` in this thread's workspace; retains the request if it is pending.
     fn run(
         &self,
         body: &[u8],
@@ -321,13 +320,13 @@ pub struct FuseAttempt {
 
 #[napi]
 impl FuseAttempt {
-    /// Faults of names, as `Fuser.takeFaults` has them.
+    /// Takes the faults of names, as `Fuser.takeFaults` does.
     #[napi]
     pub fn take_faults(&mut self) -> Option<String> {
         text(self.faults.take())
     }
 
-    /// The body with its profile written out, as `Fuser.takeWrittenOut` has it.
+    /// Takes the body with its profile written out, as `Fuser.takeWrittenOut` does.
     #[napi]
     pub fn take_written_out(&mut self) -> Option<Buffer> {
         self.written_out.take().map(Buffer::from)
@@ -351,13 +350,13 @@ impl FuseAttempt {
         told(self.outcome).2
     }
 
-    /// Why a rerank request came to `Invalid`. Throws where it did not.
+    /// Takes the reason why a rerank request is `Invalid`. Throws if it is not.
     #[napi]
     pub fn take_refusal(&mut self) -> Result<RerankRefusal> {
         refusal(self.unranked.take())
     }
 
-    /// Takes the pending request. Throws where there is none.
+    /// Takes the pending request. Throws if there is none.
     #[napi]
     pub fn take_pending(&mut self) -> Result<PendingFuse> {
         self.pending
@@ -366,7 +365,7 @@ impl FuseAttempt {
     }
 }
 
-/// A request pending in the thread pool.
+/// A fuse or rerank request in the thread pool.
 pub struct FuseTask {
     models: Arc<Models>,
     tables: Tables,
@@ -422,11 +421,11 @@ impl Task for FuseTask {
     }
 }
 
-/// The bytes of a request that waits.
+/// The bytes of a pending request.
 enum Body {
-    /// Its own.
+    /// A copy.
     Copied(Box<[u8]>),
-    /// JavaScript's.
+    /// JavaScript's buffer.
     Shared(Buffer),
 }
 
@@ -451,8 +450,8 @@ impl Waiting {
     }
 }
 
-/// A request that was read, some of whose vectors may be missing. It holds memory that the engine does not
-/// know of: `release` gives it back. Every other call throws from then on.
+/// A parsed request, some of whose vectors may be missing. It holds memory that the JavaScript engine does
+/// not count: `release` frees it. After that, every other call throws.
 #[napi]
 pub struct PendingFuse {
     waiting: Option<Waiting>,
@@ -488,7 +487,7 @@ fn released() -> Error {
 
 #[napi]
 impl PendingFuse {
-    /// Gives its memory back. It may be called again.
+    /// Frees its memory. It may be called again.
     #[napi]
     pub fn release(&mut self) {
         self.waiting = None;
@@ -506,29 +505,29 @@ impl PendingFuse {
         Ok(self.waiting()?.pending.room() as f64)
     }
 
-    /// The texts whose vectors are missing, all different, as the model is given them (UTF-8).
+    /// The texts whose vectors are missing, all different, as the model reads them (UTF-8).
     #[napi]
     pub fn missing(&self) -> Result<Vec<Buffer>> {
         let texts = self.waiting()?.pending.gathered().missing();
         Ok(texts.map(|text| text.as_bytes().to_vec().into()).collect())
     }
 
-    /// Takes the missing vectors, one after the other, and whether the model read only the beginning of each
-    /// text; they are kept for later requests. False where they do not fit, or are not finite.
+    /// Adds all missing vectors, concatenated, and caches them. `truncated`: true if the model read only the
+    /// first part of the text. False, without effect, if they do not fit or are not finite.
     #[napi]
     pub fn complete(&mut self, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
         Ok(self.gathered_mut()?.complete(&vectors, &truncated))
     }
 
-    /// Takes some of the missing vectors, as `complete` takes all; the others are missing still. `places`:
-    /// their places in `missing`, ascending. False, and nothing is taken, where they do not fit.
+    /// Adds some of the missing vectors, as `complete` adds all; the others stay missing. `places`: their
+    /// indexes in `missing`, ascending. False, without effect, if they do not fit or are not finite.
     #[napi]
     pub fn keep(&mut self, places: Vec<u32>, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
         let places: Vec<usize> = places.iter().map(|&place| place as usize).collect();
         Ok(self.gathered_mut()?.keep(&places, &vectors, &truncated))
     }
 
-    /// Answers it into `out` as `Fuser.fuse` does. Throws where vectors are missing.
+    /// Answers the request into `out`, as `Fuser.fuse` does. Throws if vectors are missing.
     #[napi]
     pub fn answer(
         &mut self,
@@ -536,15 +535,15 @@ impl PendingFuse {
         mut facts: Float64ArraySlice<'_>,
     ) -> Result<FuseOutcome> {
         self.whole()?;
-        // SAFETY: `out` is no body, and no JavaScript runs before this function returns, so that nothing else
-        // reads or writes either array meanwhile.
+        // SAFETY: the caller keeps `out` apart from the body; no JavaScript runs before this function
+        // returns, so nothing else reads or writes either array meanwhile.
         let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
         let waiting = self.waiting.as_mut().ok_or_else(released)?;
         Ok(tell(waiting.answer(out), facts))
     }
 
-    /// Does what `answer` does in the thread pool, where it goes: it counts as released. Where `out` lacks
-    /// room the attempt has it back.
+    /// The same as `answer`, in the thread pool. The request moves there, so this object counts as released.
+    /// If `out` is too small, the attempt's `takePending` returns the request.
     #[napi(ts_return_type = "Promise<FuseAttempt>")]
     pub fn answer_async(&mut self, out: Buffer) -> Result<AsyncTask<AnswerTask>> {
         self.whole()?;
@@ -554,7 +553,7 @@ impl PendingFuse {
     }
 }
 
-/// A request with its scores, pending in the thread pool.
+/// A pending request that has all its vectors, in the thread pool.
 pub struct AnswerTask {
     waiting: Option<Waiting>,
     out: Buffer,
@@ -570,7 +569,7 @@ impl Task for AnswerTask {
     }
 
     fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
-        // Kept where room lacks, to be answered into more of it.
+        // Retained if `out` was too small, to be answered into a larger one.
         let lacks_room = matches!(outcome, Outcome::NeedsRoom(_));
         let waiting = self.waiting.take().filter(|_| lacks_room);
         let pending = waiting.map(|waiting| PendingFuse {

@@ -66,7 +66,7 @@ impl Gate {
         entered
     }
 
-    /// Keeps all others from entering from now on; false while another process does so.
+    /// Keeps all others from entering from now on; false while another process does so, or is entering.
     #[napi]
     pub fn try_close(&self) -> napi::Result<bool> {
         taken(self.files()?.turnstile.try_lock())

@@ -20,7 +20,7 @@ thread_local! {
 pub enum NormalizeOutcome {
     /// The answer was written.
     Written,
-    /// It needs more room.
+    /// The answer needs more room.
     NeedsRoom,
     /// The bytes are not a valid request.
     Invalid,

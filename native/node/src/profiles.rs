@@ -14,14 +14,14 @@ pub struct Profiles {
 
 #[napi]
 impl Profiles {
-    /// None yet.
+    /// An empty table.
     #[napi(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a version that is newer than those that are there. `settings`: members of a request, a JSON
-    /// object; false where they are not those of a profile.
+    /// Adds a version if it is newer than the existing ones. `settings`: a JSON object of a request's
+    /// members; false if a profile cannot have them.
     #[napi]
     pub fn add(&self, name: String, version: u32, settings: String) -> bool {
         let Some(profile) = Profile::read(version, settings.as_bytes()) else {
@@ -37,13 +37,13 @@ impl Profiles {
         self.inner.remove(name.as_bytes());
     }
 
-    /// Versions of a name that are there, in order.
+    /// Versions of a name in the table, in order.
     #[napi]
     pub fn versions(&self, name: String) -> Vec<u32> {
         self.inner.numbers(name.as_bytes())
     }
 
-    /// Every name, in order; after its owner and `/` where it has one.
+    /// Every name, in order; names of an owner as owner, `/` and name.
     #[napi]
     pub fn names(&self) -> Vec<String> {
         self.inner.names()

@@ -4,7 +4,7 @@ use fusegate_core::fuse::request::rerank::{Api, Refused as Unranked, Shape, Wron
 use napi::bindgen_prelude::{Error, Result};
 use napi_derive::napi;
 
-/// The path that a rerank request came by.
+/// The path that a rerank request was sent to.
 #[napi]
 #[derive(Clone, Copy)]
 pub enum RerankPath {
@@ -38,7 +38,7 @@ pub struct RerankRefusal {
     pub empty: bool,
     /// True if the server has no model.
     pub no_model: bool,
-    /// True if it is one of text-embeddings-inference.
+    /// True if the request has the form of text-embeddings-inference.
     pub tei: bool,
 }
 
@@ -53,7 +53,7 @@ impl From<Unranked> for RerankRefusal {
     }
 }
 
-/// The refusal that was kept. Throws where there is none.
+/// The retained refusal. Throws if there is none.
 pub(crate) fn refusal(unranked: Option<Unranked>) -> Result<RerankRefusal> {
     unranked
         .map(RerankRefusal::from)

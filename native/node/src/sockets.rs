@@ -13,8 +13,7 @@ fn port_of(port: u32) -> Result<u16> {
     u16::try_from(port).map_err(|_| Error::from_reason("a port is at most 65535"))
 }
 
-/// Descriptors of this process that listen on a TCP port, in ascending order. Throws if the system, unlike
-/// Linux, cannot tell.
+/// Descriptors of this process that listen on a TCP port, in ascending order. Throws except on Linux.
 #[napi]
 pub fn listening_on(port: u32) -> Result<Vec<i32>> {
     Ok(sockets::listening_on(port_of(port)?)?)

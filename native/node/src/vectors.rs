@@ -19,14 +19,14 @@ use napi_derive::napi;
 
 use crate::background::{Background, run_once};
 
-/// Leaves the file of vectors at `path` if `method` made its vectors, else creates it again. False if it
+/// Creates the file of vectors at `path`, empty, unless it exists and `method` made its vectors. False if it
 /// replaced another file. Throws if it cannot.
 #[napi]
 pub fn prepare_vectors(path: String, method: String) -> Result<bool> {
     Ok(vectors::Vectors::prepare(Path::new(&path), &method)?)
 }
 
-/// Rebuilds the index beside the file of vectors at `path` if it cannot be used. Throws if it cannot.
+/// Creates the index beside the file of vectors at `path`, empty, unless it is usable. Throws on failure.
 #[napi]
 pub fn prepare_index(path: String, method: String) -> Result<()> {
     Ok(explored::prepare_index(Path::new(&path), &method)?)
@@ -155,7 +155,7 @@ pub struct WalkStart {
     pub vector: Uint8Array,
 }
 
-/// What is asked of a walk.
+/// Rules of a walk.
 #[napi(object)]
 pub struct WalkRules {
     /// The text that decides its turns.
@@ -164,7 +164,7 @@ pub struct WalkRules {
     pub most: u32,
     /// Receipts of the fragments that it skips, one on each line.
     pub hidden: String,
-    /// Where it begins; if absent, where the seed chooses.
+    /// Where it begins; if absent, the seed decides.
     pub from: Option<WalkStart>,
 }
 
@@ -278,17 +278,17 @@ impl Vectors {
         self.work(|explored| explored.begin())
     }
 
-    /// Adds up to `most` fragments to the index and counts, on a thread of its own at a lower priority;
-    /// resolves to true once they have all. Only for the writer.
+    /// Adds up to `most` fragments to the index, and more to the counts, on a dedicated thread at a lower
+    /// priority; resolves to true once both have all. Only for the writer.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn grow<'env>(&self, env: &'env Env, most: u32) -> Result<Object<'env>> {
         let inner = self.inner.clone();
         self.growth.run(env, move || inner.grow(most as usize))
     }
 
-    /// Brings the pages of both files into this process, on a thread of its own at a lower priority, so that
-    /// no search has to wait for that. Resolves to false where they have more than `mostBytes`: they would
-    /// take the memory from others.
+    /// Maps the pages of both files into this process, on a dedicated thread at a lower priority, so that no
+    /// search has to wait for that. Resolves to false, without effect, if they have more than `mostBytes`:
+    /// they would take the memory from others.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn warm<'env>(&self, env: &'env Env, most_bytes: f64) -> Result<Object<'env>> {
         let inner = self.inner.clone();
@@ -301,7 +301,7 @@ impl Vectors {
         self.work(|explored| explored.close())
     }
 
-    /// Replaces the files by new ones, which every process uses from its next call on. Only for the writer.
+    /// Replaces the files by empty ones, which every process uses from its next call. Only for the writer.
     #[napi]
     pub fn reset(&self) -> Result<()> {
         Ok(self.inner.reset()?)
@@ -326,7 +326,7 @@ impl Vectors {
         Ok(bytes.into())
     }
 
-    /// The receipts of the fragments from one index to another; fewer if there are fewer.
+    /// The receipts of the fragments at indexes `from` to `to` - 1; fewer if there are fewer.
     #[napi]
     pub fn receipts(&self, from: u32, to: u32) -> Result<Vec<String>> {
         let view = self.inner.vectors().all()?;
@@ -334,7 +334,7 @@ impl Vectors {
         Ok(places.map(|index| receipt_at(&view, index)).collect())
     }
 
-    /// Fragments that match: their total, and those from an index on, at most `most`.
+    /// Fragments that match: their total, and at most `most` of them from index `from` on.
     #[napi(ts_return_type = "Promise<FragmentSelection>")]
     pub fn select(
         &self,
@@ -403,7 +403,7 @@ impl Vectors {
         })
     }
 
-    /// For each fragment from one index to another the nearest among the earlier ones, at most three.
+    /// For the fragments at indexes `from` to `to` - 1: the nearest earlier ones of each, at most three.
     #[napi(ts_return_type = "Promise<Array<Array<Neighbour>>>")]
     pub fn links(&self, position: f64, from: u32, to: u32) -> AsyncTask<Work<Vec<Vec<Neighbour>>>> {
         self.work(move |explored| {
@@ -474,7 +474,7 @@ impl Vectors {
     }
 }
 
-/// Has the thread pool do some work.
+/// Runs `run` in the thread pool.
 fn in_pool<Value>(run: impl FnOnce() -> std::io::Result<Value> + Send + 'static) -> AsyncTask<Work<Value>>
 where
     Value: Send + ToNapiValue + TypeName + 'static,
@@ -484,7 +484,7 @@ where
     })
 }
 
-/// What is asked of a walk, and whether anybody still awaits it.
+/// The rules of a walk; `stopped` is true once nobody awaits it.
 struct Walked {
     position: u64,
     seed: String,
@@ -523,7 +523,7 @@ impl Walking {
         })
     }
 
-    /// Has the walk end before its next search, because nobody awaits it any more.
+    /// Stops the walk before its next search, because nobody awaits it any more.
     #[napi]
     pub fn stop(&self) {
         self.walked.stopped.store(true, Relaxed);

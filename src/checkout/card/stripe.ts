@@ -48,7 +48,7 @@ const toleranceS = 300;
 const stripeFacts = { 'server.address': 'api.stripe.com' };
 const noMoreFacts = { attributes: {}, hasFailed: false };
 
-/** An origin as the SDK takes it: with its port, which HTTPS has alone by default, and no brackets (IPv6). */
+/** An origin as the SDK needs it: always with a port (the SDK's default is 443), IPv6 without brackets. */
 export function addressOf(origin: URL) {
   const { hostname, protocol, port } = origin;
   const [name, usualPort] = protocol === 'https:' ? (['https', 443] as const) : (['http', 80] as const);
@@ -85,7 +85,7 @@ export class StripeClient {
 
   /**
    * Payment methods that the account has switched on and may use: those that its default configuration offers
-   * to a session that names none, as ours do. Empty if Stripe does not say.
+   * to a session that names no methods, as ours do. Empty if Stripe does not say.
    */
   async methods(): Promise<readonly string[]> {
     const answer = await this.ask(() => this.sdk.paymentMethodConfigurations.list({ limit: 50 }));

@@ -84,7 +84,7 @@ export class Lightning implements Rail<
   async check(sat: bigint): Promise<Readiness> {
     const { inboundSat, reason } = await this.liquidity();
     if (reason !== null) return { ready: false, reason };
-    // A node that did not say has a reason.
+    // Null only if there is a reason.
     const inbound = inboundSat ?? 0n;
     if (inbound >= sat) return { ready: true };
     const short = `The node can receive ${inbound} sat over Lightning now, not ${sat}.`;

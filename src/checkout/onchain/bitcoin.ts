@@ -94,9 +94,7 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/**
- * The outcome of each wish: made, or refused for its address; undefined: the limit over all is reached.
- */
+/** The outcome of each wish: made, or refused for its address; undefined: too many orders are unpaid. */
 function outcomes(
   busy: readonly (AddressBusy | undefined)[],
   made: readonly MadeOrder<BtcOrder>[],
@@ -137,7 +135,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   }
 
   /**
-   * Finds the first address to give out, if the store does not know the account yet. Resolves to 0 if it
+   * Finds the first address to give out, if the store does not know the account yet. Resolves to 0 once it
    * does; undefined: the store or the node does not answer.
    */
   async begin(): Promise<0 | undefined> {
@@ -253,7 +251,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     }
   }
 
-  /** Orders from this index on, each with an address without history, and the step of the index. */
+  /** Orders from index `from` on, each with an address without history, and the step of the index. */
   private async drafts(
     wishes: readonly BitcoinWish[],
     before: AddressIndex,
@@ -341,7 +339,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     const outcome = await lookUpOrder({ ...this.parts, fence }, order);
     if (outcome.kind !== 'failed') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
-    // Time passes all the same, but what was paid meanwhile is unknown.
+    // The order stays as it is: what was paid meanwhile is unknown.
     return false;
   }
 

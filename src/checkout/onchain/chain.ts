@@ -17,7 +17,7 @@ export interface Chain {
   /** Height of the last block that the node knows. */
   readonly tip: () => Promise<ChainAnswer<number>>;
   /**
-   * The addresses with a history: any transaction, confirmed or not. The node's answer began after the call.
+   * The addresses with a history: any transaction, confirmed or not. The node is read after the call begins.
    */
   readonly used: (addresses: readonly string[]) => Promise<ChainAnswer<ReadonlySet<string>>>;
   /** Every payment to an address that the node knows now. */

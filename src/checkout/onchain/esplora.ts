@@ -29,7 +29,7 @@ interface Transaction {
   ) & { readonly block_time?: number };
 }
 
-/** True for a transaction. @throws Error for what is not even an object, or has a member that is none */
+/** True for a transaction. @throws Error for some values that are none, such as null */
 function isTransaction({ txid, vout, status }: Partial<Transaction>): boolean {
   return (
     typeof txid === 'string' &&

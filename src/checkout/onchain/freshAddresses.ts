@@ -26,7 +26,7 @@ const margin = 20;
 /** Addresses in one question to the chain: deriving each blocks the event loop for a millisecond. */
 const together = 16;
 
-/** Indexes whose addresses have no history, and for each the number skipped before it. */
+/** Indexes whose addresses have no history, and the number of indexes that were skipped. */
 export interface FreshIndexes {
   readonly indexes: readonly number[];
   readonly passedOver: number;

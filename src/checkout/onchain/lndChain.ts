@@ -1,7 +1,7 @@
 /**
- * Payments that an LND knows of, to a watch-only account of its wallet (LND, REST API). The operator imports
- * the account once, from the same extended public key. LND watches only addresses that it has handed out, so
- * each is requested from it before a buyer sees it.
+ * Payments to a watch-only account of an LND's wallet (LND, REST API). The operator imports the account once,
+ * from the same extended public key. LND watches only addresses that it has handed out, so each is requested
+ * from it before a buyer sees it.
  */
 import type { Output } from '../../store/tables/orderRow.js';
 import type { Clock } from '../../system/clock.js';

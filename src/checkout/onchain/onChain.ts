@@ -1,6 +1,6 @@
 /**
  * The account and the view of the chain that the operator has set up. The checkout loads this only for
- * payments on chain: the libraries of addresses and transactions take a tenth of a second of a start.
+ * payments on chain: the libraries of addresses and transactions add a tenth of a second to a start.
  */
 import type { Clock } from '../../system/clock.js';
 import { readAccount, type Account } from './addresses.js';

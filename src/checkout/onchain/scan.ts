@@ -55,7 +55,7 @@ export interface RescanParts extends BookParts {
   readonly progress: (asked: number, about: number) => void;
 }
 
-/** Looks up every address from an index on, also those of closed orders, and applies what is found. */
+/** Looks up every address from an index on, even those of closed orders, and applies what is found. */
 export async function rescan(
   parts: RescanParts,
   from: number,
@@ -94,7 +94,7 @@ async function settle(parts: RescanParts, index: number): Promise<Settled> {
   if (outcome.kind === 'failed') return outcome;
   const { status, outputs } = found;
   const after = outcome.kind !== 'absent' && isOn(outcome.order, 'btc') ? outcome.order : found;
-  // That an order without payments expired does not count as a find.
+  // An order without payments that expired does not count as changed.
   if (outputs.length === 0 && after.outputs.length === 0) return undefined;
   return after.status === status ? undefined : { kind: 'changed' };
 }

@@ -1,6 +1,6 @@
 /**
  * Watches the addresses of open orders, in one process at a time. An address that the node reports is looked
- * up at once, and all of them now and then: a missed hint costs minutes and no money.
+ * up at once, and all of them periodically: a missed hint costs minutes, not money.
  */
 import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
@@ -30,8 +30,8 @@ export interface WatcherParts {
 const newOrdersMs = 500;
 
 /**
- * Interval at which orders are looked up whose payment a block took away (ms), and how often: a node takes
- * the payments of a removed block back into its pool a moment later, and btcd notifies nobody of that.
+ * Interval of look-ups of orders whose payment vanished with a removed block (ms), and their number: a node
+ * returns such payments to its pool a moment later, and btcd sends no notification of that.
  */
 const lostMs = 2_000;
 const lostLookUps = 30;
@@ -53,9 +53,9 @@ export class Watcher {
     rounds: Promise.resolve(),
   };
   private looking: Promise<void> | undefined;
-  /** Addresses whose payments a block may have taken away, and the look-ups that each has left. */
+  /** Addresses whose payments a removed block may have taken away, and each one's remaining look-ups. */
   private readonly lost = new Map<string, number>();
-  /** Time of the last round that took all orders which were due. */
+  /** Time of the last round that reached all orders that were due. */
   private dueAtMs = -Infinity;
   private stopped = false;
 
@@ -147,8 +147,8 @@ export class Watcher {
   }
 
   /**
-   * Looks up the orders with payments, whose depths a block changed, or which it took away. Look-ups that
-   * began before it come first: they may store a payment as it was.
+   * Looks up the orders with payments: a block changed the payments' depths, or removed them. Look-ups that
+   * began before the block must end first: they may store a payment as it was.
    */
   private async roundOfPaid(before: Promise<unknown>): Promise<void> {
     await before;

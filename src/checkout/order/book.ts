@@ -164,7 +164,7 @@ export async function apply(
 
 /**
  * {@link apply} for an event found by a query, which takes time. If the order has changed since before the
- * query, nothing happens (`moved`): a later query may have brought the change, and know more.
+ * query, nothing happens (`moved`): a later query may have caused the change, and knows more.
  */
 export async function applySince(
   parts: BookParts,

@@ -1,4 +1,4 @@
-/** Look-ups of open orders: for each poll soon, and all of them in rounds. */
+/** Look-ups of open orders: of one order for its polls, and of all orders in rounds. */
 import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
 import { findOrder, isOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
@@ -16,7 +16,7 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
   readonly rail: Name;
   /** Lifetime of a look-up (ms): any number of polls cause one request. */
   readonly freshMs: number;
-  /** True once per `ms` for an order, across processes; absent: no other process shares the store. */
+  /** True once per `everyMs` for an order, across processes; absent: no other process shares the store. */
   readonly mayLook?: MayLook;
   /** Applies what the network knows of an order; false if it does not answer. */
   readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;

@@ -17,7 +17,7 @@ type Rule = (order: OrderRecord, event: OrderEvent, nowMs: number) => Transition
 /** Decides the transition. An event of another rail changes nothing. */
 export function transition(order: OrderRecord, event: OrderEvent, nowMs: number): Transition<OrderRecord> {
   if (event.kind === 'reveal') return reveal(order, nowMs);
-  // The rules of an order's rail take its orders, and each the event under whose name it is listed.
+  // A rail's rules take that rail's orders, and each rule the event under whose name it is listed.
   const rules = kindOf(order.rail).events as Readonly<Record<string, Rule | undefined>>;
   return rules[event.kind]?.(order, event, nowMs) ?? unchanged(order);
 }
@@ -48,8 +48,8 @@ const maxExpiredLookUpMs = 6 * 3_600_000;
 
 /**
  * True if a round of look-ups at `nowMs` includes an order, after a round at `lastMs`. Every round includes
- * orders that still await something. Expired ones become rarer, as there are thousands and money seldom
- * comes.
+ * orders that still await something. Expired ones come up ever more rarely, as there are thousands and money
+ * seldom comes.
  */
 export function isDue(
   { status, expiresAtMs }: { readonly status: string; readonly expiresAtMs: number },

@@ -74,8 +74,8 @@ async function shown<Order extends OrderRecord>(
 }
 
 /**
- * Shows an order to a poll. Exactly one first poll gets the key: the seed is erased on disk before this
- * resolves, so nobody can derive the key again.
+ * Shows an order to a poll. Only one poll gets the key: the seed is erased on disk before this resolves, so
+ * nobody can derive the key again.
  */
 export async function poll<Order extends OrderRecord>(
   parts: BookParts,

@@ -7,8 +7,8 @@ import { keyOf, keyRecord, rawKeyOf, endedKeys } from './orderKeys.js';
 import { revealed } from './poll.js';
 
 /**
- * The change that gives an order the next generation of its key, if the record shows that the key is
- * unrevealed; a key that was minted from it ends. For a restored store.
+ * The change that gives an order whose key is unrevealed, by its record, the next generation of that key;
+ * `key`, if it was minted already, ends. For a restored store.
  */
 export async function replaceUnrevealedKey(
   parts: BookParts,

@@ -123,8 +123,8 @@ interface Fault {
 }
 
 /**
- * The first alternative of one of these kinds; without one, that which values of other types are checked
- * against.
+ * The first alternative of one of these kinds; without one, the alternative that values of other types are
+ * checked against.
  */
 function alternative(shapes: readonly Shape[], kinds: readonly Shape['kind'][]): Shape {
   const found = shapes.find(({ kind }) => kinds.includes(kind)) ?? byKind(shapes)[0];
@@ -132,7 +132,7 @@ function alternative(shapes: readonly Shape[], kinds: readonly Shape['kind'][]):
   return found;
 }
 
-/** The shape of an error's location; that of the owner for a member that the owner does not declare. */
+/** The shape at an error's location; for a member that its owner does not declare, the owner's. */
 function shapeAt(shape: Shape, loc: Fault['loc']): Shape {
   let at = shape;
   for (const step of loc) {

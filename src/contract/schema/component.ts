@@ -44,8 +44,8 @@ function reference(type: WireType, read: Reader, meet: (type: WireType) => void)
 }
 
 /**
- * The keyword of a default. In a body it is an extension, as client generators take a field with `default`
- * for a required one.
+ * The keyword of a default. In a body it is an extension, because client generators treat a field with
+ * `default` as required.
  */
 export type DefaultKeyword = 'default' | 'x-default';
 

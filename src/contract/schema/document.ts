@@ -85,7 +85,7 @@ const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
 
 const [validationErrorType] = wireTypes(typia.json.schemas<[HTTPValidationError]>());
 
-/** Answer to an empty object; undefined where the body is not JSON. */
+/** Answer to an empty object; undefined if the body is not JSON. */
 function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
   return 'schema' in body && body.kind !== 'lines' ? { detail: explainBody(body.schema, {}) } : undefined;
 }
@@ -118,13 +118,13 @@ interface Draft {
   readonly problem: DescribedProblem;
 }
 
-/** A component and the type that it was made of. */
+/** A component and the type that it was made from. */
 interface Component {
   readonly type: WireType;
   readonly schema: SchemaObject;
 }
 
-/** Adds the component of a type, unless it is there. @throws where another type has its name */
+/** Adds the component of a type, unless it is there. @throws if another type has its name */
 function meet(draft: Draft, type: WireType): void {
   const known = draft.components.get(type.name);
   if (known !== undefined) {

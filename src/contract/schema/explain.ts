@@ -116,7 +116,7 @@ function mayBe(value: unknown, { kind }: Shape): boolean {
 
 /**
  * The member that was probably meant for a missing field: the only unknown one with a similar name, else the
- * only unknown one of its type. Undefined where the object has many members.
+ * only unknown one of its type. Undefined if the object has many members.
  */
 function misnamed(
   { name, shape }: FieldShape,
@@ -134,7 +134,7 @@ function misnamed(
 /** Bytes of the longest name that a hint repeats. */
 const longestName = 64;
 
-/** The hint beside a missing field where another member was probably meant for it. */
+/** The hint beside a missing field, if another member was probably meant for it. */
 export function missingHint(
   loc: readonly (string | number)[],
   meant: string | undefined,

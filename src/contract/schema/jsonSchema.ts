@@ -24,7 +24,7 @@ export interface JsonSchema {
 export type Components = Readonly<Record<string, JsonSchema>>;
 
 /**
- * Allowed values by the name of their field, in the order of declaration; where fields of two types have the
+ * Allowed values by the name of their field, in the order of declaration; if fields of two types have the
  * same name, by the type's name, a point and the field's name.
  */
 export type FieldValues = Readonly<Record<string, readonly string[]>>;

@@ -40,7 +40,7 @@ export type RouteBody =
       readonly limit: number;
     };
 
-/** The form of a route's failures where it is not the usual one. */
+/** The form of a route's failures, if it is not the usual one. */
 export interface RouteFailure {
   readonly schema: WireType;
   /** The body of a failure in the document. */
@@ -55,7 +55,7 @@ export type RouteAnswer =
       /** Further media types, chosen by `Accept`. */
       readonly also?: readonly string[];
       /**
-       * The type of the line for one that could not be answered, where each line sent is answered with a
+       * The type of the answer to a line that could not be answered, if each line sent is answered with a
        * line.
        */
       readonly failedLine?: WireType;
@@ -80,7 +80,7 @@ export interface Example {
   readonly response: {
     readonly status: number;
     readonly type: string;
-    /** The JSON body; absent where the body is not JSON of a fixed shape. */
+    /** The JSON body; absent if the body is not JSON of a fixed shape. */
     readonly body?: unknown;
   };
 }
@@ -88,7 +88,7 @@ export interface Example {
 /** Members of a route that the document needs. */
 export interface DescribedRoute {
   readonly method: Method;
-  /** Path template; `{name}` stands for one segment. */
+  /** Path template; `{name}` is one segment. */
   readonly path: string;
   /** Heading in the reference page. */
   readonly tag: string;
@@ -107,7 +107,7 @@ export interface DescribedRoute {
   readonly headers: readonly AnswerHeader[];
   /** `key`: an API key is optional. */
   readonly access?: 'public' | 'key';
-  /** The form of its failures, where it is not the usual one. */
+  /** The form of its failures, if it is not the usual one. */
   readonly failure?: RouteFailure;
   /** True if the whole route is beyond the contract. */
   readonly extension?: boolean;

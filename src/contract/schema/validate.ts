@@ -23,7 +23,7 @@ export function explainBody(type: WireType, value: unknown): ValidationError[] {
   return withHints(type, explain(shapeOf(type), value, 'body', type.closed));
 }
 
-/** Errors of a value that fits its schema, where they depend on this server. */
+/** Errors that depend on this server, of a value that fits its schema. */
 export interface ServerFaults {
   /** Limits of the server: reported as errors of the schema are, without others. */
   readonly limits: readonly ValidationError[];
@@ -55,7 +55,7 @@ export function checkBody<Value>(
 /** Where parameters come from. */
 export type ParameterPlace = 'path' | 'query' | 'header';
 
-/** A parameter's text as the JSON value that its shape asks for; a text that is not one stays text. */
+/** A parameter's text as the JSON value that its shape requires; a text that is not one stays text. */
 function decode(shape: Shape, text: string): unknown {
   const isNumber = shape.kind === 'integer' || shape.kind === 'number';
   if (isNumber && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
@@ -64,7 +64,7 @@ function decode(shape: Shape, text: string): unknown {
 }
 
 /**
- * Checks a set of parameters. `read` gives the percent-decoded text of a parameter by its declared name
+ * Checks a set of parameters. `read` returns the percent-decoded text of a parameter by its declared name
  * (headers: lower case), `undefined` when it is absent.
  */
 export function checkParameters(

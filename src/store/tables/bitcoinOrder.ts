@@ -24,7 +24,7 @@ export interface BtcOrder extends AnyOrder {
   readonly orderedBy: Uint8Array | null;
 }
 
-/** Members that a new one brings, besides the common ones. */
+/** Members of a new order besides the common ones. */
 export type NewBtcOrder = Pick<
   BtcOrder,
   'network' | 'addressIndex' | 'confirmationsRequired' | 'createdHeight'

@@ -15,7 +15,7 @@ export interface CardOrder extends AnyOrder {
   readonly refundedCents: bigint;
 }
 
-/** Members that a new one brings, besides the common ones. */
+/** Members of a new order besides the common ones. */
 export type NewCardOrder = Pick<CardOrder, 'cents' | 'rateCents'>;
 
 /** Events of a card order, as the processor reports them. */

@@ -14,7 +14,7 @@ export const mostCorpusVersions = 16;
 /** Limits on all names together: every worker holds them. */
 const allCorpusLimits: NameLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
 
-/** Most removed names whose last numbers are stored one by one; beyond that, one number stands for all. */
+/** Most removed names whose last numbers are stored one by one; beyond that, one number covers all. */
 export const mostRemovedCorpora = 64;
 
 /** Limits on the names of one owner. */
@@ -127,7 +127,7 @@ async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Pr
   ]);
 }
 
-/** Limits the records of removed names as new ones come: true if some were forgotten. */
+/** Limits the records of removed names when a name is added: true if some were forgotten. */
 async function forgotMany(store: Store, every: readonly StoredCorpus[]): Promise<boolean> {
   const removed = every.filter((each) => !isThere(each));
   if (removed.length < mostRemovedCorpora) return false;
@@ -189,7 +189,7 @@ async function heldNames(store: Store, every: readonly StoredCorpus[]): Promise<
 const limits = { owned: ownedCorpusLimits, all: allCorpusLimits };
 const words = { one: 'name', many: 'names', content: 'statistics' };
 
-/** A name before a version is added, and operations that conflict if that has changed. */
+/** A name before a version is added, and operations that conflict if it has changed. */
 interface Before {
   readonly had: CorpusRecord;
   readonly from: Uint8Array | undefined;
@@ -273,7 +273,7 @@ export interface LearntChange {
   readonly frozen: Omit<NewCorpusVersion, 'terming'> | undefined;
 }
 
-/** Outcome of a step of learning. `put`: its statistics were put. */
+/** Outcome of a step of learning. `put`: the name's last version was put, not learned. */
 export type Learnt = 'nothing' | 'stored' | 'full' | 'put' | 'over';
 
 /**

@@ -41,7 +41,7 @@ export interface EnvelopeOf {
   readonly kind: string;
 }
 
-/** Members that are no digests and differ between envelopes. */
+/** Members other than digests that differ between envelopes. */
 const textNames = ['kind', 'receipt', 'received_at', 'status'] as const;
 type Texts = Readonly<Record<(typeof textNames)[number], string>>;
 
@@ -51,13 +51,13 @@ interface Values {
   readonly hex: string;
 }
 
-/** A member of a form: its JSON up to the value, and the value's. */
+/** A member of a form: its JSON up to the value, and the value's JSON. */
 interface Member {
   readonly label: string;
   readonly value: (of: Values) => string;
 }
 
-/** The value of a member that is the digest of this number. */
+/** The value of a member that is the digest with this index. */
 function digestAt(number: number): Member['value'] {
   const [from, to] = [number * 2 * digestBytes, (number + 1) * 2 * digestBytes];
   return ({ hex }) => `"${hex.slice(from, to)}"`;

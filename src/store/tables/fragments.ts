@@ -80,10 +80,10 @@ export function decodeFragment(record: Uint8Array): StoredFragment {
   return { receipt, fragment, envelope, seal: Buffer.from(seal).toString('hex') };
 }
 
-/** A fragment with what its envelope says of its submission. */
+/** A fragment with its envelope's facts about its submission. */
 export type ReceivedFragment = StoredFragment['fragment'] & Pick<EnvelopeParts, 'receivedAt' | 'status'>;
 
-/** The fragment of a record's bytes, without making its envelope where the record has only its parts. */
+/** The fragment of a record's bytes; an envelope that is stored in parts is not rebuilt. */
 export function decodeReceived(record: Uint8Array): ReceivedFragment {
   if (record[0] === partedFormat) return partedTable.decode(record);
   const { envelope, ...fragment } = wholeTable.decode(record);
@@ -201,7 +201,7 @@ export function fragmentRecord(store: Pick<Store, 'get'>, receipt: string): Prom
   return store.get('fragments', Buffer.from(receipt));
 }
 
-/** As {@link fragmentRecord} for each of some receipts, in their order. */
+/** As {@link fragmentRecord} for several receipts, in their order. */
 export function fragmentRecords(
   store: Pick<Store, 'getMany'>,
   receipts: readonly string[],

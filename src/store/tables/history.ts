@@ -12,7 +12,7 @@ const historyTable = table('history entry', {
   command: text,
   /** Id of what it changed; null if it has no id, or if the id would be personal data. */
   object: orNull(text),
-  /** Name of the user of the operating system, and under `sudo` of the caller. */
+  /** Name of the operating system's user and, under `sudo`, of its caller. */
   user: text,
   host: text,
   atMs: integer,

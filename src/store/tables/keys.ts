@@ -70,7 +70,7 @@ function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
   ];
 }
 
-/** The key with this SHA-256 of its raw key. */
+/** The key whose raw key has this SHA-256. */
 export async function findKey(store: Store, hash: Uint8Array): Promise<KeyRecord | undefined> {
   const key = await findRecord(store, 'keys', hash, keyTable.decode);
   if (key === undefined) return undefined;
@@ -131,7 +131,7 @@ export function isOver({ expiresAtMs }: Pick<KeyRecord, 'expiresAtMs'>, nowMs: n
   return expiresAtMs !== null && expiresAtMs <= nowMs;
 }
 
-/** The predecessor of a key that still works, in a list: empty if there is none. */
+/** A key's predecessor, if that still works, as a list of at most one. */
 export async function overlapping(
   store: Store,
   { replaces }: KeyRecord,

@@ -12,7 +12,7 @@ export interface LightningOrder extends AnyOrder {
   readonly paidSat: bigint;
 }
 
-/** Members that a new one brings, besides the common ones. */
+/** Members of a new order besides the common ones. */
 export type NewLightningOrder = Pick<LightningOrder, 'network' | 'bolt11'>;
 
 /** The invoice's state at LND. */

@@ -1,12 +1,12 @@
 /**
- * Names of things in the store that requests use. What an owner has is stored as the owner, `/` and the name;
- * the others are everybody's.
+ * Names of statistics and profiles in the store. A name with an owner is stored as the owner, `/` and the
+ * name; a name without one belongs to everybody.
  */
 
 const ownerPattern = /^[0-9a-f]{32}$/;
 const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** True if a thing may have this name. */
+/** True if a name (without its owner) is valid. */
 export function isName(name: string): boolean {
   return namePattern.test(name);
 }
@@ -16,7 +16,7 @@ export function storedName(owner: string | undefined, name: string): string {
   return owner === undefined ? name : `${owner}/${name}`;
 }
 
-/** True if a thing may be stored so. */
+/** True if a stored name is valid. */
 export function isStoredName(full: string): boolean {
   const [first = '', second, ...rest] = full.split('/');
   if (second === undefined) return isName(first);
@@ -60,8 +60,8 @@ function overOne(
 }
 
 /**
- * The limit of its owner, or of all names, that more bytes under a name would exceed; undefined: none.
- * Concurrent calls may each take the last room.
+ * A sentence about the limit, the owner's or that of all names, that `added` bytes under a name would exceed;
+ * undefined: none. Concurrent calls may exceed it together.
  */
 export function overNames(
   held: HeldNames,

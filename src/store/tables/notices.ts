@@ -28,7 +28,7 @@ export async function findWithheld(store: Store, receipt: string): Promise<strin
   return reasonOf(await store.get('fragmentNotices', Buffer.from(receipt)));
 }
 
-/** Those of some receipts whose content is withheld, each with the reason. */
+/** Those of `receipts` whose content is withheld, each with the reason. */
 export async function withheldAmong(
   store: Pick<Store, 'getMany'>,
   receipts: readonly string[],

@@ -44,7 +44,7 @@ export async function findOptout(
 }
 
 /**
- * Records that an address opted out; on disk when this resolves. An existing opt-out does not change, also a
+ * Records that an address opted out; on disk when this resolves. An existing opt-out does not change, even a
  * forgotten one.
  */
 export async function recordOptout(
@@ -60,7 +60,7 @@ export async function recordOptout(
   await store.commit([{ kind: 'insert', space: 'optouts', key: optoutKey(secrets[0], email), value }]);
 }
 
-/** Erases the address of its opt-outs but not the entries; resolves to true if there was one to erase. */
+/** Erases an address from its opt-outs, but keeps the entries; resolves to true if there was one to erase. */
 export async function forgetOptout(store: Store, secrets: MasterSecrets, email: string): Promise<boolean> {
   let erased = false;
   for (const secret of secrets) {

@@ -1,6 +1,6 @@
 /**
  * An order of any rail: members of all rails, and each rail's own. Each rail has a file with its orders'
- * record and rules (such as `lightningOrder.ts`). The record that is decided over is the one that is stored.
+ * record and rules (such as `lightningOrder.ts`). Transitions are decided on the record as it is stored.
  */
 import type { Rail } from '../../contract/pricing.js';
 import { btcKind, type BtcEvent, type BtcOrder, type NewBtcOrder } from './bitcoinOrder.js';
@@ -10,7 +10,7 @@ import type { LightningOrder, NewLightningOrder } from './lightningOrder.js';
 import type { OrderKind } from './orderKind.js';
 import { commonOf, none, orderTable, type OrderRow } from './orderRow.js';
 
-/** Types of each rail's orders: the record, what a new one brings besides the common members, the events. */
+/** Types of each rail's orders: the record, a new order's members besides the common ones, the events. */
 interface OrderTypes {
   readonly btc: { order: BtcOrder; brings: NewBtcOrder; event: BtcEvent };
   readonly lightning: { order: LightningOrder; brings: NewLightningOrder; event: LightningEvent };
@@ -27,10 +27,10 @@ const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>, OrderTypes[Name
 /** The order of a rail. */
 export type OrderOn<Name extends Rail> = OrderTypes[Name]['order'];
 
-/** An order, as decided over and as stored. */
+/** An order, as stored and as transitions see it. */
 export type OrderRecord = OrderOn<Rail>;
 
-/** Members that a new order of each rail must bring, besides the common ones. */
+/** Members that a new order of a rail must have besides the common ones. */
 export type NewMembers<Name extends Rail> = OrderTypes[Name]['brings'];
 
 /** Events of an order on its rail. */

@@ -20,7 +20,7 @@ export function unchanged<Order>(order: Order): Transition<Order> {
   return { order, effect: undefined };
 }
 
-/** An order as far as all rails have the same members. */
+/** The members of an order that all rails share. */
 export interface RailOrder extends AnyOrder {
   readonly rail: string;
   readonly status: string;

@@ -1,6 +1,6 @@
 /**
- * An order's row on disk: the columns of all rails, as every order always had them. Those of other rails have
- * fixed values.
+ * An order's row on disk: the columns of all rails, which every order has always had. Those of other rails
+ * have fixed values.
  */
 import type { Order as OrderAnswer } from '../../contract/orders.js';
 import { rails } from '../../contract/pricing.js';
@@ -60,7 +60,7 @@ export interface Output {
   readonly sat: bigint;
   /** 0: not in a block. */
   readonly confirmations: number;
-  /** When the network saw it, by the node (ms); null: unknown. */
+  /** When the network saw it, according to the node (ms); null: unknown. */
   readonly atMs: number | null;
 }
 

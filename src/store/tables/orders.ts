@@ -16,7 +16,7 @@ function placeKey(rail: OrderRecord['rail'], place: string): Buffer {
   return Buffer.from(`${rail}:${place}`);
 }
 
-/** Longest id and place that are looked up: no longer ones exist. */
+/** Longest id and place that are looked up: none are longer. */
 const longestName = 200;
 
 /** The order with this id. */
@@ -228,7 +228,7 @@ export async function forgetOrderEmails(store: Store, same: (email: string) => b
 /** Erased values of what a buyer wrote into an order. */
 const unwritten = { email: null, source: null, segment: null, campaign: null, eventId: null } as const;
 
-/** True if an order never received a payment, and only its network could still report one. */
+/** True if an order never received a payment, and is no longer looked up for one. */
 function neverPaid(order: OrderRecord): boolean {
   return !order.open && order.key === 'none' && !wasPaid(order);
 }

@@ -1,6 +1,6 @@
 /**
  * Profiles in the store: for each name its versions with their settings. A version never changes, and its
- * number is never given out again: a name that is put after others were removed begins after their numbers.
+ * number is never reused: a new name begins after the numbers of all removed names.
  */
 import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
 import { overNames, type NameLimits } from './names.js';
@@ -44,7 +44,7 @@ export type ProfileRecord = ValueOf<typeof profileTable>;
 const givenOutTable = table('numbers of removed profiles', { version: integer });
 const givenOutKey = Buffer.from('profile versions');
 
-/** The profile of a stored name; undefined where there is none. */
+/** The profile of a stored name; undefined if there is none. */
 export function findProfile(store: Store, name: string): Promise<ProfileRecord | undefined> {
   return findRecord(store, 'profiles', Buffer.from(name), profileTable.decode);
 }
@@ -82,7 +82,7 @@ function overLimit(
   return overNames(held, name, added, limits, words);
 }
 
-/** The greatest number that a removed name had, and the operation that keeps it so or raises it. */
+/** The greatest number of all removed names, and the operation that raises it to `to` or keeps it. */
 async function givenOut(
   store: Store,
 ): Promise<{ readonly version: number; readonly raise: (to: number) => Operation }> {
@@ -95,7 +95,7 @@ async function givenOut(
   };
 }
 
-/** Adds a version to a profile; on disk when this resolves. Of several at once each gets its own number. */
+/** Adds a version to a profile; on disk when this resolves. Concurrent calls get different numbers. */
 export async function putProfile(
   store: Store,
   name: string,
@@ -108,7 +108,7 @@ export async function putProfile(
     const had = from === undefined ? undefined : profileTable.decode(from);
     const detail = overLimit(await allProfiles(store), had, name, Buffer.byteLength(settings));
     if (detail !== undefined) return { ok: false, detail };
-    // Read after the name was not there: whoever removed it has raised the number in the same unit.
+    // Read after the name was found absent: a process that removed it raised this number in the same unit.
     const removed = had === undefined ? await givenOut(store) : undefined;
     const version = 1 + (had?.versions.at(-1)?.version ?? removed?.version ?? 0);
     const versions = [...(had?.versions ?? []), { version, settings, createdAtMs: nowMs }];
@@ -121,7 +121,7 @@ export async function putProfile(
   }
 }
 
-/** Removes a profile with its versions; false where there is none. */
+/** Removes a profile with its versions; false if there is none. */
 export async function removeProfile(store: Store, name: string): Promise<boolean> {
   const key = Buffer.from(name);
   for (;;) {

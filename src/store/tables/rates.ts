@@ -33,7 +33,7 @@ export async function keepRate(store: Store, { cents, atMs, stays }: TakenRate):
   await store.commit([{ kind: 'put', space: 'rates', key: keyOf(atMs), value }]);
 }
 
-/** The rates behind a key; undefined: all. */
+/** The rates after a key; undefined: all. */
 async function takenAfter(store: Store, after?: Uint8Array): Promise<readonly TakenRate[]> {
   const rates: TakenRate[] = [];
   for await (const record of recordsAfter(store, 'rates', after)) rates.push(rateOf(record));
@@ -55,7 +55,7 @@ export async function ratesSince(store: Store, fromMs: number, usedMs: number): 
   return [...inForce, ...since].map(({ cents }) => cents);
 }
 
-/** Rates read at once; the last stays, and the others are removed in one unit. */
+/** Rates read in one step; the last one stays, the others are removed in one unit. */
 const pageRates = 200;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Fingerprints of the master secrets that the store's records depend on: a process with other secrets does
- * not start. They are in one record: of processes that start at once with different secrets, one wins and the
- * others change nothing.
+ * not start. They are in one record: of processes that start together with different secrets, one wins and
+ * the others change nothing.
  */
 import {
   masterSecretFile,
@@ -81,8 +81,8 @@ interface SecretPlaces {
 export const fingerprintsKey = recordKey('secrets', key);
 
 /**
- * The secrets that an engine's records need and that are not available, each a sentence that says what to do.
- * It registers and makes nothing.
+ * A sentence for each secret that an engine's records need and that is missing, with what to do. It registers
+ * and makes nothing.
  */
 export async function missingSecrets(
   engine: Pick<Engine, 'get'>,
@@ -92,7 +92,7 @@ export async function missingSecrets(
   return 'missing' in found ? found.missing : [];
 }
 
-/** The available secrets, which may be none, if they include all that a record names. */
+/** The available secrets, if they include all that a record names; else sentences about the missing ones. */
 export function secretsFor(
   named: Uint8Array | undefined,
   { masterSecrets, dataFolder }: SecretPlaces,

@@ -46,7 +46,7 @@ export type Usage = ValueOf<typeof usageTable>;
 /** Days of usage that are retained. */
 const keptDays = 30;
 
-/** The last days of both; those of the same day are added up. */
+/** The last days of both lists; equal days are added up. */
 function addedDays(before: readonly DayUse[], more: readonly DayUse[]): readonly DayUse[] {
   const days = new Map(before.map((each) => [each.day, each]));
   for (const { day, requests, characters, refused } of more) {
@@ -101,7 +101,7 @@ export class Charge<Refused extends 'refused' = never> {
       const from = await store.get('usage', subject);
       const refused = from === undefined ? this.mayMake() : undefined;
       if (refused !== undefined) return refused;
-      // `mayMake` is asked only once.
+      // `mayMake` is called only once.
       this.mayMake = () => undefined;
       const before = from === undefined ? undefined : usageTable.decode(from);
       const total = totalOf(before, this.usage);

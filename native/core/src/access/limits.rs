@@ -4,22 +4,22 @@
 //! **Layout.** A header (magic, secret seed), then three areas of 2^16 slots of 64 bytes: one for keys, one
 //! for addresses, one for networks. So a flood of addresses takes neither a key's slot nor a network's. A
 //! subject (kind and bytes) is identified by a 64-bit SipHash under the seed. Without the seed no one can aim
-//! at a slot, and two of 65,536 subjects share a hash with a probability of 2^-33. Its slot is one of the 16
-//! of its group. After the areas comes one slot for each kind of limit: the crowd's.
+//! at a slot, and the probability that any two of 65,536 subjects share a hash is 2^-33. A subject's slot is
+//! one of the 16 of its group. After the areas comes one slot for each kind of limit: the crowd's.
 //!
-//! **Hits take no lock.** A slot's `bucket` is the time at which it is full again. It only moves forward,
-//! also when the owner changes: a compare-exchange from a value read under one owner cannot succeed once the
-//! slot has another. So admission is exact however many processes use one bucket.
+//! **Hits take no lock.** A slot's `bucket` is the time at which it is full again. Requests and changes of
+//! owner move it forward; only a returned request moves it back. A compare-exchange from a value read under
+//! one owner fails once the slot has another. So admission is exact however many processes use one bucket.
 //!
 //! **A change of owner takes the file's lock**, which the kernel releases when its holder dies. A process
 //! killed at any instruction leaves a slot that is free, or one that still belongs to its former owner.
 //!
-//! **Eviction forgives nothing.** A slot may go to another subject once its bucket is full and it was not
-//! charged for a minute: by then the caller has stored its usage, and loads it again at the next request. If
-//! all 16 slots of a group are busy, a 17th subject gets none. A key is then admitted without being counted
-//! ([`Verdict::Uncounted`]): no paying caller is refused for lack of room. An address is counted in one
-//! bucket that all such newcomers of its kind share, the crowd ([`Verdict::Crowded`]): no number of addresses
-//! defeats a limit.
+//! **Eviction forgives nothing.** A slot may go to another subject once its bucket has been full for a minute
+//! and nothing was charged for a minute: by then the caller has stored the usage, and loads it again at the
+//! next request. If all 16 slots of a group are busy, a 17th subject gets none. A key is then admitted
+//! without being counted ([`Verdict::Uncounted`]): no paying caller is refused for lack of a slot. An address
+//! is counted in one bucket that all such newcomers of its kind share, the crowd ([`Verdict::Crowded`]): no
+//! number of addresses defeats a limit.
 //!
 //! **An address counts within its networks** ([`Address`]): their buckets are checked first, the widest
 //! before the others, so that a network over its limit claims no slot for another of its addresses.
@@ -54,7 +54,7 @@ pub const MOST_PER_MINUTE: u32 = 1_000_000;
 /// The largest number of characters a month that a slot can hold.
 pub const MOST_PER_MONTH: u64 = (1 << 40) - 1;
 
-/// The kind of keys; every other kind is addresses under one of their limits.
+/// The kind of keys; most other kinds are addresses, each under one of their limits.
 pub const KEYS: u8 = 0;
 
 /// A subject of limits, by keyed hash.
@@ -359,7 +359,7 @@ impl Standing {
         }
     }
 
-    /// Verdict if every slot is busy: as for the subject's first request.
+    /// Standing of a subject without a slot: as after its first request.
     fn uncounted(verdict: Verdict, limit: Limit) -> Self {
         let used_nanos = if limit.per_minute == 0 {
             0

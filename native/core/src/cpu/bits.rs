@@ -2,11 +2,11 @@
 
 use super::simd::{Level, Path};
 
-/// Words that are looked at together: sets are filled up with zeros to a multiple of them.
+/// Words in a block; each set is padded with zeros to whole blocks.
 pub(crate) const BLOCK: usize = 8;
 
-/// Numbers of bits that a set has in common with others, of which each is a whole number of blocks from the
-/// place on that its number says: those in `counts` become these.
+/// Sets each of `counts` to the number of bits that `own` shares with the set whose index is in `numbers`.
+/// `sets`: all sets, one after another, each as long as `own`.
 #[inline]
 pub(crate) fn common(
     path: Path,

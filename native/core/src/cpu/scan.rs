@@ -4,13 +4,13 @@
 use super::simd::Level;
 use super::simd::Path;
 
-/// The same byte sixteen times, for arithmetic on as many bytes at once.
+/// The same byte sixteen times, for arithmetic on sixteen bytes at once.
 pub(crate) const fn sixteen(byte: u8) -> u128 {
     u128::from_le_bytes([byte; 16])
 }
 
-/// First offset from `at` on at which a string's plain stretch ends (a quote, a backslash, a control
-/// character, or the end of `bytes`), and true if all bytes before it are ASCII.
+/// The first offset from `at` on that ends a string's plain stretch (a quote, a backslash, a control
+/// character, or the end of `bytes`), and true if all bytes from `at` to it are ASCII.
 #[inline]
 pub fn string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
     #[cfg(target_arch = "x86_64")]
@@ -83,7 +83,7 @@ fn portable_string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
 mod sse2 {
     use std::arch::x86_64::*;
 
-    /// As [`super::string_stop`] if it is within sixteen bytes, as that of most names is: no call is made.
+    /// As [`super::string_stop`], if the stop is within sixteen bytes, as for most names: no call is made.
     #[inline]
     pub fn near_stop(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
         let block = bytes.get(at..)?.first_chunk()?;
@@ -97,7 +97,7 @@ mod sse2 {
         Some((at + length as usize, before == 0))
     }
 
-    /// A bit for each byte that ends a plain stretch, and one for each that is not ASCII.
+    /// Bitmasks of the bytes that end a plain stretch, and of those that are not ASCII.
     #[inline]
     #[target_feature(enable = "sse2")]
     fn stops(block: &[u8; 16]) -> (u32, u32) {

@@ -52,13 +52,12 @@ impl Level {
     }
 }
 
-/// Bytes that a CPU brings from memory at once.
+/// Bytes of a cache line.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// Has the CPU bring a value from memory that is read soon. The CPU alone follows rows of values; where the
-/// next one lies elsewhere, a reader would wait for each. Does nothing where the platform has no such
-/// instruction.
+/// Prefetches a value that is read soon. The CPU itself prefetches only consecutive values, so that a reader
+/// would wait for each one that lies elsewhere. Does nothing except on x86-64.
 #[inline(always)]
 pub(crate) fn bring<Value>(value: &Value) {
     #[cfg(target_arch = "x86_64")]
@@ -85,7 +84,7 @@ impl Path {
         self.0
     }
 
-    /// The best one.
+    /// The best path.
     #[inline]
     pub(crate) fn best() -> Self {
         static BEST: AtomicU8 = AtomicU8::new(0);
@@ -100,7 +99,7 @@ impl Path {
         }
     }
 
-    /// Every one, from the portable to the best.
+    /// All paths, from the portable one to the best.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         LEVELS.into_iter().take_while(|level| level.added()).map(Path)
     }

@@ -187,7 +187,7 @@ impl Gathered {
     /// Starts with the query. `model` is an index into `models`.
     ///
     /// # Errors
-    /// A map that makes the text too long.
+    /// A map that cannot be applied to the text.
     pub fn new(
         models: &Arc<Models>,
         model: usize,
@@ -279,7 +279,7 @@ impl Gathered {
         missing.iter().map(|one| one.text.as_str())
     }
 
-    /// Takes all missing vectors, concatenated in the order of [`Gathered::missing`], and caches them.
+    /// Adds all missing vectors, concatenated in the order of [`Gathered::missing`], and caches them.
     /// `truncated`: true for each text of which the model read only the first part. False, without any
     /// effect, if their number is wrong, or one holds a number that is not finite.
     pub fn complete(&mut self, vectors: &[f32], truncated: &[bool]) -> bool {
@@ -288,7 +288,7 @@ impl Gathered {
         truncated.len() == count && self.keep(&places, vectors, truncated)
     }
 
-    /// Takes some of the missing vectors, as [`Gathered::complete`] takes all; the others stay missing.
+    /// Adds some of the missing vectors, as [`Gathered::complete`] adds all; the others stay missing.
     /// `places`: their indexes in [`Gathered::missing`], ascending. False, without any effect, if an index is
     /// invalid or not ascending, or if the vectors do not fit.
     pub fn keep(&mut self, places: &[usize], vectors: &[f32], truncated: &[bool]) -> bool {

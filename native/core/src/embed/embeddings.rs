@@ -114,8 +114,8 @@ fn header(path: &Path) -> io::Result<(usize, usize)> {
 }
 
 impl Embeddings {
-    /// Leaves the file at `path` if it has this size, else creates it again, empty. `bytes`: most bytes of
-    /// the file; `dimension`: largest dimension of a vector.
+    /// Creates the file at `path`, empty, unless it exists with this size. `bytes`: most bytes of the file;
+    /// `dimension`: largest dimension of a vector.
     pub fn prepare(path: &Path, bytes: u64, dimension: usize) -> io::Result<()> {
         let set = (WAYS * slot_bytes(dimension)) as u64;
         let sets = (bytes.saturating_sub(HEADER_BYTES as u64) / set).max(1) as usize;
@@ -206,7 +206,7 @@ impl Embeddings {
         head.truncated.store(u32::from(truncated), Relaxed);
         head.checksum.store(checksum(key, truncated, vector), Relaxed);
         head.used.store(self.clock().fetch_add(1, Relaxed), Relaxed);
-        // After the largest number it would start at 0, which means never written.
+        // Past the largest number it would wrap to 0, which means never written.
         head.sequence.store(writing.wrapping_add(1).max(2), Release);
     }
 

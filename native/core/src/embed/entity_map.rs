@@ -10,7 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 pub const MOST_KEY_BYTES: usize = 1 << 20;
 /// Most bytes of a request's mapped texts, equal to the limit of a body.
 pub const MOST_MAPPED_BYTES: usize = 32 << 20;
-/// Most bytes examined twice, for each byte of a text: after a form that is a prefix of longer ones.
+/// Most bytes examined again, per byte of a text: those after a match that is a prefix of longer forms.
 const MOST_AGAIN_PER_BYTE: usize = 16;
 
 /// Why a map is refused.
@@ -49,11 +49,11 @@ pub struct EntityMap {
 struct Search {
     forms: AhoCorasick,
     substitutes: Vec<String>,
-    /// For each form, most bytes after it examined in vain, for the longest form that begins with it.
+    /// For each form, most bytes after a match that may have been examined in vain for a longer form.
     behind: Vec<usize>,
 }
 
-/// For each form, how many bytes longer the longest form is that begins with it.
+/// For each form, the bytes by which the longest form that starts with it is longer.
 fn behind(forms: &[String]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..forms.len()).collect();
     order.sort_unstable_by_key(|&at| &forms[at]);
@@ -91,7 +91,7 @@ impl EntityMap {
         }
         let (forms, substitutes): (Vec<_>, Vec<_>) = distinct.into_iter().unzip();
         let behind = behind(&forms);
-        // Fails only with more patterns than there are bytes of keys. A DFA would take many times the memory.
+        // Fails only with more forms than MOST_KEY_BYTES allows. A DFA would take many times the memory.
         let forms = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .kind(Some(AhoCorasickKind::ContiguousNFA))

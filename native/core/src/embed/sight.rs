@@ -2,8 +2,8 @@
 //! model was not trained on. All of these become one unknown token, or none, so that two such texts look
 //! alike whatever they say.
 //!
-//! The length of a computed vector carries this, which no cosine sees: 1, 1/2 or 0. So neither the file of
-//! embeddings nor the store needs another member, and their old entries stay valid.
+//! The length of a computed vector encodes the share: 1, 1/2 or 0. A cosine ignores it. So neither the file
+//! of embeddings nor the store needs another field, and their old entries of ASCII texts stay valid.
 
 /// Readable share of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -111,7 +111,7 @@ fn sum_by(path: simd::Path, rows: &[Vector], pieces: &[u32]) -> Sums {
     }
 }
 
-/// Sums the rows of pieces: in 16 bits as long as they suffice, because vector registers hold most of these.
+/// Sums the rows of pieces: in 16 bits as long as they suffice, since a vector register holds more of those.
 #[inline(always)]
 fn sum_portable(rows: &[Vector], pieces: &[u32]) -> Sums {
     let mut sums = [0_i64; DIMENSION];

@@ -11,11 +11,11 @@ use super::sight::Sight;
 /// and megabytes of it must not delay other requests.
 pub const READ_BYTES_PER_TOKEN: usize = 256;
 
-/// Bytes per token that are tokenized at first; nearly every text has more tokens than that.
+/// Bytes per token that are tokenized at first; in nearly every text, tokens have fewer bytes.
 const FIRST_BYTES_PER_TOKEN: usize = 8;
 
-/// Tokens that a cut text must have after the last one that is used: so none of the used tokens comes from
-/// its last word, which the cut may have changed.
+/// Tokens that a cut text must have beyond those that are used, so that none of the used ones comes from its
+/// last word, which the cut may have changed.
 const MARGIN: usize = 128;
 
 /// A text's tokens for its model.
@@ -29,7 +29,7 @@ pub struct Subwords {
     pub sight: Sight,
 }
 
-/// A tokenizer and the length of its model.
+/// A tokenizer, and the number of tokens that its model reads.
 pub struct SubwordTokenizer {
     tokenizer: Tokenizer,
     max_tokens: usize,
@@ -44,8 +44,8 @@ pub struct SubwordTokenizer {
 
 impl SubwordTokenizer {
     /// Parses a `tokenizer.json`; its own padding and truncation are not used. `max_tokens`: most tokens of
-    /// the model, including special ones. `prefixes`: what callers put before a text. Fails with a sentence
-    /// part that follows "tokenizer.json".
+    /// the model, including special ones. `prefixes`: what callers put before a text. An error is the rest of
+    /// a sentence that begins with "tokenizer.json".
     pub fn new(json: &[u8], max_tokens: usize, prefixes: &[&str]) -> Result<Self, String> {
         let mut tokenizer =
             Tokenizer::from_bytes(json).map_err(|error| format!("cannot be read ({error})"))?;

@@ -1,5 +1,5 @@
-//! Word pieces as the uncased BERT models cut them (Devlin et al. 2019; Wu et al. 2016): lower case, without
-//! accents, punctuation and CJK characters separate, then the longest known piece first.
+//! Word pieces as the uncased BERT models cut them (Devlin et al. 2019; Wu et al. 2016): lower case, no
+//! accents, each punctuation mark and CJK character a word, then the longest known piece first.
 //!
 //! Words of ASCII letters and digits are looked up directly; only a stretch with other characters is
 //! normalized first, so that mostly plain texts are fast.

@@ -47,7 +47,7 @@ const GIVEN_UP_AT: usize = NODES_AT + 8;
 const BOOT_AT: usize = GIVEN_UP_AT + 8;
 const BOARD_AT: usize = BOOT_AT + 8;
 
-/// Indexes that a node holds.
+/// Most indexes in a node.
 const PLACES: usize = 448;
 /// Nodes of a block of the file, which is a whole number of pages.
 const BLOCK_NODES: usize = 64;
@@ -70,9 +70,9 @@ struct Head {
     kind: u32,
     /// The middle's squared length.
     square: u32,
-    /// Places of its own.
+    /// Number of its places.
     length: AtomicU32,
-    /// The last of them, at least.
+    /// At least the last of them.
     latest: AtomicU32,
     /// The count of fragments from which on it is divided; 0: it is not.
     divided: AtomicU32,
@@ -90,8 +90,8 @@ struct Members {
     sketches: [[[AtomicU64; GROUP]; WORDS]; PLACES / GROUP],
 }
 
-/// Nodes as they lie in the file. Their heads lie together, and their middles: a search compares most nodes
-/// of a level, and looks into few of them.
+/// Nodes as they lie in the file. All heads lie together, and all middles: a search compares most nodes of a
+/// level, but reads the members of few.
 #[repr(C)]
 struct Block {
     heads: [Head; BLOCK_NODES],
@@ -129,7 +129,7 @@ impl<'a> Node<'a> {
         self.head.kind
     }
 
-    /// Its halves, where it is divided in a state of so many fragments.
+    /// Its halves, if it is divided in the state of `count` fragments.
     fn halves(self, count: u32) -> Option<[u32; 2]> {
         let divided = self.head.divided.load(Acquire);
         let there = divided != 0 && divided <= count;
@@ -151,17 +151,17 @@ impl<'a> Node<'a> {
         self.members.places[at].load(Relaxed)
     }
 
-    /// How many of its own places lie before `count`.
+    /// Number of its own places before `count`.
     fn before(self, count: u32) -> usize {
         let length = self.length();
-        // All of them, unless an earlier state is asked for.
+        // All of them, unless the state is an earlier one.
         if self.head.latest.load(Relaxed) < count {
             return length;
         }
         self.members.places[..length].partition_point(|place| place.load(Relaxed) < count)
     }
 
-    /// Adds a place, unless it is there: a writer that was killed may have added it. There must be room.
+    /// Adds a place, unless a writer that was killed has already added it. The node must not be full.
     fn push(self, place: u32, vector: &Vector) {
         if self.places().next_back().is_none_or(|last| last < place) {
             let Head { length, latest, .. } = self.head;
@@ -176,21 +176,21 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The groups of sketches of its first places that are full. `count` must come from [`Node::before`].
+    /// The full groups of sketches of its first `count` places. `count` must come from [`Node::before`].
     fn groups(self, count: usize) -> &'a [Group] {
         let written = &self.members.sketches[..count / GROUP];
-        // SAFETY: an atomic number lies in memory as its number does. A sketch is written before the length
-        // counts it, which the caller has read by then, and never changes again.
+        // SAFETY: an atomic number has the layout of its number. A sketch is written before the length counts
+        // it, which the caller has already read, and never changes again.
         unsafe { std::slice::from_raw_parts(written.as_ptr().cast(), written.len()) }
     }
 
-    /// The group of sketches at some place, of which some may not be written yet.
+    /// A group of sketches, by its index; some may not be written yet.
     fn group(self, at: usize) -> Group {
         let group = &self.members.sketches[at];
         std::array::from_fn(|word| std::array::from_fn(|one| group[word][one].load(Relaxed)))
     }
 
-    /// Reads from the pages that a search among `count` fragments may read: where it is divided, those of its
+    /// Reads from the pages that a search among `count` fragments may read: if the node is divided, its
     /// fragments lie in other nodes.
     fn warm(self, count: u32) {
         black_box((self.kind(), self.middle[0]));
@@ -215,7 +215,7 @@ struct Made {
 }
 
 impl Made {
-    /// A node with some places, at most as many as it has room for.
+    /// A node with `members`, at most [`PLACES`].
     fn new(kind: u32, middle: Vector, members: &[(u32, &Vector)]) -> Self {
         let square = square(&middle);
         let made = Self {
@@ -254,12 +254,12 @@ impl Made {
 struct Nodes(Mapped);
 
 impl Nodes {
-    /// A node; nothing where there is none, as a damaged file may say.
+    /// A node; `None` if there is none, as in a damaged file.
     fn at(&self, id: u32) -> Option<Node<'_>> {
         let block = self.0.get(id as usize / BLOCK_NODES)?.as_ptr().cast::<Block>();
         let at = id as usize % BLOCK_NODES;
         // SAFETY: the places lie in the block, aligned as the block is; a node that something leads to is
-        // complete, and of it only atomics change. Every bit pattern is a node. No reference reaches beyond
+        // complete, and only its atomics change. Every bit pattern is a node. No reference reaches beyond
         // it, as other nodes may be written meanwhile.
         Some(unsafe {
             Node {
@@ -337,14 +337,14 @@ pub struct Clusters {
     file: Current<IndexFile>,
 }
 
-/// Hash of the machine's boot id; 1 where the system has none.
+/// Hash of the machine's boot id; 1 if the system has none.
 fn this_boot() -> u64 {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(1, |id| hash_of(id.trim()))
 }
 
 impl Clusters {
-    /// Opens the index at `path` of vectors that were made by `method`; creates an empty one where there is
-    /// no usable file.
+    /// Opens the index at `path` of vectors that were made by `method`; creates an empty one if there is no
+    /// usable file.
     pub fn open(path: &Path, method: &str) -> io::Result<Self> {
         let magic = magic_of(FORM, method);
         let file = match Current::open(path, magic) {
@@ -367,12 +367,12 @@ impl Clusters {
         self.file.get()?.blocks.bytes()
     }
 
-    /// Reads from every page that a search of the present state may read, so that the system maps it.
+    /// Reads from every page that a search of the current state may read, so that the system maps it.
     pub fn warm(&self) -> io::Result<()> {
         let mapping = self.file.get()?;
         let count = mapping.state().count;
         let nodes = mapping.nodes()?;
-        // A search follows ids that others hold; here are all of them.
+        // A search reaches nodes by their parents; this visits all.
         for id in 0..mapping.number(NODES_AT).load(Acquire) as u32 {
             if let Some(node) = nodes.at(id) {
                 node.warm(count);
@@ -389,7 +389,7 @@ impl Clusters {
     }
 
     /// First step of the writer: replaces the file by an empty one unless it is reliable and was built from
-    /// the fragments of a view that has all. False where it was replaced.
+    /// the fragments of a view that has all. False if it was replaced.
     pub fn begin(&self, all: &View) -> io::Result<bool> {
         let mapping = self.file.get()?;
         let wrote = mapping.number(BOOT_AT).load(Acquire);
@@ -434,7 +434,7 @@ impl Clusters {
     }
 }
 
-/// Inserts a fragment into its node, which is divided first where it is full.
+/// Inserts a fragment into its node, which is divided first if it is full.
 fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result<()> {
     let damaged = || io::Error::new(ErrorKind::InvalidData, "the index is damaged");
     let mut id = ROOT;
@@ -456,8 +456,8 @@ fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result
     Err(damaged())
 }
 
-/// True if a vector goes to the first of two halves; nothing where there are none. A node of one vector takes
-/// that vector alone.
+/// True if a vector goes to the left half; `None` if a half does not exist. A node of one vector takes only
+/// that vector.
 fn goes_left(nodes: &Nodes, vector: &Vector, [left, right]: [u32; 2]) -> Option<bool> {
     let (left, right) = (nodes.at(left)?, nodes.at(right)?);
     Some(if left.kind() == SAME {
@@ -487,7 +487,7 @@ fn put_same(
     Ok(())
 }
 
-/// Divides a full node, from the state on that has the fragment at `place`.
+/// Divides a full node, as of the state that has the fragment at `place`.
 fn divide_node(mapping: &Mapping, node: Node<'_>, all: &View, place: u32) -> io::Result<()> {
     let places: Vec<u32> = node.places().collect();
     let vectors: Vec<&Vector> = places.iter().map(|&at| all.vector(at as usize)).collect();

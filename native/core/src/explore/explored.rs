@@ -24,7 +24,7 @@ const KNOWN_LINKS: usize = 50_000;
 /// Most clusters for regions.
 const REGION_CLUSTERS: usize = 1_024;
 
-/// Path of the index beside the vectors'.
+/// Path of the index beside the vectors.
 fn index_path(vectors: &Path) -> PathBuf {
     let mut name = vectors.as_os_str().to_owned();
     name.push(".index");
@@ -40,7 +40,7 @@ pub struct Found {
     pub neighbours: Vec<Neighbour>,
 }
 
-/// Rebuilds the index beside a file of vectors if it cannot be used.
+/// Empties the index of a file of vectors if it cannot be used.
 pub fn prepare_index(vectors: &Path, method: &str) -> io::Result<()> {
     let index = Clusters::open(&index_path(vectors), method)?;
     if index.is_whole()? {
@@ -179,8 +179,8 @@ impl Explored {
     }
 
     /// Reads from every page of both files that a search may read, so that the system maps it and searches
-    /// need not wait for that. Does nothing where the files have more than `most` bytes: they would take the
-    /// memory from others. True if it did.
+    /// need not wait for that. Returns false without reading if the files have more than `most` bytes: they
+    /// would take the memory from others.
     pub fn warm(&self, most: u64) -> io::Result<bool> {
         if self.vectors.bytes()? + self.index.bytes()? > most {
             return Ok(false);
@@ -211,7 +211,7 @@ impl Explored {
         Ok(Found { indexed, neighbours })
     }
 
-    /// Links of the fragments from one index to another, to the nearest earlier ones: [`LINKS`] at most.
+    /// Links of the fragments at `places` to the nearest earlier ones, at most [`LINKS`] each.
     pub fn links(&self, position: u64, places: Range<usize>) -> io::Result<Vec<Links>> {
         let view = self.vectors.view(position)?;
         let places = places.start..places.end.min(view.count());

@@ -57,7 +57,7 @@ pub fn similarity(a: &Vector, b: &Vector) -> f64 {
     cosine(dot(a, b), square(a), square(b))
 }
 
-/// Similarities of one vector to those of a block. `squares`: the block's squared lengths; where they lie in
+/// Similarities of one vector to those of a block. `squares`: the block's squared lengths; if they lie in
 /// memory that nothing else reads, it is faster to compute them.
 #[inline(always)]
 fn compare_with<One: Borrow<Vector>>(
@@ -145,7 +145,7 @@ pub struct Best {
 }
 
 impl Best {
-    /// Room for `most` of them, all above `least`, which is at least 0.
+    /// Empty; for at most `most`, all above `least`, which is at least 0.
     pub fn new(most: usize, least: f64) -> Self {
         let kept = Vec::with_capacity(most + 1);
         Self { kept, most, least }

@@ -52,7 +52,7 @@ fn moved(points: &[Weighted], centres: &[Vector]) -> Vec<Vector> {
         .collect()
 }
 
-/// Centres of regions of clusters, and the number of fragments of each.
+/// Centres of regions of clusters, each with its number of fragments.
 pub fn of_clusters(clusters: &[Cluster]) -> Vec<(Vector, u32)> {
     let points: Vec<Weighted> = clusters.iter().map(|one| (&one.middle, one.fragments)).collect();
     let wanted = points.len().min(MOST);

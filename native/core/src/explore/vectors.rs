@@ -54,7 +54,7 @@ impl Layout for VectorFile {
     const GIVEN_UP_AT: usize = GIVEN_UP_AT;
 }
 
-/// Neighbours that a fragment is linked to.
+/// Most neighbours a fragment is linked to.
 pub const LINKS: usize = 3;
 /// Least similarity of a link.
 pub const LINK_LEAST: f64 = 0.3;
@@ -220,7 +220,7 @@ impl View {
         (0..self.count.div_ceil(BLOCK)).flat_map(|block| self.block_facts(block))
     }
 
-    /// The fragments that are nearest to a vector, among those from an index on.
+    /// The `most` fragments nearest to `query`, among those from index `from` on.
     pub fn nearest(&self, query: &Vector, most: usize, from: usize) -> Vec<Neighbour> {
         let mut best = Best::new(most, 0.0);
         let length = square(query);
@@ -296,7 +296,7 @@ pub struct Vectors {
 
 impl Vectors {
     /// Keeps the file at `path` if it has this version and vectors made by `method`; otherwise creates an
-    /// empty one. False where another file was replaced.
+    /// empty one. False if another file was replaced.
     pub fn prepare(path: &Path, method: &str) -> io::Result<bool> {
         let magic = magic_of(FORM, method);
         match Mapping::open(path, &magic) {
@@ -407,7 +407,7 @@ impl Vectors {
         let seen = mapping.number(POSITION_AT).load(Acquire);
         let last = good.checked_sub(1).map(|index| *view.facts(index));
         let reached = last.map_or(0, |facts| facts.position);
-        // Counted, but killed before the position was recorded; or truncated.
+        // Truncated; or killed between storing the count and the position.
         if good < count || seen < reached {
             self.see(reached, last.as_ref().map_or("", Facts::receipt))?;
             mapping.number(COUNT_AT).store(good as u64, Release);

@@ -10,7 +10,7 @@ use crate::tokens::analyzer::Analyzer;
 use crate::tokens::terms::{Hits, Terms};
 use crate::tokens::tokenize;
 
-/// Takes the terms of a query, without stop words unless there are no other words.
+/// Adds a query's terms to `terms`, without stop words unless there are no other words.
 fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut Terms, hits: &mut Hits) {
     let mut take = |stop: bool| {
         tokenize::ws(query.as_bytes(), token, |token| {

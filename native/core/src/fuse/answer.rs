@@ -28,7 +28,7 @@ const TRUNCATED: &[u8] = b"{\"code\":\"truncated_input\",\"message\":\"\
 The model read only the beginning of the query or of a text: they are longer than it takes.\"}";
 
 impl Workspace {
-    /// Two warnings: no doc matched a term, and the dense scores of all docs are equal.
+    /// Flags of two warnings: no doc matched a term, and the dense scores of all docs are equal.
     pub(super) fn warnings(&self) -> (bool, bool) {
         let lexical_empty = self.matches.is_empty() && !self.bm25_unused;
         let first = self.lists.docs[0].dense;

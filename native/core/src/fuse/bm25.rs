@@ -5,7 +5,7 @@ pub fn logarithm(value: f64) -> f64 {
     libm::log(value)
 }
 
-/// e to a power, the same on every platform as [`logarithm`].
+/// e to a power; like [`logarithm`], the same on every platform.
 pub(crate) fn exponential(value: f64) -> f64 {
     libm::exp(value)
 }

@@ -1,6 +1,6 @@
 //! Statistics of collections that requests name: stored, counted and looked up. A term is stored as a keyed
-//! 64-bit hash (SipHash-2-4), so that no word of a text is. Among a million terms two share a hash once in 37
-//! million collections.
+//! 64-bit hash (SipHash-2-4), and no word of a text is stored. Among a million terms two share a hash once in
+//! 37 million collections.
 
 mod hashed;
 mod learning;
@@ -175,7 +175,7 @@ pub struct Corpora {
 }
 
 impl Corpora {
-    /// An empty table. `key`: that of the hashes.
+    /// An empty table. `key`: the key of the hashes.
     #[must_use]
     pub fn new(key: &Key) -> Self {
         Self {

@@ -50,8 +50,8 @@ impl Workspace {
     }
 
     /// As [`Workspace::count`], for a request with members that few requests have: with its analyzer, and
-    /// with the positions or the terms of texts recorded where most of them are needed later. Few texts are
-    /// read a second time.
+    /// with the positions or the terms of texts recorded if those of most texts are needed later. Otherwise
+    /// the few texts are read again.
     pub(super) fn count_more(&mut self, body: &[u8], options: &Options, more: &More) -> u64 {
         let analyzer = more.analyzer.as_ref().filter(|analyzer| !analyzer.is_plain());
         let docs = self.lists.docs.len();

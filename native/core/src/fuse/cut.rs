@@ -1,32 +1,32 @@
-//! Where a text may be cut, so that no token is.
+//! Finds where a text may be cut without cutting a token.
 
 use crate::cpu::scan::sixteen;
 
-/// A text by its code points.
+/// A text as a sequence of code points.
 pub(super) trait Text {
-    /// Number of them.
+    /// Number of code points.
     fn length(&self) -> u32;
 
-    /// True where the one at a place is of a token.
+    /// True if the code point at `at` belongs to a token.
     fn letter(&self, at: u32) -> bool;
 
-    /// The first place from one on at which no token is cut, or a greater one that is the most.
+    /// The first place from `at` on at which no token is cut, but not after `most`.
     fn cut_after(&self, at: u32, most: u32) -> u32 {
         step_after(self, at, most)
     }
 
-    /// The last place up to one at which no token is cut, or a lower one that is the least.
+    /// The last place up to `at` at which no token is cut, but not before `least`.
     fn cut_before(&self, at: u32, least: u32) -> u32 {
         step_before(self, at, least)
     }
 }
 
-/// True where the code points before and at a place stand in one token.
+/// True if the code points before `at` and at `at` are in one token.
 fn joined(text: &(impl Text + ?Sized), at: u32) -> bool {
     at > 0 && text.letter(at - 1) && text.letter(at)
 }
 
-/// [`Text::cut_after`], place after place.
+/// [`Text::cut_after`], one place at a time.
 fn step_after(text: &(impl Text + ?Sized), mut at: u32, most: u32) -> u32 {
     while at < most && joined(text, at) {
         at += 1;
@@ -34,7 +34,7 @@ fn step_after(text: &(impl Text + ?Sized), mut at: u32, most: u32) -> u32 {
     at
 }
 
-/// [`Text::cut_before`], place after place.
+/// [`Text::cut_before`], one place at a time.
 fn step_before(text: &(impl Text + ?Sized), mut at: u32, least: u32) -> u32 {
     while at > least && joined(text, at) {
         at -= 1;
@@ -42,7 +42,7 @@ fn step_before(text: &(impl Text + ?Sized), mut at: u32, least: u32) -> u32 {
     at
 }
 
-/// A text by which of its code points are of a token.
+/// A text, with true for each code point that belongs to a token.
 pub(super) struct Any(pub(super) Vec<bool>);
 
 impl Text for Any {
@@ -55,16 +55,16 @@ impl Text for Any {
     }
 }
 
-/// A text of ASCII. How much of a token follows a place cannot be predicted, so that sixteen bytes are read
-/// at once, without a loop.
+/// An ASCII text. The length of the rest of a token cannot be predicted, so sixteen bytes are read at once,
+/// without a loop.
 pub(super) struct Ascii<'a>(pub(super) &'a [u8]);
 
-/// The highest bits of those of 16 bytes of ASCII that are no letters or digits.
+/// The highest bit of each of 16 ASCII bytes that is neither a letter nor a digit.
 #[inline(always)]
 fn others(bytes: &[u8; 16]) -> u128 {
     let bytes = u128::from_le_bytes(*bytes) & sixteen(0x7F);
     let lower = bytes | sixteen(0x20);
-    // Each sum has the highest bit where the byte is at least the first, or greater than the last.
+    // Each sum has the highest bit if the byte is at least the first character, or greater than the last.
     let letters = (lower + sixteen(0x80 - b'a')) & !(lower + sixteen(0x7F - b'z'));
     let digits = (bytes + sixteen(0x80 - b'0')) & !(bytes + sixteen(0x7F - b'9'));
     !(letters | digits) & sixteen(0x80)

@@ -1,7 +1,7 @@
-//! Maximal marginal relevance (Carbonell and Goldstein, 1998): the next result is the one of the best (1 - d)
-//! relevance - d likeness, its likeness the greatest to a result before it: the Jaccard index of their terms,
-//! or the cosine of their vectors. A text without terms, or without a word that the model knows, is like
-//! nothing.
+//! Maximal marginal relevance (Carbonell and Goldstein, 1998): the next result is the candidate with the best
+//! (1 - d) relevance - d likeness. Its likeness is the greatest to any earlier result: the Jaccard index of
+//! their terms, or the cosine of their vectors. It is 0 for a text without terms, or without a word that the
+//! model knows.
 
 use super::reading::read_as;
 use super::request::Options;
@@ -17,7 +17,7 @@ use crate::tokens::terms::{Distinct, Use};
 use crate::tokens::tokenize::{self, Tokenizer};
 
 impl Workspace {
-    /// Orders the first results so; `choices` says how each came to its place.
+    /// Reorders the first results by this rule; `choices` records how each was chosen.
     pub(super) fn diversify(
         &mut self,
         body: &[u8],
@@ -38,9 +38,9 @@ impl Workspace {
                 let docs = self.order[..count].iter().map(|&(_, doc)| doc as usize);
                 Likeness::Vectors(gathered.alike(docs))
             }
-            // Their terms were collected when they were counted.
+            // The terms were collected during counting.
             _ if self.collects => Likeness::Terms(Sets::of(&self.distinct)),
-            // Without a model the request was refused.
+            // A request for vectors without a model was refused.
             _ => Likeness::Terms(self.terms_of(body, (options, analyzer), count)),
         };
         let mut open = self.candidates(count, diversify.diversity);
@@ -62,7 +62,7 @@ impl Workspace {
         self.choices = choices;
     }
 
-    /// The first docs in the order, none of them chosen.
+    /// The first `count` docs in the order, none of them chosen yet.
     fn candidates(&self, count: usize, diversity: f64) -> Open {
         let docs = self.order[..count].iter().map(|&(_, doc)| doc);
         let score = |doc: u32| self.fused[doc as usize].score;
@@ -84,7 +84,7 @@ impl Workspace {
         }
     }
 
-    /// The terms of the first docs in the order.
+    /// Collects the terms of the first docs in the order.
     fn terms_of(&mut self, body: &[u8], (options, analyzer): (&Options, &Analyzer), count: usize) -> Sets {
         let mut distinct = std::mem::take(&mut self.distinct);
         distinct.clear();
@@ -114,30 +114,30 @@ impl Workspace {
     }
 }
 
-/// A candidate that is chosen.
+/// A chosen candidate.
 struct Chosen {
     /// Its place in the order.
     at: u32,
-    /// Number of its terms among the sets of terms.
+    /// Index of its terms in [`Sets`].
     set: u32,
     relevance: f64,
-    /// The greatest likeness to those that were chosen before.
+    /// The greatest likeness to a candidate chosen earlier.
     likeness: f64,
 }
 
-/// The candidates that are not chosen, in their order, each with what [`Chosen`] has. One list for each
-/// number, so that several are computed at once.
+/// The candidates not chosen yet, in their order, with the fields of [`Chosen`]. Each field is a list, so
+/// that several are computed at once.
 struct Open {
     at: Vec<u32>,
     sets: Vec<u32>,
     relevances: Vec<f64>,
-    /// The relevances' shares of the scores.
+    /// The relevances times 1 - diversity.
     weighted: Vec<f64>,
     likenesses: Vec<f64>,
 }
 
 impl Open {
-    /// Place of the candidate with the best score, the first of equal ones, and its score.
+    /// Index of the candidate with the best score, the first of equal ones, and that score.
     fn best(&self, diversity: f64) -> (usize, f64) {
         let scores = self.weighted.iter().zip(&self.likenesses);
         let scores = scores.map(|(weighted, likeness)| weighted - diversity * likeness);
@@ -150,7 +150,7 @@ impl Open {
         (best, most)
     }
 
-    /// Removes a candidate.
+    /// Removes the candidate at `place`.
     fn take(&mut self, place: usize) -> Chosen {
         self.weighted.remove(place);
         Chosen {
@@ -162,14 +162,14 @@ impl Open {
     }
 }
 
-/// How alike the candidates are.
+/// The data that likeness is computed from.
 enum Likeness<'a> {
     Terms(Sets),
     Vectors(Alike<'a>),
 }
 
 impl Likeness<'_> {
-    /// Raises the likeness of those that are open to that with one of them. `common` is room.
+    /// Raises each open candidate's likeness to that with `chosen`, if it is greater. `common` is a buffer.
     fn raise(&self, chosen: &Chosen, open: &mut Open, common: &mut Common) {
         match self {
             Likeness::Terms(sets) => sets.raise(chosen.set as usize, open, common),
@@ -182,45 +182,45 @@ impl Likeness<'_> {
     }
 }
 
-/// Most terms that have a bit of their own; the others are listed.
+/// Most terms that have a bit; the others are counted for each pair of sets.
 const MOST_BITS: usize = 1024;
-/// Sets of a term that has a bit, at least: those of fewer are gone through in less time than bits are.
+/// Fewest sets that share a term with a bit: for a term of fewer sets, counting pairs takes less time.
 const LEAST_SETS: usize = 5;
 
-/// Sets of terms: of each the number of its terms, the bits of those that most sets have, and the number of
-/// the other terms that it has in common with each set.
+/// The terms of each text, as a set: their number, the bits of the most frequent ones, and the number of the
+/// other, rare ones that it shares with each set.
 struct Sets {
     path: Path,
     sizes: Vec<u32>,
     /// The bits of each set, set after set.
     bits: Vec<[u64; BLOCK]>,
-    /// Blocks of each.
+    /// Blocks of each set.
     blocks: usize,
-    /// The number of rare terms that each two sets have in common, set after set.
+    /// The number of rare terms that each pair of sets shares, set after set.
     rare: Vec<u32>,
 }
 
-/// Room that is used again from one set to the next: what each candidate has in common with one of them.
+/// A buffer, reused for each chosen candidate: the frequent terms that each open one shares with it.
 #[derive(Default)]
 struct Common {
     counts: Vec<u32>,
 }
 
-/// Where terms are noted, by the number of sets that have them.
+/// Where each term is recorded, by the number of sets that have it.
 struct Places {
-    /// Of each term. From 0 on those that have a bit; from [`RARE`] on the others, each with the place of its
-    /// next holder among those of all.
+    /// For each term its bit, or, from [`RARE`] on, the index at which the next set that has it is recorded
+    /// among the holders of all rare terms.
     of: Vec<u32>,
-    /// Number of the terms that have a bit.
+    /// Number of terms that have a bit.
     bits: usize,
-    /// Where the holders of the terms with each number of sets begin.
+    /// For each number of sets, the first holder of its terms; then the end of all.
     starts: Vec<usize>,
 }
 
 const RARE: u32 = 1 << 31;
 
 impl Places {
-    /// `counts`: the number of sets of each term. `sets`: the number of all.
+    /// `counts`: the number of sets that have each term. `sets`: the number of all sets.
     fn of(counts: &[u32], sets: usize) -> Places {
         let mut terms_by_count = vec![0_usize; sets + 1];
         for &count in counts {
@@ -231,7 +231,7 @@ impl Places {
             least -= 1;
             bits += terms_by_count[least];
         }
-        // The place of the next term with each number of sets, and how far the one after it is from it.
+        // For each number of sets, the place of the next term, and the step to the one after it.
         let (mut next, mut starts) = (vec![(0, 1); sets + 1], Vec::with_capacity(least));
         let mut start = 0;
         for count in 0..least {
@@ -270,8 +270,8 @@ impl Sets {
             blocks,
             rare: vec![0; sets * sets],
         };
-        // The last place is that of terms that have a bit. Which terms have one cannot be predicted: nothing
-        // branches on it.
+        // Which terms have a bit cannot be predicted, so nothing branches on it: these write to the last
+        // holder, which is not read.
         let last = places.starts.last().copied().unwrap_or(0);
         let mut holders = vec![0; last + 1];
         let mut none = [0];
@@ -300,7 +300,7 @@ impl Sets {
         found
     }
 
-    /// Adds a rare term by the sets that have it.
+    /// Counts a rare term for each pair of its holders.
     #[inline]
     fn add_rare(&mut self, holders: &[u32]) {
         let sets = self.sizes.len();
@@ -312,7 +312,7 @@ impl Sets {
         }
     }
 
-    /// Raises the likeness of the sets that are open to that with one of them.
+    /// Raises each open set's likeness to that with `chosen`, if it is greater.
     fn raise(&self, chosen: usize, open: &mut Open, common: &mut Common) {
         let own = &self.bits[chosen * self.blocks..][..self.blocks];
         common.counts.resize(open.sets.len(), 0);
@@ -322,7 +322,7 @@ impl Sets {
         for (likeness, (&count, &set)) in open.likenesses.iter_mut().zip(counts) {
             let both = count + rare[set as usize];
             let all = self.sizes[chosen] + self.sizes[set as usize] - both;
-            // Of two sets without terms it is no number, which leaves the other.
+            // NaN for two sets without terms, which leaves the likeness as it is.
             let found = f64::from(both) / f64::from(all);
             *likeness = if found > *likeness { found } else { *likeness };
         }

@@ -1,18 +1,18 @@
-//! Exponentials and logarithms of many numbers, several at once. Each is the one of `libm`, to the last bit:
-//! the same operations in the same order (FreeBSD's msun), with selections in place of branches, as which
-//! branch a number takes cannot be predicted.
+//! Exponentials and logarithms of many numbers, several at once. Each equals that of `libm` to the last bit:
+//! the same operations in the same order (FreeBSD's msun), with selections in place of branches, as the
+//! branch that a number takes cannot be predicted.
 
 use super::bm25::{exponential, logarithm};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::simd::Level;
 use crate::cpu::simd::Path;
 
-/// Replaces each number by e to its power.
+/// Replaces each number x by e^x.
 pub(crate) fn exponentials(numbers: &mut [f64]) {
     exponentials_by(Path::best(), numbers);
 }
 
-/// Replaces each number, all of which are at least 1, by its natural logarithm.
+/// Replaces each number by its natural logarithm. All must be at least 1.
 pub(crate) fn logarithms(numbers: &mut [f64]) {
     logarithms_by(Path::best(), numbers);
 }
@@ -45,7 +45,7 @@ fn logarithms_by(path: Path, numbers: &mut [f64]) {
 mod avx2 {
     use super::{exponential, logarithm};
 
-    /// Numbers at once.
+    /// Numbers computed at once.
     const LANES: usize = 8;
     /// ln 2 in two parts.
     const LN_2: (f64, f64) = (
@@ -71,8 +71,8 @@ mod avx2 {
         f64::from_bits(0x3FC3_9A09_D078_C69F),
         f64::from_bits(0x3FC2_F112_DF3E_5244),
     ];
-    /// Numbers from these on, in absolute value: 2^-28, half of ln 2, one and a half, and the last one whose
-    /// exponential needs no special case. Each is the first one with that upper half.
+    /// Lower bounds of absolute values: about 2^-28, ln 2 / 2 and 3 ln 2 / 2, then the first value whose
+    /// exponential needs a special case. Each is the first number with its upper half.
     const TINY: f64 = f64::from_bits(0x3E30_0001_0000_0000);
     const HALF: f64 = f64::from_bits(0x3FD6_2E43_0000_0000);
     const ONE_AND_A_HALF: f64 = f64::from_bits(0x3FF0_A2B2_0000_0000);
@@ -91,20 +91,20 @@ mod avx2 {
         let square = rest * rest;
         let c = rest - square * (P[0] + square * (P[1] + square * (P[2] + square * (P[3] + square * P[4]))));
         let value = 1.0 + (rest * c / (2.0 - c) - low + high);
-        // The number of twos in the lowest bits of its sum with 1.5 * 2^52.
+        // Adding 1.5 * 2^52 moves the number of twos to the lowest bits.
         let exponent = (twos + 6_755_399_441_055_744.0).to_bits().wrapping_add(1023) << 52;
         let value = value * f64::from_bits(exponent);
         if size >= TINY { value } else { 1.0 + power }
     }
 
-    /// The natural logarithm of a finite number from 1 on.
+    /// The natural logarithm of a finite number that is at least 1.
     #[inline(always)]
     fn usual_logarithm(number: f64) -> f64 {
         let bits = number.to_bits();
-        // Reduced to between the square roots of 1/2 and of 2.
+        // Reduced to the range from sqrt(1/2) to sqrt(2).
         let upper = (bits >> 32) + (0x3FF0_0000 - 0x3FE6_A09E);
         let reduced = ((upper & 0xF_FFFF) + 0x3FE6_A09E) << 32 | bits & 0xFFFF_FFFF;
-        // 2^52 and the exponent, less 2^52 and what exponents are raised by.
+        // 2^52 plus the biased exponent, minus 2^52 and the bias.
         let twos = f64::from_bits(0x4330_0000_0000_0000 | upper >> 20) - (4_503_599_627_370_496.0 + 1023.0);
         let f = f64::from_bits(reduced) - 1.0;
         let half = 0.5 * f * f;
@@ -121,7 +121,7 @@ mod avx2 {
     pub(super) fn exponentials(numbers: &mut [f64]) {
         let (groups, rest) = numbers.as_chunks_mut::<LANES>();
         for group in groups {
-            // NaN is not below it, either.
+            // NaN is not below LARGE either.
             let are_usual = group.iter().fold(true, |all, power| all & (power.abs() < LARGE));
             if are_usual {
                 *group = group.map(usual_exponential);
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers of every size, and those around which the cases of the exponential part.
+    /// Numbers of every size, and numbers near the bounds between the cases of the exponential.
     fn power() -> impl Strategy<Value = f64> {
         let edges = [
             0.0,

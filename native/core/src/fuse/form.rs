@@ -41,7 +41,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
     REST + NOTE + query + lists.docs.len() * each + lists.docs.iter().map(strings).sum::<usize>()
 }
 
-/// The same, of the answer to a rerank request.
+/// As [`room`], for the answer to a rerank request.
 fn rerank_room(asked: &Asked, lists: &Lists) -> usize {
     const NUMBER: usize = 25;
     const RESULT: usize = 80 + 2 * NUMBER;

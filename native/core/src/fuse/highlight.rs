@@ -1,4 +1,4 @@
-//! Fragments of results' texts around the query's terms, in code points of the text as it came.
+//! Fragments of results' texts around the query's terms, in code points of the text as sent.
 
 use super::cut::{Any, Ascii, Text};
 use super::pieces::Pieces;
@@ -13,7 +13,7 @@ use crate::tokens::ascii::count_ws_ascii;
 use crate::tokens::terms::{Located, Use};
 use crate::tokens::tokenize::{self, Tokenizer};
 
-/// A fragment, and the places of its matches among all.
+/// A fragment, and the range of its matches among all.
 #[derive(Debug, Clone, Copy)]
 struct Fragment {
     start: u32,
@@ -22,7 +22,7 @@ struct Fragment {
     after: usize,
 }
 
-/// Room for what one text needs after the other.
+/// Buffers that each text reuses.
 #[derive(Debug)]
 struct Room {
     chosen: Vec<Fragment>,
@@ -61,7 +61,7 @@ impl Workspace {
         self.highlights = pieces;
     }
 
-    /// Writes the fragments of a text of which each byte is a code point.
+    /// Writes the fragments of an ASCII text.
     fn highlight_ascii(&mut self, text: &[u8], doc: usize, how: (Highlight, &mut Room), pieces: &mut Pieces) {
         if self.hits.met.kept(doc).is_none() {
             count_ws_ascii(text, 0, text.len(), &self.terms, &mut self.hits);
@@ -72,7 +72,7 @@ impl Workspace {
         write(&Ascii(text), met.kept(doc).unwrap_or(met.located()), how, pieces);
     }
 
-    /// Notes where a text has terms of the query.
+    /// Records where a text has terms of the query.
     fn locate(&mut self, text: &str, tokenizer: Tokenizer) {
         let Workspace {
             terms,
@@ -98,14 +98,14 @@ impl Workspace {
         }
     }
 
-    /// Writes the fragments of a text whose terms are noted.
+    /// Writes the fragments of a text whose terms are recorded.
     fn highlight_any(&mut self, text: &str, how: (Highlight, &mut Room), pieces: &mut Pieces) {
         let text = Any(text.chars().map(tokenize::is_in_token).collect());
         write(&text, self.hits.met.located(), how, pieces);
     }
 }
 
-/// Most bytes of a fragment and of the list, their matches left out.
+/// Most bytes of a fragment, and of the list, without matches.
 const FRAGMENT_BYTES: usize = 80;
 /// Most bytes of a match.
 const MATCH_BYTES: usize = 32;
@@ -133,7 +133,7 @@ fn write(
     });
 }
 
-/// Writes the spans of a fragment's matches; those that overlap, as bigrams of one run do, are one.
+/// Writes the spans of a fragment's matches, merged if they overlap, as bigrams of one run do.
 fn write_spans(located: Located<'_>, fragment: &Fragment, writer: &mut Writer) {
     let mut matches = located.among(fragment.first, fragment.after);
     if let Some((mut start, mut end)) = matches.next() {
@@ -149,7 +149,7 @@ fn write_spans(located: Located<'_>, fragment: &Fragment, writer: &mut Writer) {
     writer.end_list(fragment.first < fragment.after);
 }
 
-/// Chooses the best fragments, in the order of the text: those of the most different terms, then of the most
+/// Chooses the best fragments, in the order of the text: those with the most different terms, then the most
 /// matches, then the first. Without a match, the beginning.
 fn choose(text: &impl Text, located: Located<'_>, highlight: Highlight, room: &mut Room) {
     let most = highlight.characters as u32;
@@ -183,7 +183,7 @@ fn choose(text: &impl Text, located: Located<'_>, highlight: Highlight, room: &m
     chosen.sort_unstable_by_key(|fragment| fragment.start);
 }
 
-/// The matches, from one up to another, that one more fragment can hold best.
+/// The range of matches that is best for one more fragment.
 fn best_free(
     window: &mut Window,
     located: Located<'_>,
@@ -202,7 +202,7 @@ fn best_free(
     let mut best: Option<(Value, (usize, usize))> = None;
     let mut start = first;
     while start < after {
-        // No fragment that is chosen stands between matches of one run.
+        // No chosen fragment lies between matches of one run.
         let run = (start..after).take_while(is_free).count();
         if let Some((value, found)) = window.best(located, (start, start + run), most)
             && best.is_none_or(|(known, _)| value > known)
@@ -214,7 +214,7 @@ fn best_free(
     best.map(|(_, found)| found)
 }
 
-/// A fragment with a window of matches in its middle, within bounds; it cuts no token outside the window.
+/// A fragment with `window` in its middle, within `bounds`; it cuts no token outside the window.
 fn around(text: &impl Text, window: (u32, u32), bounds: (u32, u32), most: u32) -> (u32, u32) {
     let slack = most.saturating_sub(window.1 - window.0);
     let start = window.0.saturating_sub(slack / 2).max(bounds.0);
@@ -239,7 +239,7 @@ mod tests {
     /// A match by its start, its end and its term.
     type Match = (u32, u32, u32);
 
-    /// The best window by trying all: the first of those of the best value.
+    /// The best window, by trying all: the first one with the best value.
     fn naive(located: &[Match], most: u32, chosen: &[(u32, u32)]) -> Option<(usize, usize)> {
         let free = |&(start, end, _): &Match| chosen.iter().all(|own| end <= own.0 || start >= own.1);
         let mut best: Option<(Value, (usize, usize))> = None;
@@ -290,7 +290,7 @@ mod tests {
                 let mut met = Met::default();
                 met.begin_places();
                 for steps in &texts {
-                    // Some far from each other, and some so near that many stand in one window.
+                    // Some far from each other, and some so near that many are in one window.
                     let steps: Vec<_> = steps.iter()
                         .map(|&(gap, length, term)| (gap / far, (length / far).max(1), term % terms))
                         .collect();

@@ -1,5 +1,5 @@
-//! Any number of lists fused, and boosts: each list's scores made comparable and summed by their weights,
-//! then raised or lowered by numbers of the docs.
+//! Fusion of any number of lists, and boosts: each list's scores are made comparable and summed by their
+//! weights, then raised or lowered by numbers of the docs.
 
 use super::bm25::{exponential, logarithm};
 use super::elementary::{exponentials, logarithms};
@@ -27,14 +27,14 @@ fn numbers_of(numbers: &[Number], doc: usize) -> &[Number] {
     &rest[..rest.partition_point(|number| number.doc as usize == doc)]
 }
 
-/// A doc's value of that name.
+/// A doc's value for `name`.
 fn value_of(numbers: &[Number], name: u32) -> Option<f64> {
     let found = numbers.iter().find(|number| number.name == name);
     found.map(|number| number.value + 0.0)
 }
 
 impl Boost {
-    /// Part of a score that stays, of 1, for a doc's value; all where the doc has none.
+    /// The factor of a score, from 0 to 1, for a doc's value; 1 if the doc has none.
     fn factor(&self, value: Option<f64>) -> f64 {
         let Some(value) = value else { return 1.0 };
         let ratio = self.ratio(value);
@@ -46,7 +46,7 @@ impl Boost {
         self.weighted(kept)
     }
 
-    /// As [`Boost::factor`] for each value, of which none is absent.
+    /// As [`Boost::factor`], for each of `values`.
     fn factors(&self, values: &[f64], factors: &mut Vec<f64>) {
         factors.clear();
         let ratios = values.iter().map(|&value| self.ratio(value));
@@ -63,7 +63,7 @@ impl Boost {
             .for_each(|factor| *factor = self.weighted(*factor));
     }
 
-    /// Distance from the origin, in scales.
+    /// Distance from the origin beyond the offset, in scales.
     #[inline(always)]
     fn ratio(&self, value: f64) -> f64 {
         ((value - self.origin).abs() - self.offset).max(0.0) / self.scale
@@ -74,7 +74,7 @@ impl Boost {
         (1.0 - (1.0 - self.decay) * ratio).max(0.0)
     }
 
-    /// The factor of the part that the shape lets stay.
+    /// Applies the weight to `kept`, the shape's factor.
     #[inline(always)]
     fn weighted(&self, kept: f64) -> f64 {
         1.0 - self.weight + self.weight * kept
@@ -82,13 +82,13 @@ impl Boost {
 }
 
 impl Leg {
-    /// A doc's part in what the leg brings, by its rank.
+    /// The leg's part of a doc's score, by the doc's rank.
     fn part_by_rank(&self, rank: u32, more: &More, options: &Options) -> f64 {
         more.legs.len() as f64 * self.weight / (options.rrf_k + f64::from(rank))
     }
 }
 
-/// Adds the parts that a leg brings to the scores of docs.
+/// Adds a leg's parts to the scores of docs.
 #[inline]
 fn add((fused, source): (&mut [Fused], Source), norms: &[f64], parts: impl Iterator<Item = f64>) {
     for ((fused, &norm), part) in fused.iter_mut().zip(norms).zip(parts) {
@@ -116,7 +116,7 @@ fn normalize(how: Normalize, scores: &[f64], ranks: &[u32], norms: &mut Vec<f64>
     }
     match how {
         Normalize::None | Normalize::Rank => norms.extend_from_slice(scores),
-        // Where 1 + the largest is 1, the logarithm tells them no longer apart.
+        // If 1 + the largest is 1, all logarithms are 0.
         Normalize::Log1p if 1.0 + largest == 1.0 => norms.extend(scores.iter().map(|score| score / largest)),
         Normalize::Max => norms.extend(scores.iter().map(|score| score / largest)),
         Normalize::Log1p => {
@@ -141,7 +141,7 @@ fn normalize(how: Normalize, scores: &[f64], ranks: &[u32], norms: &mut Vec<f64>
     }
 }
 
-/// Maps the least to 0 and the most to 1; where they are one, all to 1, or to 0 where it is not positive.
+/// Maps the least to 0 and the most to 1; if they are equal, all to 1 if positive, else to 0.
 fn spread(norms: &mut [f64], least: f64, most: f64) {
     for norm in norms {
         *norm = if least < most {
@@ -154,7 +154,7 @@ fn spread(norms: &mut [f64], least: f64, most: f64) {
     }
 }
 
-/// Maps each to its standard deviations from the mean; equal ones to 0.
+/// Maps each to its standard deviations from the mean; all to 0 if they are equal.
 fn standardize(norms: &mut [f64], equal: bool) {
     let count = norms.len() as f64;
     let mean = norms.iter().sum::<f64>() / count;
@@ -170,7 +170,7 @@ fn standardize(norms: &mut [f64], equal: bool) {
 }
 
 impl Workspace {
-    /// Sets the scores and norms of a leg; its ranks where `ranked` or its norms need them.
+    /// Sets the scores and norms of a leg, and its ranks if `ranked` or its norms need them.
     fn list(&mut self, leg: &Leg, more: &More, ranked: bool) {
         let mut list = std::mem::take(&mut self.list);
         let docs = &self.lists.docs;
@@ -197,7 +197,7 @@ impl Workspace {
         self.list = list;
     }
 
-    /// A doc's part in what a leg that is [listed](Self::list) brings.
+    /// The part of a doc's score from a leg that is [listed](Self::list).
     fn part(&self, leg: &Leg, more: &More, options: &Options, doc: usize) -> f64 {
         match options.method {
             Method::MaxNorm => leg.weight * self.list.norms[doc],
@@ -227,7 +227,7 @@ impl Workspace {
         }
     }
 
-    /// Multiplies scores by the factors of boosts: by their product, in their order.
+    /// Multiplies each score by the product of its boosts' factors, in their order.
     pub(super) fn boost(&mut self, more: &More) {
         let Workspace { fused, list, .. } = self;
         let List {
@@ -256,7 +256,7 @@ impl Workspace {
         }
     }
 
-    /// Explains the results by their legs and boosts: adds a piece to each, by place in the order.
+    /// Explains the legs and boosts of the results: adds to the piece of each, by its rank.
     pub(super) fn explain_legs(&mut self, options: &Options, more: &More, pieces: &mut [Vec<u8>]) {
         let mut before: &[u8] = b",\"legs\":{";
         for leg in &more.legs {

@@ -71,7 +71,7 @@ impl More {
         Err(NotFound::Refused)
     }
 
-    /// Finds the profile that the request names; adds a fault where there is none.
+    /// Finds the profile that the request names; adds a fault if there is none.
     pub(crate) fn find_profile(&mut self, body: &[u8], visible: Option<Visible<'_>>) -> Option<Arc<Profile>> {
         let asked = self.profile.as_mut()?;
         let mut name = Vec::new();
@@ -105,7 +105,7 @@ impl More {
     }
 }
 
-/// The message of an unknown name, with the known ones.
+/// The message for an unknown name, with the known ones.
 fn unknown_name(sentence: &str, names: &[String]) -> String {
     const SHOWN: usize = 20;
     let more = names.len().saturating_sub(SHOWN);

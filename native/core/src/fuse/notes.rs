@@ -22,7 +22,7 @@ impl Workspace {
         );
     }
 
-    /// Writes a warning for each unknown member, up to a number.
+    /// Writes a warning for each unknown member, up to a limit.
     pub(super) fn note_unknown(&mut self, unknown: &mut Unknown) {
         for stranger in unknown.named() {
             let owner = stranger.place.text();

@@ -1,4 +1,4 @@
-//! Requests that were parsed and wait: for vectors that are computed elsewhere, or for room.
+//! Parsed requests that wait for vectors computed elsewhere, or for a larger buffer.
 
 use super::form::Form;
 use super::request::{Lists, Options};

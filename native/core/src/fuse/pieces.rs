@@ -5,7 +5,7 @@ use super::writer::Writer;
 /// Pieces of JSON to insert into the answer, one for each result.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    /// Room, of which that many bytes are written.
+    /// A buffer, of which `written` bytes are used.
     bytes: Vec<u8>,
     written: usize,
     ends: Vec<usize>,
@@ -28,7 +28,7 @@ impl Pieces {
         self.bytes.capacity()
     }
 
-    /// The piece with an index; empty where there is none.
+    /// The piece at index `number`; empty if there is none.
     pub(super) fn get(&self, number: usize) -> &[u8] {
         let Some(&end) = self.ends.get(number) else {
             return &[];

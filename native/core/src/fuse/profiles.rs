@@ -1,4 +1,4 @@
-//! Profiles: settings of requests under a name, as a process knows them.
+//! Profiles that a process knows: named settings of requests.
 
 use super::request::settings;
 use super::versions::{Numbered, Versions};
@@ -10,7 +10,7 @@ pub struct Profile {
     number: u32,
     /// A JSON object of a request's members.
     settings: Box<[u8]>,
-    /// True if a request keeps places in them.
+    /// True if a request stores spans of them.
     is_placed: bool,
 }
 
@@ -21,7 +21,7 @@ impl Numbered for Profile {
 }
 
 impl Profile {
-    /// Reads settings, a JSON text; nothing where they are not those of a profile.
+    /// Reads settings, a JSON text; `None` if a profile cannot have them.
     #[must_use]
     pub fn read(number: u32, settings: &[u8]) -> Option<Self> {
         let is_placed = settings::check(settings).ok()?;
@@ -38,12 +38,12 @@ impl Profile {
         &self.settings
     }
 
-    /// The body followed by the settings, where a request keeps places in both.
+    /// The body followed by the settings, if a request stores spans of both.
     pub(crate) fn joined(&self, body: &[u8]) -> Option<Vec<u8>> {
         self.is_placed.then(|| [body, &self.settings].concat())
     }
 
-    /// Stands at the settings: of what [`Profile::joined`] gave, or of their own.
+    /// A scanner at the settings: in the result of [`Profile::joined`], or alone.
     pub(crate) fn scanner<'a>(&'a self, joined: Option<&'a [u8]>) -> Scanner<'a> {
         match joined {
             Some(joined) => Scanner::again(joined, joined.len() - self.settings.len()),

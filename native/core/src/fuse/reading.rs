@@ -1,4 +1,4 @@
-//! A text as an analyzer reads it: repaired, where it says so.
+//! A text as an analyzer reads it: repaired, if the analyzer says so.
 
 use std::borrow::Cow;
 

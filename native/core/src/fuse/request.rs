@@ -69,11 +69,11 @@ const NAMES: [&[u8]; 25] = [
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;
-/// The bits of `weights` and `legs`, of which legs have weights of their own.
+/// The bits of `weights` and `legs`: never both, as legs have their own weights.
 const WEIGHTED_TWICE: u32 = 1 << 5 | 1 << 18;
 
 const DOC_NAMES: [&[u8]; 6] = [b"id", b"text", b"dense_score", b"scores", b"values", b"group"];
-/// The same as nearly every doc has them, in the order of the contract.
+/// Their labels, in the form and order of nearly every doc: those of the contract.
 static DOC_LABELS: [Label; 6] = Label::of_members(DOC_NAMES);
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;

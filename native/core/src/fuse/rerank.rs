@@ -10,7 +10,7 @@ use crate::json::Span;
 /// Lower than every fused score: docs without text rank last.
 const LAST: f64 = -2.0;
 
-/// Docs that count as one search unit, as with Cohere.
+/// Docs per search unit, as with Cohere.
 const UNIT_DOCS: usize = 100;
 
 fn is_empty(span: Span) -> bool {
@@ -18,7 +18,7 @@ fn is_empty(span: Span) -> bool {
 }
 
 impl Workspace {
-    /// Ranks docs without text last. Where the query has no text, the order is that of the docs.
+    /// Ranks docs without text last. If the query has no text, docs stay in their order.
     pub(super) fn lower_empty(&mut self, options: &Options) {
         for (doc, fused) in self.lists.docs.iter().zip(&mut self.fused) {
             if is_empty(options.query) {

@@ -1,5 +1,5 @@
-//! Named things of the store that requests use, as a process knows them: each name with its versions. A name
-//! of an owner is stored as the owner, `/` and the name; the others are everybody's.
+//! Named things of the store that requests use, as a process knows them: each name with its versions. An
+//! owner's name is stored as the owner, `/` and the name; other names are public.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +8,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The byte between an owner and a name, which no name has.
 pub(crate) const OWNED: u8 = b'/';
 
-/// True if a thing may have this name; the store says the same.
+/// True if a thing may have this name; the store has the same rule.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=64).contains(&name.len()) && name.iter().all(fits)
 }
 
-/// The name as it is stored. `owner`: empty for everybody.
+/// The name as it is stored. `owner`: empty for a public one.
 pub(crate) fn stored_name(owner: &[u8], name: &[u8]) -> Vec<u8> {
     if owner.is_empty() {
         name.to_vec()
@@ -36,7 +36,7 @@ type ByName<T> = HashMap<Box<[u8]>, Vec<Arc<T>>>;
 #[derive(Debug)]
 pub struct Versions<T> {
     names: RwLock<ByName<T>>,
-    /// True once a name with an owner was there.
+    /// True once a name with an owner was added.
     owned: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl<T> Default for Versions<T> {
 }
 
 impl<T: Numbered> Versions<T> {
-    /// Takes a version that is newer than those that are there.
+    /// Adds a version, if it is newer than all that are there.
     pub fn add(&self, name: &[u8], version: T) {
         if name.contains(&OWNED) {
             self.owned.store(true, Ordering::Relaxed);
@@ -69,7 +69,7 @@ impl<T: Numbered> Versions<T> {
         names.remove(name);
     }
 
-    /// True if a name with an owner is, or was, there.
+    /// True if a name with an owner exists, or existed.
     #[must_use]
     pub fn has_owners(&self) -> bool {
         self.owned.load(Ordering::Relaxed)
@@ -95,7 +95,7 @@ impl<T: Numbered> Versions<T> {
         names
     }
 
-    /// The names that an owner's requests may use, in order: his own and everybody's.
+    /// The names that an owner's requests may use, in order: the owner's and public ones.
     #[must_use]
     pub fn names_for(&self, owner: &[u8]) -> Vec<String> {
         let all = self.names().into_iter();
@@ -110,7 +110,7 @@ impl<T: Numbered> Versions<T> {
         names
     }
 
-    /// A version of a stored name, the newest where none is asked for.
+    /// A version of a stored name; the newest if none is given.
     pub(crate) fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<T>> {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         let versions = names.get(name)?;
@@ -123,7 +123,7 @@ impl<T: Numbered> Versions<T> {
         }
     }
 
-    /// A version of the owner's name, or of everybody's where the owner has no such name.
+    /// A version of the owner's name, or of the public one if the owner has no such name.
     #[must_use]
     pub fn find_for(&self, owner: &[u8], name: &[u8], version: Option<f64>) -> Option<Arc<T>> {
         // A request must not name another owner's by the stored name.

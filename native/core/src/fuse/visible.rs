@@ -11,11 +11,11 @@ use super::versions::stored_name;
 pub struct Visible<'a> {
     /// All collections.
     pub corpora: &'a Corpora,
-    /// All profiles; nothing: there are none.
+    /// All profiles; `None` if there are none.
     pub profiles: Option<&'a Profiles>,
-    /// Whose they may be besides everybody's; empty: nobody's.
+    /// The owner whose names may be used besides public ones; empty: none.
     pub owner: &'a [u8],
-    /// False if the caller was not looked up, because no owner has any.
+    /// False if the caller was not looked up, because no name has an owner.
     pub owner_known: bool,
 }
 
@@ -33,7 +33,7 @@ impl Visible<'_> {
         self.corpora.versions.find_for(self.owner, name, version)
     }
 
-    /// The learning state of a name: the owner's, or the public one if there is none.
+    /// The learning state of a name: the owner's, or the public one if there is no owner.
     ///
     /// # Errors
     /// Nothing is learned under this name, or not with these settings.

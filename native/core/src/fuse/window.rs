@@ -1,31 +1,31 @@
-//! The best window of matches of a length: that of the most different terms, then of the most matches, then
-//! the first.
+//! Finds the best window of matches up to a length: that with the most different terms, then the most
+//! matches, then the first.
 
 use crate::cpu::simd::{Level, Path};
 use crate::tokens::terms::{Located, Places, SLACK};
 
-/// The rank of a window: its different terms, then its matches.
+/// The value of a window: its different terms, then its matches.
 pub(super) type Value = (usize, usize);
 
-/// Windows that are looked at at once, and matches of each one after the other.
+/// Windows computed at once, and the matches that each tries between checks for the end.
 const LANES: usize = 16;
 const STEPS: usize = 4;
-/// There are zeros before the first match for as many as may be looked at before it.
+/// Zeros precede the first match, as many as may be read before it.
 const _: () = assert!(2 * LANES + STEPS <= SLACK);
-/// Where this many matches stand in a window on average, the others are looked at one by one.
+/// If windows have more matches than this on average, matches are read one by one.
 const MANY: usize = 2 * LANES;
-/// Terms that one number has a bit for, and numbers of each match that is looked at with others at once.
+/// Terms that a word has a bit for, and most words of each window when several are computed at once.
 const BITS: usize = 32;
 const MOST_WORDS: usize = 2;
 
-/// Room for looking at matches one by one. Each has a number of its own, from 1 on, so that nothing is
+/// State for reading matches one by one. They are numbered from 1 on through all texts, so that nothing is
 /// cleared between texts.
 #[derive(Debug)]
 pub(super) struct Window {
     path: Path,
-    /// Number of the last match of each term.
+    /// The number of each term's last match.
     last: Vec<u64>,
-    /// Number of matches in the windows before.
+    /// How many matches were read before.
     before: u64,
 }
 
@@ -39,9 +39,9 @@ impl Window {
         }
     }
 
-    /// The best window of at most that length among the matches from one up to another, of which nothing
-    /// stands between: for each match the widest window that ends with it. A longer match than a window is
-    /// in none.
+    /// The value and the matches of the best window of at most `most` code points among the matches
+    /// `first..after`, with no chosen fragment between them. For each match, the widest window that ends with
+    /// it is tried. A match longer than `most` is in no window.
     pub(super) fn best(
         &mut self,
         located: Located<'_>,
@@ -65,7 +65,7 @@ impl Window {
         (value > 0).then_some(((different, count), (last + 1 - count, last + 1)))
     }
 
-    /// The same, one match after the other.
+    /// As [`Window::best`], one match at a time.
     fn best_one_by_one(
         &mut self,
         places: &Places,
@@ -97,7 +97,7 @@ impl Window {
     }
 }
 
-/// The value of the best window, its different terms above its matches, and its last match.
+/// The value of the best window (different terms << 16 | matches), and the index of its last match.
 fn best_at_once<const WORDS: usize>(
     path: Path,
     places: &Places,
@@ -117,29 +117,29 @@ fn best_at_once<const WORDS: usize>(
 
 type Lanes = [u32; LANES];
 
-/// As many numbers of a list as there are in it from a place on.
+/// The next `COUNT` numbers of `list` from `at` on; zeros if it has fewer.
 #[inline(always)]
 fn numbers<const COUNT: usize>(list: &[u32], at: usize) -> &[u32; COUNT] {
     list[at..].first_chunk().unwrap_or(&[0; COUNT])
 }
 
-/// Matches whose windows are looked at at once.
+/// Matches whose windows are computed at once.
 struct Group<'a> {
     /// The starts of all matches, and their terms.
     starts: &'a [u32],
     terms: &'a [u32],
     /// The first match of the group.
     first: usize,
-    /// The least start in the window of each.
+    /// For each match, the least start in its window.
     least: Lanes,
 }
 
-/// As many matches as the steps after the other look at.
+/// One number of each match that [`STEPS`] steps read.
 type Seen = [u32; LANES + STEPS - 1];
 
 impl Group<'_> {
-    /// Calls `look` with what is looked at in each few steps, the last one first, until it says that none was
-    /// in a window at the last.
+    /// Calls `look` with the matches of [`STEPS`] steps at a time, the last ones first, until it returns
+    /// false: no window contains the earliest of them.
     #[inline(always)]
     fn walk(&self, mut look: impl FnMut(&Seen, &Seen) -> bool) {
         let mut at = self.first + 1;
@@ -152,8 +152,8 @@ impl Group<'_> {
     }
 }
 
-/// Looks at the windows of [`LANES`] matches at once, of each first at the match itself, then at the one
-/// before it, and so on until none of these is in its window. The terms that a window has are bits.
+/// [`best_at_once`], for [`LANES`] windows at a time. Each begins with its own match and adds those before
+/// it, until no window gains another. The terms of a window are bits.
 #[inline(always)]
 fn best_by(
     places: &Places,
@@ -162,7 +162,7 @@ fn best_by(
     values_of: impl Fn(&Group) -> Lanes,
 ) -> (u32, usize) {
     let (starts, ends, terms) = (places.starts(), places.ends(), places.terms());
-    // The matches before the first have lower numbers, or are zeros: the windows of those hold none.
+    // Matches before `first` have lower numbers, or are zeros: their windows are empty.
     let floor = starts[first];
     let (mut best, mut last) = ([0; LANES], [0; LANES]);
     let count = (after - first).next_multiple_of(LANES);
@@ -181,7 +181,7 @@ fn best_by(
             last[lane] = if is_better { group as u32 } else { last[lane] };
         }
     }
-    // The best value, and of equal ones the first match: as one number, without branches.
+    // The best value, then the first match that has it: compared as one number, without branches.
     let mut found = 0;
     for lane in 0..LANES {
         let place = last[lane] + lane as u32;
@@ -190,7 +190,7 @@ fn best_by(
     ((found >> 32) as u32, !(found as u32) as usize)
 }
 
-/// The values of windows by their matches and the bits of their terms.
+/// The values of windows, from `counts` of matches and `bits` of terms.
 #[inline(always)]
 fn valued<const COUNT: usize, const WORDS: usize>(
     counts: [u32; COUNT],
@@ -234,8 +234,8 @@ mod avx512 {
     #[target_feature(enable = "avx512bw")]
     fn load(seen: &Seen, at: usize) -> __m512i {
         debug_assert!(at + LANES <= seen.len());
-        // SAFETY: callers pass less than the number of steps, so that the array has 64 bytes from there; no
-        // alignment is needed.
+        // SAFETY: callers pass less than STEPS, so that the array has 64 bytes from there; no alignment is
+        // needed.
         unsafe { _mm512_loadu_si512(seen.as_ptr().add(at).cast()) }
     }
 
@@ -263,7 +263,7 @@ mod avx512 {
                 counts = _mm512_mask_add_epi32(counts, within, counts, one);
                 let mut term = load(terms, step);
                 for bits in &mut bits {
-                    // A bit beyond the word's is none.
+                    // A shift of 32 or more gives no bit.
                     *bits = _mm512_mask_or_epi32(*bits, within, *bits, _mm512_sllv_epi32(one, term));
                     term = _mm512_sub_epi32(term, word);
                 }
@@ -295,7 +295,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn load(seen: &Seen, at: usize) -> __m256i {
         debug_assert!(at + HALF <= seen.len());
-        // SAFETY: callers pass less than the number of steps, or that and a half; no alignment is needed.
+        // SAFETY: callers pass less than HALF + STEPS, so that 32 bytes follow; no alignment is needed.
         unsafe { _mm256_loadu_si256(seen.as_ptr().add(at).cast()) }
     }
 
@@ -308,7 +308,7 @@ mod avx2 {
         found
     }
 
-    /// Ones where a number is at least another.
+    /// All ones in each lane where `numbers` is at least `least`.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn at_least(numbers: __m256i, least: __m256i) -> __m256i {
@@ -332,7 +332,7 @@ mod avx2 {
                 counts = _mm256_sub_epi32(counts, within);
                 let mut term = load(terms, half + step);
                 for bits in &mut bits {
-                    // A bit beyond the word's is none.
+                    // A shift of 32 or more gives no bit.
                     let own = _mm256_and_si256(_mm256_sllv_epi32(one, term), within);
                     *bits = _mm256_or_si256(*bits, own);
                     term = _mm256_sub_epi32(term, word);

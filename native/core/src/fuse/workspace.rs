@@ -15,8 +15,8 @@ use crate::embed::static_model::Scratch;
 use crate::json::Span;
 use crate::tokens::terms::{Bigrams, Distinct, Hits, Terms};
 
-/// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
-/// grown. None grows with the number of tokens.
+/// Buffers that one thread reuses for each request, so that a request allocates nothing once they have grown.
+/// None grows with the number of tokens.
 #[derive(Default)]
 pub struct Workspace {
     pub(super) lists: Lists,
@@ -104,9 +104,9 @@ pub enum Outcome {
         /// Code points of the query and the texts.
         characters: u64,
     },
-    /// The answer may need this many bytes of room.
+    /// The answer may need a buffer of this many bytes.
     NeedsRoom(usize),
-    /// The request was parsed and waits: for vectors that are computed elsewhere, or only for room.
+    /// The request was parsed and waits for vectors computed elsewhere, or only for a larger buffer.
     /// [`Workspace::take_pending`] returns it.
     Pending,
     /// The request is invalid, has more docs than a model scores, or names an unknown model.

@@ -1,10 +1,10 @@
-//! Writes JSON into room that is known to suffice.
+//! Writes JSON into a buffer that is known to suffice.
 
-/// The least numbers of more than three and of more than four digits.
+/// The least numbers with more than three and with more than four digits.
 const THREE_DIGITS: u32 = 1_000;
 const FOUR_DIGITS: u32 = 10_000;
 
-/// The digits of each number of at most three, the first one lowest, and how many they are, highest.
+/// The ASCII digits of each number below 1000, the first one lowest, and their count in the highest byte.
 static DIGITS: [u32; THREE_DIGITS as usize] = {
     let mut table = [0; THREE_DIGITS as usize];
     let mut value = 0;
@@ -16,10 +16,10 @@ static DIGITS: [u32; THREE_DIGITS as usize] = {
     table
 };
 
-/// The digits of a number of at most four, the first one lowest, and how many they are.
+/// The ASCII digits of a number below 10,000, the first one lowest, and their count.
 #[inline(always)]
 const fn four_digits(value: u32) -> (u32, usize) {
-    // By the quotients of 100 and of 10; the leading zeros are shifted out.
+    // Divides by 100, then by 10; the leading zeros are shifted out.
     let hundreds = (value * 5243) >> 19;
     let pairs = hundreds | (value - hundreds * 100) << 16;
     let tens = ((pairs * 103) >> 10) & 0x000F_000F;
@@ -28,7 +28,7 @@ const fn four_digits(value: u32) -> (u32, usize) {
     ((digits | 0x3030_3030) >> (8 * zeros), 4 - zeros as usize)
 }
 
-/// The same, of most numbers by the table.
+/// As [`four_digits`], mostly by the table.
 #[inline(always)]
 fn few_digits(value: u32) -> (u32, usize) {
     match DIGITS.get(value as usize) {
@@ -37,7 +37,7 @@ fn few_digits(value: u32) -> (u32, usize) {
     }
 }
 
-/// Writes into room that is known to be large enough.
+/// Writes into a buffer that is known to be large enough.
 pub(super) struct Writer<'a> {
     pub(super) out: &'a mut [u8],
     pub(super) at: usize,
@@ -63,7 +63,7 @@ impl Writer<'_> {
         self.at += length;
     }
 
-    /// Two whole numbers in brackets, and a comma. There is room for 24 bytes, whatever the numbers.
+    /// Writes two whole numbers in brackets, and a comma. There must be room for 24 bytes, whatever they are.
     #[inline(always)]
     pub(super) fn span(&mut self, start: u32, end: u32) {
         if start.max(end) >= FOUR_DIGITS {
@@ -75,7 +75,7 @@ impl Writer<'_> {
         let first = u64::from(first) << 8 | u64::from(b'[') | u64::from(b',') << (8 + 8 * length);
         let (second, other) = few_digits(end);
         let second = u64::from(second) | u64::from(u16::from_le_bytes(*b"],")) << (8 * other);
-        // Each at once, with zeros after it, which what comes next takes the place of.
+        // Each is written at once, with zeros after it, which the next bytes overwrite.
         let room = &mut self.out[self.at..self.at + 16];
         room[..8].copy_from_slice(&first.to_le_bytes());
         room[length + 2..length + 10].copy_from_slice(&second.to_le_bytes());

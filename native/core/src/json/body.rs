@@ -29,10 +29,10 @@ const HINT_MEMBERS: usize = 50;
 /// Longest name that a hint repeats (bytes).
 const HINT_NAME_BYTES: usize = 64;
 
-/// Items of a list or of a map that a brief reading keeps: more than a fault can repeat.
+/// Items of a list or of a map that a brief reading retains: more than a fault can repeat.
 const BRIEF_ITEMS: usize = 130;
 
-/// Characters of a string that a brief reading keeps: more than a fault can repeat.
+/// Characters of a string that a brief reading retains: more than a fault can repeat.
 const BRIEF_CHARACTERS: usize = 300;
 
 /// A step of a location: a name, or an index.
@@ -46,10 +46,10 @@ enum Step {
 #[derive(Debug, Default, PartialEq)]
 pub struct Reading {
     /// The faults as a JSON array of `{type, loc, actual, input}`: `actual` is a list's length, `input` is
-    /// present where it is short. Empty where there is no fault.
+    /// present if it is short. Empty if there is no fault.
     pub faults: Vec<u8>,
-    /// Where there is no fault: the body with only the members that its shape knows, each with its last
-    /// value. A brief reading cuts strings, lists and maps that are longer than a fault can repeat.
+    /// If there is no fault: the body with only the members that its shape knows, each with its last value.
+    /// A brief reading cuts strings, lists and maps that are longer than a fault can repeat.
     pub value: Vec<u8>,
     /// In a brief reading: the lists of objects among the body's members.
     pub lists: Vec<ListFacts>,
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
         self.faults.push(b'}');
     }
 
-    /// Writes to the value that is returned, which nobody needs once there is a fault.
+    /// Writes to the value that is returned, which is not needed once there is a fault.
     fn keep(&mut self, bytes: &[u8]) {
         if self.count == 0 {
             self.value.extend_from_slice(bytes);
@@ -307,7 +307,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Counts the items of the next array; the scanner then stands after it.
+    /// Counts the items of the next array; the scanner is then after it.
     fn items(&mut self) -> Result<usize, Refusal> {
         let mut count = 0;
         self.scanner.expect(b'[')?;
@@ -474,8 +474,8 @@ impl<'a> Walk<'a> {
         Ok(found.into_iter().map(|at| at.filter(has_value)).collect())
     }
 
-    /// The unknown members of the object at `start`, each with the first byte of its (last) value. Empty
-    /// where the object has too many members for a hint.
+    /// The unknown members of the object at `start`, each with the first byte of its (last) value. Empty if
+    /// the object has too many members for a hint.
     fn strangers(&mut self, start: usize, members: &[Member]) -> Result<Vec<Stranger>, Refusal> {
         let back = self.scanner.position();
         let mut seen: Vec<Stranger> = Vec::new();
@@ -512,8 +512,8 @@ impl<'a> Walk<'a> {
         self.faults.extend_from_slice(b"\"}");
     }
 
-    /// Finds where the last value of each known member of the next object begins; the scanner then stands
-    /// after the object.
+    /// Finds where the last value of each known member of the next object begins; the scanner is then after
+    /// the object.
     fn places(&mut self, members: &[Member]) -> Result<(Vec<Option<usize>>, Option<Extras>), Refusal> {
         let mut found = vec![None; members.len()];
         let mut extras = self.closed.then(Extras::default);

@@ -94,9 +94,8 @@ impl Scanner<'_> {
     }
 
     /// As [`Scanner::members`], but returns the unfit members, and passes the name of each unknown member to
-    /// `unknown`. `labels`: of the names with quotes and colon, where most objects have many of them in this
-    /// order; or none. Each is looked for after the one before it, and that one once more: less work than
-    /// reading any name.
+    /// `unknown`. `labels`: those of `names`, if most objects have many of them in this order; else none. The
+    /// label after the last member's is tried first, then that one again: less work than reading a name.
     ///
     /// # Errors
     /// Another value, or malformed JSON.

@@ -1,12 +1,12 @@
-//! Short numbers of JSON, by arithmetic on all of their bytes at once (Lemire, 2018): how many digits they
-//! have cannot be predicted, and a mispredicted branch costs more than all of it.
+//! Reads short JSON numbers by arithmetic on all of their bytes at once (Lemire, 2018): the number of digits
+//! cannot be predicted, and a mispredicted branch costs more than all of this.
 
-/// Bytes that [`short`] looks at: a sign, and 16 others, of which the last ones come after the number.
+/// Bytes that [`short`] reads: a sign, and 16 others, the last of which come after the number.
 pub(super) const BYTES: usize = 17;
 
 use crate::cpu::scan::sixteen;
 
-/// The number that eight digits are, the first one lowest, each the value of its byte.
+/// The number with these eight digits, one in each byte, the first in the lowest.
 #[inline(always)]
 fn eight_digits(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10 << 8 | 1) >> 8 & 0x00FF_00FF_00FF_00FF;
@@ -14,16 +14,16 @@ fn eight_digits(digits: u64) -> u64 {
     fours.wrapping_mul(10_000 << 32 | 1) >> 32
 }
 
-/// A number that begins a text: its digits without the point, how many of them are a fraction, its sign, and
-/// its length in bytes. Only one of at most 15 bytes after its sign, without an exponent; none for any other
-/// text.
+/// The number at the beginning of `text`: its digits without the point, how many of them are a fraction, true
+/// if it is negative, and its length in bytes. `None` unless it has at most 15 bytes after its sign, and no
+/// exponent.
 #[inline(always)]
 pub(super) fn short(text: &[u8; BYTES]) -> Option<(u64, usize, bool, usize)> {
     let is_negative = text[0] == b'-';
     let first = usize::from(is_negative);
     let bytes = u128::from_le_bytes(*text[first..].first_chunk()?);
     let digits = bytes ^ sixteen(b'0');
-    // The high bits of the bytes that are no digits.
+    // The high bits of the bytes that are not digits.
     let others = (((digits & sixteen(0x7F)) + sixteen(0x7F - 9)) | digits) & sixteen(0x80);
     let whole = others.trailing_zeros() as usize / 8;
     let after = (others & others.wrapping_sub(1)).trailing_zeros() as usize / 8;
@@ -34,7 +34,7 @@ pub(super) fn short(text: &[u8; BYTES]) -> Option<(u64, usize, bool, usize)> {
     if end > 15 || !is_json || matches!(next, b'.' | b'e' | b'E') {
         return None;
     }
-    // The digits after the point move to its place, and then all to the end.
+    // The fraction moves over the point, and then all digits to the highest bytes.
     let before = (1 << (8 * whole)) - 1;
     let joined = digits & before | digits >> 8 & !before;
     let fraction = if has_point { end - whole - 1 } else { 0 };

@@ -46,7 +46,7 @@ impl Reason {
     }
 }
 
-/// A value that its reader does not accept; skipping it shows if it is JSON at all.
+/// A value that its reader does not accept; skipping it shows whether it is JSON at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit;
 

@@ -28,13 +28,13 @@ pub struct Span {
 #[derive(Debug, Clone, Copy)]
 pub struct Label {
     word: u128,
-    /// The bits of the bytes; none where these are too many, so that no text begins with the word.
+    /// The bits of the bytes; 0 if there are none or too many, so that no text begins with the word.
     mask: u128,
     length: usize,
 }
 
 impl Label {
-    /// Of more than 16 bytes it is a label that no text begins with.
+    /// Of no bytes, or of more than 16, it is a label that no text begins with.
     #[must_use]
     pub const fn of(bytes: &[u8]) -> Self {
         let (mut word, mut mask, length) = (0, 0, bytes.len());
@@ -51,7 +51,7 @@ impl Label {
         Self { word, mask, length }
     }
 
-    /// Of a member: its name in quotes, and the colon.
+    /// The label of a member: its name in quotes, and the colon.
     #[must_use]
     pub const fn of_member(name: &[u8]) -> Self {
         let (mut text, length) = ([0; 16], name.len());
@@ -69,7 +69,7 @@ impl Label {
         Self::of(text.split_at(length + 3).0)
     }
 
-    /// Of each of some members.
+    /// The label of each member.
     #[must_use]
     pub const fn of_members<const COUNT: usize>(names: [&[u8]; COUNT]) -> [Self; COUNT] {
         let (mut labels, mut at) = ([Self::of(b""); COUNT], 0);
@@ -155,7 +155,7 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
-    /// Moves to an offset at which a value of a checked body begins or ends.
+    /// Moves to an offset at which a value or a name of a checked body begins or ends.
     pub fn stand_at(&mut self, at: usize) {
         self.at = at;
     }
@@ -215,7 +215,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Steps over `bytes` when they come next, and says whether they did.
+    /// Skips `bytes` if they come next; true if they did.
     #[inline]
     pub fn take_all(&mut self, bytes: &[u8]) -> bool {
         let found = self.body[self.at..].starts_with(bytes);
@@ -223,8 +223,8 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Steps over the bytes of a label when they come next, and says whether they did; never where fewer than
-    /// 16 bytes are left.
+    /// Skips the bytes of a label if they come next; true if they did. Always false if fewer than 16 bytes
+    /// are left.
     #[inline]
     pub fn take_label(&mut self, label: &Label) -> bool {
         let next = self.body[self.at..].first_chunk();
@@ -233,7 +233,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Nothing but white space may follow.
+    /// Checks that only white space follows.
     ///
     /// # Errors
     /// Anything else.
@@ -352,8 +352,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a number with few digits and no exponent, and no other. Its digits are a whole number that
-    /// binary64 represents exactly, and so is the power of ten. So a single division rounds correctly
+    /// Reads a number with few digits and no exponent; `None` for any other. Its digits are a whole number
+    /// that binary64 represents exactly, as is the power of ten, so a single division rounds correctly
     /// (Clinger, 1990).
     #[inline]
     fn short_number(&mut self) -> Option<f64> {

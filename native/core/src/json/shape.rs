@@ -153,7 +153,7 @@ mod tests {
             (What::Boolean, "tf"),
             (What::Text { min: 0.0, max: 1.0 }, "\""),
             (number(false), "-0123456789"),
-            // A whole number is told by its value.
+            // Only the value shows that it is whole.
             (number(true), ""),
             (list, "["),
             (What::Object(Vec::new()), "{"),

@@ -47,7 +47,7 @@ pub fn members(fragment: &Fragment) -> BTreeMap<&'static str, &str> {
     ])
 }
 
-/// The form in which titles and contents are compared, one step after the other and none left out.
+/// The form in which titles and contents are compared, step by step, without shortcuts.
 pub fn comparable(text: &str) -> String {
     let normal = icu_normalizer::ComposingNormalizer::new_nfkc().normalize_iter(text.chars());
     let categories = icu_properties::CodePointMapData::<icu_properties::props::GeneralCategory>::new();

@@ -2,9 +2,9 @@
 //! `<<<SHARD` JSON `SHARD>>>`; white space around the JSON is allowed.
 //!
 //! Each opening begins one marker. A complete marker is skipped, so that markers inside its strings are text.
-//! Of a broken one only the opening is skipped, so that it hides no others. The time is at most a few times
-//! the text's length: of the openings inside a JSON value at most one in two can begin a value that
-//! continues.
+//! Only the opening of a broken one is skipped, so that it hides no others. The number of steps is at most a
+//! few times the text's length: of the openings inside a JSON value, at most every second one can begin a
+//! value that continues.
 
 use crate::json::{self, Reason};
 
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(objects("<<<SHARD"), [Err(Fault::NotAnObject)]);
     }
 
-    /// The time that finding takes, so many times.
+    /// Seconds that `times` calls of [`find`] take.
     fn seconds(times: usize, text: &str) -> f64 {
         let start = std::time::Instant::now();
         for _ in 0..times {
@@ -172,9 +172,9 @@ mod tests {
         start.elapsed().as_secs_f64()
     }
 
-    /// The steps for any text stay within a few times its length: sixteen texts take as long as one that is
-    /// sixteen times longer, not a sixteenth of that. Both last equally long, so that other work on the
-    /// machine delays both; the least of some rounds counts, as it only adds.
+    /// The number of steps is linear in a text's length: sixteen texts take as long as one that is sixteen
+    /// times longer, not a sixteenth of that. Both measurements take equally long, so that other work on the
+    /// machine delays both. The shortest of some rounds counts, as delays only add.
     #[test]
     fn hostile_texts_take_no_long() {
         for unit in [

@@ -42,7 +42,7 @@ pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     hash.finalize().into()
 }
 
-/// Hash over a sequence of subtrees of one height; of none, that of the empty tree.
+/// Hash over a sequence of subtrees of one height; the empty tree's hash if there are none.
 pub fn root_of(hashes: &[Hash]) -> Hash {
     match hashes {
         [] => Sha256::digest([]).into(),

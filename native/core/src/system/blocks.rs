@@ -1,4 +1,4 @@
-//! A file that grows by blocks of one size after a header, each mapped once a process.
+//! A file of a header and blocks of one size, which grows by blocks. A process maps each block once.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -12,29 +12,29 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use super::mapped;
 
-/// Least bytes of a page of memory.
+/// Smallest size of a memory page (bytes).
 pub(crate) const PAGE: usize = 4096;
 
-/// Blocks as they were mapped at some time, in the file's order.
+/// A snapshot of the mapped blocks, in the file's order.
 pub(crate) type Mapped = Arc<Vec<Arc<MmapRaw>>>;
 
-/// Size of the blocks of a file.
+/// Sizes of the parts of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     /// Bytes before the first block.
     pub(crate) header: usize,
-    /// Bytes of a block; both are multiples of a page.
+    /// Bytes of a block. Both are multiples of a page.
     pub(crate) block: usize,
 }
 
 impl Sizes {
-    /// Bytes of a file of `blocks` blocks.
+    /// Bytes of a file with `blocks` blocks.
     fn end(self, blocks: usize) -> u64 {
         (self.header + blocks * self.block) as u64
     }
 }
 
-/// The form of a file and a hash of the method that made its vectors: its first bytes.
+/// First bytes of a file: its form, and a hash of the method that made its vectors.
 pub(crate) type Magic = [u8; 16];
 
 /// A kind of file with blocks.
@@ -45,11 +45,11 @@ pub(crate) trait Layout {
     const SIZES: Sizes;
     /// Number of blocks in a new file.
     const LEAST: usize;
-    /// Offset of the header's number that is not 0 once the writer has replaced the file by a new one.
+    /// Offset of the header's number that becomes 1 once the writer has replaced the file.
     const GIVEN_UP_AT: usize;
 }
 
-/// A file that begins with a magic, as this process has mapped it: numbers in its header, then blocks.
+/// A file as this process has mapped it: a header with a magic and numbers, then blocks.
 pub(crate) struct MappedBlocks<Of> {
     pub(crate) header: MmapRaw,
     pub(crate) blocks: Blocks,
@@ -57,7 +57,7 @@ pub(crate) struct MappedBlocks<Of> {
 }
 
 impl<Of: Layout> MappedBlocks<Of> {
-    /// Maps the file at `path`. Fails with `InvalidData` where another one lies there.
+    /// Maps the file at `path`. Fails with `InvalidData` if it is of another kind or version.
     pub(crate) fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
         let foreign = || {
             let text = format!("{} is not {} of this version", path.display(), Of::NAME);
@@ -79,25 +79,25 @@ impl<Of: Layout> MappedBlocks<Of> {
         })
     }
 
-    /// Creates the file at `path` with nothing in it, in place of one that is there.
+    /// Creates the file at `path`, empty; it replaces an existing one.
     pub(crate) fn create(path: &Path, magic: &Magic) -> io::Result<()> {
         mapped::create(path, magic, Of::SIZES.end(Of::LEAST) as usize)
     }
 
-    /// The number at a place of the header, which is aligned and lies in it.
+    /// The header's number at the offset `at`, which must be aligned and within the header.
     pub(crate) fn number(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at.is_multiple_of(8) && at + 8 <= self.header.len());
-        // SAFETY: callers name places in the header, aligned, that are reached by atomics alone.
+        // SAFETY: callers pass aligned offsets within the header, whose numbers are accessed only atomically.
         unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
     }
 
-    /// The number in its header that is not 0 once it was given up.
+    /// The header's number that is 1 once the file was given up.
     fn given_up(&self) -> &AtomicU64 {
         self.number(Of::GIVEN_UP_AT)
     }
 }
 
-/// The file that lies at a path now, mapped.
+/// The current file at a path, mapped.
 pub(crate) struct Current<Of> {
     path: PathBuf,
     magic: Magic,
@@ -114,7 +114,7 @@ impl<Of: Layout> Current<Of> {
         })
     }
 
-    /// The file, mapped again where its writer gave up the one that was mapped.
+    /// The current file; mapped again if the writer gave up the one mapped before.
     pub(crate) fn get(&self) -> io::Result<Arc<MappedBlocks<Of>>> {
         let mapped = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
         if mapped.given_up().load(Acquire) == 0 {
@@ -125,7 +125,7 @@ impl<Of: Layout> Current<Of> {
         Ok(fresh)
     }
 
-    /// Gives the file up for one with nothing in it, and maps that. The caller is the only writer.
+    /// Gives the file up for an empty one, and maps that. The caller must be the only writer.
     pub(crate) fn replace(&self) -> io::Result<Arc<MappedBlocks<Of>>> {
         let former = self.get()?;
         MappedBlocks::<Of>::create(&self.path, &self.magic)?;
@@ -134,7 +134,7 @@ impl<Of: Layout> Current<Of> {
     }
 }
 
-/// The blocks of one file. The file is never made shorter, so that what is mapped stays.
+/// The blocks of one file. The file never shrinks, so mapped blocks stay valid.
 pub(crate) struct Blocks {
     file: Mutex<File>,
     mapped: RwLock<Mapped>,
@@ -142,7 +142,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of a file that has its header.
+    /// The blocks of a file that has a header; none is mapped yet.
     fn new(file: File, sizes: Sizes) -> Self {
         Self {
             file: Mutex::new(file),
@@ -151,7 +151,7 @@ impl Blocks {
         }
     }
 
-    /// At least the first `needed` blocks.
+    /// At least the first `needed` blocks, mapped.
     pub(crate) fn at_least(&self, needed: usize) -> io::Result<Mapped> {
         let known = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
         if known.len() >= needed {
@@ -162,7 +162,7 @@ impl Blocks {
         if length < self.sizes.end(needed) {
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the file was cut off"));
         }
-        // Readers of blocks that are mapped do not wait for the mapping of others.
+        // Readers of mapped blocks do not wait while others are mapped.
         let mut blocks = self
             .mapped
             .read()
@@ -181,8 +181,9 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// Makes the file long enough for so many blocks. All bytes of a new block are written, so that a full
-    /// disk refuses it here and kills nobody later. The caller is the only writer.
+    /// Makes the file long enough for `blocks` blocks, at most one more than it has. All bytes of the new one
+    /// are written, so that a full disk is an error here, and never a SIGBUS later. The caller must be the
+    /// only writer.
     pub(crate) fn grow(&self, blocks: usize) -> io::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let length = file.metadata()?.len();
@@ -193,14 +194,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// Whole blocks that the file has.
+    /// Number of whole blocks in the file.
     pub(crate) fn in_file(&self) -> io::Result<usize> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let length = file.metadata()?.len() as usize;
         Ok(length.saturating_sub(self.sizes.header) / self.sizes.block)
     }
 
-    /// Bytes of the header and of the whole blocks that the file has.
+    /// Bytes of the header and of the file's whole blocks.
     pub(crate) fn bytes(&self) -> io::Result<u64> {
         Ok(self.sizes.end(self.in_file()?))
     }

@@ -1,18 +1,18 @@
 //! Priority of threads that work in the background, while others serve.
 
-/// By how much the niceness of such a thread exceeds that of the process's first: a quarter of a busy core.
+/// Niceness of such a thread above that of the process's first: leaves it a quarter of a busy core.
 #[cfg(target_os = "linux")]
 const BACKGROUND: libc::c_int = 5;
 
-/// Greatest niceness of Linux.
+/// Highest niceness on Linux.
 #[cfg(target_os = "linux")]
 const MOST: libc::c_int = 19;
 
-/// Lowers the priority of the calling thread below that of the process's first thread. Where the system
-/// refuses that, the thread keeps its own. Only for threads of their own: none can go back without rights.
+/// Lowers the calling thread's priority below that of the process's first thread. If the system refuses, the
+/// thread keeps its priority. Only for dedicated threads: raising it again needs privileges.
 #[cfg(target_os = "linux")]
 pub fn lower_this_thread() {
-    // SAFETY: both calls take and return numbers alone. On Linux the id of a process is that of its first
+    // SAFETY: both calls only take and return numbers. On Linux the id of a process is that of its first
     // thread, and 0 is the calling thread.
     unsafe {
         let usual = libc::getpriority(libc::PRIO_PROCESS, std::process::id());
@@ -23,7 +23,7 @@ pub fn lower_this_thread() {
     }
 }
 
-/// Priorities of single threads are those of Linux: elsewhere a thread keeps its own.
+/// Does nothing: only Linux sets the niceness of single threads.
 #[cfg(not(target_os = "linux"))]
 pub fn lower_this_thread() {}
 

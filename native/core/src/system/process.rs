@@ -1,9 +1,8 @@
 //! The end of this process.
 
-/// Ends this process at once, with a status. Nothing that is registered for a process's end runs, and no
-/// thread is waited for.
+/// Ends this process immediately, with a status. No exit handler runs, and no thread is waited for.
 pub fn end(status: i32) -> ! {
-    // SAFETY: it takes a number alone, and does not return.
+    // SAFETY: it only takes a number, and does not return.
     unsafe { libc::_exit(status) }
 }
 

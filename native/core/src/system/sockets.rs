@@ -36,7 +36,7 @@ mod linux {
     use std::ptr;
     use std::time::Duration;
 
-    /// Room for the control message with the most descriptors, aligned for its head.
+    /// Buffer for the control message with the most descriptors, aligned for its head.
     type Control = [u64; 64];
 
     const _: () = assert!(size_of::<Control>() >= 64 + MOST_DESCRIPTORS * size_of::<Descriptor>());

@@ -239,7 +239,7 @@ impl<R: Read + Send> TextAudit<R> {
         Ok(!self.current.is_empty())
     }
 
-    /// The reading of the text.
+    /// The text's reader.
     #[must_use]
     pub fn records(&self) -> &Records<R> {
         &self.records

@@ -108,7 +108,7 @@ pub struct Workspace {
     unescaped: Vec<u8>,
 }
 
-/// Bytes at the start of a long body that are looked at before all of it is read: most bodies that are not
+/// Bytes at the start of a long body that are checked before all of it is read: most bodies that are not
 /// plain have other characters than ASCII there.
 const BEGINNING: usize = 4 << 10;
 

@@ -11,8 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::stop_words;
 
-/// Longer tokens (bytes) keep their form: no word is that long, and some algorithms take the square of the
-/// length.
+/// Longer tokens (bytes) are not stemmed: no word is that long, and some algorithms take quadratic time.
 pub const LONGEST_STEMMED: usize = 128;
 
 /// A language by its name, with its stemmer.
@@ -77,7 +76,7 @@ pub(crate) static STOP_LISTS: [(&[u8], StopList); 13] = [
     (b"swedish", &stop_words::SWEDISH),
 ];
 
-/// The stop words of a language's usual set; an empty list where it has none.
+/// The stop words of a language's usual set; an empty list if it has none.
 pub(crate) fn stop_list(language: &[u8]) -> StopList {
     let place = STOP_LISTS.iter().position(|(name, _)| *name == language);
     place.map_or(&[], |place| STOP_LISTS[place].1)
@@ -93,23 +92,23 @@ pub struct Forms {
 }
 
 impl Forms {
-    /// True if a token of ASCII keeps its form.
+    /// True if an ASCII token is its own form.
     #[inline]
     pub(crate) fn leaves_ascii(self) -> bool {
         self.stemmer.is_none()
     }
 
-    /// True if every token shares the first two bytes of its form, or the only byte of a form of one, and the
-    /// first three of a form of four or more. [`Forms::of`] documents the one exception.
+    /// True if every token begins with the first two bytes of its form, or its only byte, and with the first
+    /// three of a form of four or more. [`Forms::of`] documents the one exception.
     #[inline]
     pub(crate) fn keeps_beginnings(self) -> bool {
         self.stemmer
             .is_none_or(|algorithm| algorithm == Algorithm::English)
     }
 
-    /// Bytes at the beginning of a form that every token of ASCII shares which has it, where
-    /// [`Forms::keeps_beginnings`]; one more than its length where the token is the form itself. No rule
-    /// takes an ending off where no vowel stands before it, or off a token with a digit.
+    /// Number of first bytes that a form shares with every ASCII token that has it, if
+    /// [`Forms::keeps_beginnings`]; one more than its length if that token is always the form itself. No rule
+    /// removes an ending without a vowel before it, or any from a token with a digit.
     pub(crate) fn shared_bytes(form: &[u8]) -> usize {
         match form {
             [letter] if !b"aeiouy".contains(letter) => 2,
@@ -120,12 +119,11 @@ impl Forms {
         }
     }
 
-    /// The form of a folded token: the term that it stands for. Empty where nothing but accents was in it.
+    /// The form of a folded token, which is compared with terms. Empty if the token is only accents.
     ///
     /// English: the rules change nothing before the third letter, except that a letter and `ying` become
-    /// that letter and `ie`. Of a stem, all but the last letter begins the word: each rule takes an ending
-    /// off or puts its beginning in its place, `y` becomes `i`, and `e` is added once; `bility` becomes
-    /// `bl`.
+    /// that letter and `ie`. A word begins with all but the last letter of its stem: each rule removes an
+    /// ending or all but its beginning, `y` becomes `i`, and `e` is added once; `bility` becomes `bl`.
     pub fn of(self, token: &str) -> Cow<'_, str> {
         let folded = if self.fold_accents {
             without_accents(token)
@@ -165,8 +163,7 @@ impl Forms {
     }
 }
 
-/// The form of a folded token in a language, without its accents folded; nothing for a language without a
-/// stemmer.
+/// The form of a folded token in a language, with its accents; `None` for a language without a stemmer.
 pub fn stem(language: &str, token: &str) -> Option<String> {
     let (_, algorithm) = LANGUAGES.iter().find(|(name, _)| *name == language.as_bytes())?;
     let forms = Forms {
@@ -176,7 +173,7 @@ pub fn stem(language: &str, token: &str) -> Option<String> {
     Some(forms.of(token).into_owned())
 }
 
-/// A stem, or the word where the stemmer left nothing of it.
+/// The stem, or the word if the stem is empty.
 fn kept<'a>(word: &'a str, stem: Cow<'a, str>) -> Cow<'a, str> {
     if stem.is_empty() {
         Cow::Borrowed(word)
@@ -196,8 +193,8 @@ fn has_digit(token: &str) -> bool {
         .any(|character| categories.get(character) == GeneralCategory::DecimalNumber)
 }
 
-/// A folded token without the marks of the block Combining Diacritical Marks (after canonical decomposition,
-/// and composed again), and with plain letters for those that do not decompose.
+/// A folded token, canonically decomposed, without the marks of the block Combining Diacritical Marks, and
+/// composed again, with plain letters for those that do not decompose.
 fn without_accents(token: &str) -> Cow<'_, str> {
     if token.is_ascii() {
         return Cow::Borrowed(token);
@@ -220,7 +217,7 @@ fn without_accents(token: &str) -> Cow<'_, str> {
     Cow::Owned(letters)
 }
 
-/// Plain letters for one that has a stroke or is two in one.
+/// Plain letters for one that does not decompose.
 fn plain_letters(letter: char) -> Option<&'static str> {
     Some(match letter {
         'æ' => "ae",
@@ -236,10 +233,10 @@ fn plain_letters(letter: char) -> Option<&'static str> {
     })
 }
 
-/// The words that leave the query.
+/// Words removed from the query.
 #[derive(Debug, Default)]
 pub enum StopWords {
-    /// None does.
+    /// No words.
     #[default]
     None,
     /// A language's.
@@ -249,7 +246,7 @@ pub enum StopWords {
 }
 
 impl StopWords {
-    /// True if a token is a stop word. `token`: folded, and without accents where the analyzer folds them.
+    /// True if a token is a stop word. `token`: folded, and without accents if the analyzer folds them.
     pub(crate) fn contains(&self, token: &str) -> bool {
         match self {
             StopWords::None => false,
@@ -258,7 +255,7 @@ impl StopWords {
         }
     }
 
-    /// The same words as an analyzer that folds accents meets them.
+    /// The same words for an analyzer that folds accents.
     pub(crate) fn without_accents(self) -> Self {
         match self {
             StopWords::None => StopWords::None,
@@ -299,7 +296,7 @@ impl Analyzer {
         self.forms == Forms::default() && stop_words && !self.normalize
     }
 
-    /// A token without its accents, where they are folded: as stop words are met.
+    /// A token as compared with stop words: without accents if they are folded.
     pub(crate) fn plain<'a>(&self, token: &'a str) -> Cow<'a, str> {
         if self.forms.fold_accents {
             without_accents(token)
@@ -371,7 +368,7 @@ mod tests {
         assert!(stop.contains("etes") && !stop.contains("êtes"));
     }
 
-    /// The endings that the rules remove, and the words that stay as they are, after a space each.
+    /// Endings that the rules remove or change, and some words, separated by spaces.
     const ENDINGS: &str = "\
         s ed ing ingly edly eedly eed y ly ies ied sses us ss e l tional enci anci abli entli izer \
         ational alism fulness ousness iveness biliti bli ogi fulli lessli li alize icate iciti ical \
@@ -381,7 +378,7 @@ mod tests {
 
     #[test]
     fn english_stems_begin_as_their_words() {
-        // Every beginning of up to three letters out of those that the rules ask about, with every ending.
+        // Every beginning of up to three of the letters that the rules distinguish, with every ending.
         let letters = b"aeiouybgnst";
         let endings: Vec<&str> = std::iter::once("").chain(ENDINGS.split_whitespace()).collect();
         let mut word = String::new();

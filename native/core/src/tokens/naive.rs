@@ -8,7 +8,7 @@ use super::tokenize::{self, Keyed};
 use crate::cpu::simd::Path;
 use crate::unicode::words::{Kind, folded, kind};
 
-/// The folded runs of a text, one character after the other.
+/// The folded runs of a text, read character by character.
 fn runs(text: &str) -> Vec<String> {
     let mut runs = vec![String::new()];
     for character in text.chars() {
@@ -57,11 +57,11 @@ fn drained(hits: &mut Hits) -> Vec<(u32, u32)> {
     found
 }
 
-/// Counts the query's tokens in the text by every path and compares with the obvious reading. `offset` bytes
-/// stand before the text in its buffer, so that blocks fall differently.
+/// Counts the query's tokens in the text by every path and compares with the naive counts. `offset` bytes
+/// precede the text in its buffer, so that blocks fall differently.
 ///
 /// # Panics
-/// When a path counts otherwise.
+/// If a path counts differently.
 pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
     let (mut terms, mut hits, mut room) = (Terms::default(), Hits::default(), Vec::new());
     terms.clear();
@@ -107,7 +107,7 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
     );
 }
 
-/// The same for the forms of tokens, one after the other. `terms` and `hits` come from other rules.
+/// The same for the forms of tokens. `terms` and `hits` were last used with other rules.
 fn assert_same_forms(
     query: &str,
     text: &str,
@@ -134,12 +134,12 @@ fn assert_same_forms(
     query_forms.iter().for_each(|form| terms.insert(form.as_bytes()));
     terms.finish_forms(hits);
     hits.reset(terms.frequencies().len());
-    // Twice, as what was met before is remembered.
+    // Twice, as the first pass fills the memo.
     for _ in 0..2 {
         let total = tokenize::count_ws_forms(text.as_bytes(), &mut room, terms, hits);
         assert_eq!((drained(hits), total), expected, "forms of {language}");
     }
-    // The same request again, by what the first left.
+    // The same request again, with the first's memo.
     terms.clear_for(forms);
     runs(query).iter().for_each(|run| terms.insert_form(run, hits));
     terms.finish_forms(hits);

@@ -76,7 +76,7 @@ impl Keyed {
     }
 }
 
-/// For each ASCII byte its folded form, or 0 where it ends a token.
+/// For each ASCII byte its folded form, or 0 if it ends a token.
 static ASCII: [u8; 128] = {
     let mut table = [0; 128];
     let mut byte = 0;
@@ -134,8 +134,8 @@ fn parts(code: u32) -> impl Iterator<Item = char> {
     folded.into_iter().filter(|&part| part != '\0')
 }
 
-/// The run that is being read: its position in the text while folding changes nothing in it, a copy from the
-/// first character on that folding changes.
+/// The current run: its start in the text while folding changes nothing in it; later, the token buffer has a
+/// folded copy.
 #[derive(Clone, Copy)]
 enum Run {
     Outside,
@@ -144,8 +144,7 @@ enum Run {
 }
 
 /// Calls `each` with every `ws` token of `text` from `at` on, folded. `token` is a buffer for one token.
-/// Returns where it stopped: at the end, or outside a token after an ASCII separator at which `may_stop` is
-/// true.
+/// Returns where it stopped: at the end, or after an ASCII separator if `may_stop` is true of that place.
 #[inline]
 fn ws_until(
     text: &[u8],
@@ -232,7 +231,7 @@ pub(crate) fn is_in_token(character: char) -> bool {
 /// Calls `each` with every `ws` token of `text`, folded, and its positions in code points: its first one and
 /// the one after its last. `token` is a buffer for one token.
 pub(crate) fn ws_places(text: &str, token: &mut Vec<u8>, mut each: impl FnMut(&[u8], u32, u32)) {
-    // Where the current run begins: in bytes, in code points.
+    // Start of the current run, in bytes and in code points.
     let mut open: Option<(usize, u32)> = None;
     let mut count = 0;
     let mut end = |open: Option<(usize, u32)>, at: usize, count: u32| {
@@ -284,7 +283,7 @@ fn ngram_places(text: &str, mut each: impl FnMut(u64, u32, u32)) {
     end(alone, last, &mut each);
 }
 
-/// Counts with a function that counts one token.
+/// As [`count_ws`], with `one` for tokens beyond ASCII stretches.
 #[inline]
 fn count_ws_by(
     text: &[u8],

@@ -40,7 +40,7 @@ export interface LmdbParts extends Pick<StoreParts, 'isServer'> {
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
-  /** Memory of the machine (bytes); absent: what it has. */
+  /** Memory to assume (bytes); absent: the machine's. */
   readonly memory?: number;
 }
 
@@ -49,12 +49,12 @@ type Environment = RootDatabase<Uint8Array, Uint8Array>;
 /** Folders that are open in this process: LMDB must not open one twice (lmdb.h, "Caveats"). */
 const openFolders = new Set<string>();
 
-/** The share of the memory from which on a store leaves other files too little of it. */
+/** The share of the memory above which a store leaves too little for other files. */
 const largeShare = 1 / 2;
 
 /**
- * Opens an environment as the store does, with nothing around it. `noReadAhead`: the system brings each page
- * into memory without its neighbours, which scans are faster with.
+ * Opens an environment as the store does, and nothing else. `noReadAhead`: the system reads each page without
+ * its neighbours, which slows scans down.
  */
 export function openEnvironment(folder: string, noReadAhead = false): Environment {
   const options = {
@@ -216,8 +216,8 @@ class LmdbEngine implements Engine {
 
   /**
    * Closes the environment while no process opens it. The last process to close it destroys the locks in its
-   * file; one that opens it meanwhile would use them as if they were valid (`test/store/opening.test.ts`
-   * shows it).
+   * file; a process that opens it meanwhile would use them as if they were valid
+   * (`test/store/opening.test.ts` shows it).
    */
   private async closeUndisturbed(environment: Environment): Promise<void> {
     while (!this.writing.tryEnter()) await this.parts.clock.sleep(gatePollMs);
@@ -255,8 +255,8 @@ class LmdbEngine implements Engine {
   }
 
   /**
-   * True in the server of a large store: what the system reads ahead would drive the vectors of exploration
-   * and the records in use out of memory.
+   * True in the server of a large store: pages read ahead would evict the vectors of exploration and the
+   * records in use from memory.
    */
   private readsAnywhere(): boolean {
     const { folder, isServer = false, memory = memoryBytes() } = this.parts;
@@ -324,7 +324,7 @@ class LmdbEngine implements Engine {
   }
 }
 
-/** The operating system's reason for a failed commit; lmdb reports it in a promise of its own. */
+/** The operating system's reason for a failed commit; lmdb reports it in a separate promise. */
 async function causeOf(error: unknown): Promise<string> {
   if (!(error instanceof Error) || !('commitError' in error)) return reasonOf(error);
   return Promise.resolve(error.commitError).then(() => reasonOf(error), reasonOf);

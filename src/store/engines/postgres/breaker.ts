@@ -3,7 +3,7 @@
  * is away, calls fail at once and one probe at a time finds out when it is back.
  *
  * A failure, or a call without an answer, starts a doubt. Calls are still tried then, so that they survive a
- * restart of a second. Any answer ends the doubt. A doubt that lasts opens the breaker; after that only a
+ * one-second restart. Any answer ends the doubt. A doubt that lasts opens the breaker; after that only a
  * probe closes it.
  */
 import type { Clock, Timer } from '../../../system/clock.js';

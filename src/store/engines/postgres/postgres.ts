@@ -51,7 +51,7 @@ const usualTimes: PostgresTimes = {
   breaker: { silence: 1_000, doubt: 1_000, probe: 500, pause: 150 },
 };
 
-/** Delay of a refused call (ms): a caller that retries at once leaves others their turn. */
+/** Delay of a refused call (ms): even a caller that retries at once leaves others their turn. */
 const refusalMs = 1;
 
 /** Most keys that one statement looks up. */
@@ -123,7 +123,7 @@ class PostgresEngine implements Engine {
     });
   }
 
-  /** Migrates the schema. At a start this may take the whole time limit of a call. */
+  /** Migrates the schema. At startup this may take a call's whole time limit. */
   async prepare(): Promise<void> {
     const slot = this.slotOf(this.writing);
     const begin = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
@@ -244,7 +244,7 @@ class PostgresEngine implements Engine {
     return { slots, breaker };
   }
 
-  /** Probes the server on a connection of its own. */
+  /** Probes the server on a separate connection. */
   private async probed(timeoutMs: number, probe: (session: Session) => Promise<void>): Promise<Probed> {
     const { address, clock } = this.parts;
     let session: Session | undefined;
@@ -296,7 +296,7 @@ class PostgresEngine implements Engine {
 
   /**
    * Begins a transaction and reads; found rows are locked. If it reads the head of a log, it waits for its
-   * turn first, and reads what is wanted then: units that arrived meanwhile share it.
+   * turn first, and calls `wanted` again: units that arrived meanwhile share it.
    */
   private async beginReading(session: Session, wanted: () => readonly Uint8Array[]): Promise<Begun> {
     let keys = wanted();
@@ -319,7 +319,7 @@ class PostgresEngine implements Engine {
     } catch (error) {
       if (!turnRefusals.has(sqlStateOf(error) ?? '')) throw error;
       await session.run('ROLLBACK');
-      // A standby refuses the whole transaction in the same words; the next server has turns.
+      // A standby refuses the whole transaction with the same code; the next server has turns.
       assertNoStandby((await session.run(`SELECT ${ofStandby}`)).first?.[0]);
       this.takesTurns = false;
       return false;

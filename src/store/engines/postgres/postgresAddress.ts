@@ -34,7 +34,7 @@ const shape = 'postgres://user:password@host:port/database?sslmode=verify-full';
 export function parsePostgresUrl(
   text: string,
 ): { readonly address: PostgresAddress } | { readonly wrong: string } {
-  // A user without a host, as libpq allows it, is no URL by the standard of browsers.
+  // libpq allows a user without a host; the URL standard does not.
   const whole = text.replace(/^([^/]*\/\/[^/?]*@)(?=[/?]|$)/, '$1localhost');
   if (!/^postgres(ql)?:\/\//.test(whole) || !URL.canParse(whole)) {
     return { wrong: `must be a URL such as ${shape}, with %-escapes for the password's special characters` };

@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { reasonOf } from '../../../system/reason.js';
 import { StandbyError } from './postgresStandby.js';
 
-/** Advice on retrying, the subject, and a sentence part for the operator. */
+/** Advice on retrying, and a sentence part for the operator. */
 export interface Failure {
   /**
    * `conflict`: rolled back because of another transaction; retry soon. `outage`: the server or the
@@ -18,15 +18,14 @@ export interface Failure {
 const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42710']);
 
 /**
- * feature_not_supported (so a standby refuses SERIALIZABLE), statement_completion_unknown,
- * lock_not_available, read_only_sql_transaction (the server is being replaced), and
- * idle_in_transaction_session_timeout.
+ * feature_not_supported (a standby refuses SERIALIZABLE), statement_completion_unknown, lock_not_available,
+ * read_only_sql_transaction (the server is being replaced), and idle_in_transaction_session_timeout.
  */
 const outages: ReadonlySet<string> = new Set(['0A000', '40003', '55P03', '25006', '25P03']);
 
 /**
- * Classes: connection exceptions, insufficient resources, operator intervention (so a statement that took too
- * long is canceled), system errors.
+ * Classes: connection exceptions, insufficient resources, operator intervention (cancels a statement that
+ * took too long), system errors.
  */
 const outageClasses: ReadonlySet<string> = new Set(['08', '53', '57', '58']);
 
@@ -43,7 +42,7 @@ export function failureOf(error: unknown): Failure {
   return { kind: 'outage', reason: `does not answer (${sentenceOf(error)})` };
 }
 
-/** Tries after a conflict whose pauses stay at {@link shortPauseMs}: together they take about 40 ms. */
+/** Tries after a conflict with pauses of at most {@link shortPauseMs}: together 23 to 46 ms. */
 const shortTries = 8;
 const shortPauseMs = 8;
 

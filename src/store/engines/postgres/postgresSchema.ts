@@ -1,6 +1,6 @@
 /**
- * The tables, by forward-only migrations in standard SQL. Each is a transaction that takes its number in
- * `fusegate_migrations`: of several processes that start at once, one runs it and the others find it done.
+ * The tables, by forward-only migrations in standard SQL. Each is a transaction that adds its number to
+ * `fusegate_migrations`: of several processes that start together, one runs it and the others find it done.
  */
 import type { Session } from './postgresSession.js';
 

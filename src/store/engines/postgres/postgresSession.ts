@@ -1,11 +1,11 @@
 /**
  * One session of a PostgreSQL server over postgres.js, by the protocol's simple queries (PostgreSQL,
- * Frontend/ Backend Protocol, "Simple Query"): several statements in one message, nothing prepared. A whole
+ * Frontend/Backend Protocol, "Simple Query"): several statements in one message, nothing prepared. A whole
  * part of a transaction takes one round trip, and any pooler works.
  *
  * postgres.js 3.4 reconnects by itself after a lost connection. The next statements would then run outside
- * their transaction, or end the process with a write to a closed socket. So a session brings its own socket,
- * once: a lost session stays lost, and its user opens another.
+ * their transaction, or end the process with a write to a closed socket. So a session supplies its own
+ * socket, once: a lost session stays lost, and its user opens another.
  */
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ function openSocket({ host, port }: PostgresAddress, clock: Clock, timeoutMs: nu
     socket.once('connect', () => {
       timer.stop();
       socket.off('error', reject);
-      // postgres.js attaches its listener a little later; an error before that shows as the close after it.
+      // postgres.js attaches its listener a little later; an earlier error shows as the close after it.
       socket.on('error', () => undefined);
       resolve(socket);
     });

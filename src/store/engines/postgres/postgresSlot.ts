@@ -17,7 +17,7 @@ export class Slot {
     return this.take();
   }
 
-  /** Cuts the connection, also one that is being opened: pending calls reject. */
+  /** Cuts the connection, even one that is being opened: pending calls reject. */
   drop(): void {
     const { opening } = this;
     this.opening = undefined;

@@ -1,12 +1,12 @@
 /**
- * Standbys of PostgreSQL are refused: one may lack what was acknowledged last, and stays in that state while
- * it cannot reach its primary. A leader that was cut off becomes one (Patroni, "demote"), and a balancer may
- * send connections to it for some seconds more.
+ * Standbys of PostgreSQL are refused: one may lack the last acknowledged writes for as long as it cannot
+ * reach its primary. A leader that was cut off becomes one (Patroni, "demote"), and a balancer may send
+ * connections to it for some seconds more.
  */
 
 /**
  * An expression: `on` on a standby; null on a server that does not know the setting, as before PostgreSQL 14.
- * Each read has it, not only the start of a session: a pooler may serve a session by another server later.
+ * Each read checks it, not only the start of a session: a pooler may serve a session by another server later.
  */
 export const ofStandby = "current_setting('in_hot_standby', true)";
 

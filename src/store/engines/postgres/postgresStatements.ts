@@ -12,7 +12,7 @@ export function literal(bytes: Uint8Array): string {
   return `E'\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}'`;
 }
 
-/** Selects the records of keys, of which there is at least one. */
+/** Selects the records of `keys`, which must not be empty. */
 export function selectMany(keys: readonly Uint8Array[]): string {
   return `SELECT key, value FROM fusegate_records WHERE key IN (${keys.map(literal).join(', ')})`;
 }

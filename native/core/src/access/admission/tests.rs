@@ -12,7 +12,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Two tiers: 2 requests a minute without a month, and 60 with 100 characters a month.
+    /// Two tiers: 2 requests a minute without a monthly limit, and 60 with 100 characters a month.
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("fusegate-access-{}-{name}", std::process::id()));
         Limits::create(&path, *b"sixteen byte key").expect("a writable temporary folder");
@@ -42,7 +42,7 @@ fn limit(per_minute: u32, per_month: u64) -> Limit {
 const MIDNIGHT_MS: u64 = 20_000 * DAY_MS;
 const SECOND: u64 = 1_000_000_000;
 
-/// A moment so many milliseconds after midnight.
+/// The moment `ms` milliseconds after midnight.
 fn after_midnight(ms: u64) -> Now {
     Now {
         nanos: 1_000 * SECOND + ms * 1_000_000,

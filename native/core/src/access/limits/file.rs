@@ -61,7 +61,7 @@ impl Mapped {
         &self.slots()[SLOTS + usize::from(kind)]
     }
 
-    /// Locks the file. If the system refuses, admission is only as exact as without other processes.
+    /// Locks the file. If the system refuses, admission is exact only without other processes.
     pub fn lock(&self) -> Locked<'_> {
         self.file.lock()
     }

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Time after its last use until a slot may go to another subject (ns); longer than storing its usage takes.
+/// Idle time after which a slot may go to another subject (ns); longer than storing its usage takes.
 pub const IDLE_NANOS: u64 = 60_000_000_000;
 
 const CHARACTER_BITS: u32 = 40;
@@ -27,7 +27,7 @@ pub struct Slot {
     usage: AtomicU64,
     /// When month 1 began (ms since 1970); changed only with the file locked.
     anchor: AtomicU64,
-    /// When it was last charged (ns), if `bucket` does not show it.
+    /// When it was last used (ns), if `bucket` does not show it.
     touched: AtomicU64,
     reserved: [AtomicU64; 3],
 }
@@ -242,7 +242,7 @@ mod tests {
         assert!(slot.belongs_to(7));
     }
 
-    /// A charge that was under way when the slot changed hands would else be the next owner's.
+    /// Otherwise a charge under way when the slot changes hands would go to the next owner.
     #[test]
     fn usage_tells_its_owners_apart_whatever_they_used() {
         let slot = Slot::default();

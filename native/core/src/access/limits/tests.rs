@@ -69,7 +69,7 @@ fn a_bucket_holds_a_minute_and_refills_evenly() {
     assert_eq!(admit(later(SECOND)).verdict, Verdict::OverMinute);
 }
 
-/// Every process maps the file, and one of another version may.
+/// Every process maps the file, perhaps also one of another version.
 #[test]
 fn the_file_has_its_form_and_its_own_seed() {
     let (one, other) = (Scratch::new("form"), Scratch::new("seed"));
@@ -318,7 +318,7 @@ fn an_evicted_subject_is_loaded_again_and_a_charged_one_stays() {
     );
 }
 
-/// Addresses of one IPv6 network, as limits count them.
+/// The /64 `subnet` of the /48 `network`: the form in which limits count IPv6 addresses.
 fn slash_64(network: u64, subnet: u16) -> [u8; 8] {
     (network << 16 | u64::from(subnet)).to_be_bytes()
 }
@@ -468,7 +468,7 @@ fn rates(networks: &[(u64, u32)], per_minute: u32) -> Vec<(u64, u32)> {
     networks.iter().map(rate).collect()
 }
 
-/// Asks both about an address, and again once it is loaded where it must be; the last verdict.
+/// Asks both about an address; if its usage is not loaded, loads it and asks again. Returns the last verdict.
 fn admitted_alike(
     (limits, naive): (&Limits, &mut Naive),
     bytes: &[u8],
@@ -532,7 +532,7 @@ proptest! {
                 }
                 AddressStep::Spend(a, b, c, count) => {
                     let bytes = few(a, b, c);
-                    // Only admitted requests spend: before one the networks may have no buckets.
+                    // Only admitted requests spend: before the first, the networks may have no buckets.
                     if admitted.contains(&bytes) && limits.find(limits.subject(1, &bytes)).is_some() {
                         limits.spend_address(&limits.address(1, &bytes), per_minute, count, now);
                         let mut from = rates(&networks_of(&bytes), per_minute);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, fence};
 use super::{BOARD_AT, Clusters, HEADER_BYTES, Mapping};
 use crate::explore::vectors::{Facts, Standing};
 
-/// Kinds that are counted; larger numbers of kinds are not.
+/// Kinds that are counted: those with lower numbers.
 pub const KINDS: usize = 16;
 /// Visitors that are listed.
 pub const LISTED: usize = 100;
@@ -116,7 +116,7 @@ impl Mapping {
         self.board_number(0).store(turn + 1, Release);
     }
 
-    /// The board; none where none was published, or where a write does not end.
+    /// The board; `None` if none was published, or if a write does not end.
     fn board(&self) -> Option<Board> {
         for _ in 0..MOST_READS {
             let turn = self.board_number(0).load(Acquire);

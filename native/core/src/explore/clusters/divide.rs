@@ -5,7 +5,7 @@ use crate::embed::static_model::{DIMENSION, Vector, quantized};
 use crate::explore::nearest::{BLOCK, similarities, square};
 
 const ROUNDS: usize = 5;
-/// Each half has at least one of this many equal parts.
+/// Each half gets at least one vector in this many.
 const LEAST_PART: usize = 8;
 
 /// The members of a cluster's halves, by their index among the divided vectors, in ascending order.
@@ -13,19 +13,19 @@ const LEAST_PART: usize = 8;
 pub(super) struct Division {
     pub(super) left: Vec<usize>,
     pub(super) right: Vec<usize>,
-    /// True if the left half is one vector, with every member that has it: no cut gave both halves their
+    /// True if the left half is exactly the members with one vector: no cut gave both halves their
     /// minimum size.
     pub(super) same: bool,
 }
 
-/// Similarities of each vector to another.
+/// Similarity of each vector to `centre`.
 fn to_each(centre: &Vector, vectors: &[&Vector], squares: &[u32]) -> [f64; BLOCK] {
     let mut out = [0.0; BLOCK];
     similarities((centre, square(centre)), vectors, Some(squares), &mut out);
     out
 }
 
-/// The vector that is least similar to another one; the first of equal ones.
+/// The vector that is least similar to `from`; the first of equal ones.
 fn farthest<'a>(from: &Vector, vectors: &[&'a Vector], squares: &[u32]) -> Option<&'a Vector> {
     let found = to_each(from, vectors, squares);
     let least = (0..vectors.len()).min_by(|&a, &b| found[a].total_cmp(&found[b]))?;

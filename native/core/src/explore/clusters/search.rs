@@ -52,12 +52,12 @@ impl Effort {
     }
 }
 
-/// A node with what its head says: it is read once, as it is seldom still in the processor's caches later.
+/// A node with data of its head, which is read once: later it is seldom still in the processor's caches.
 struct Ranked {
     /// The similarity of its centroid.
     near: f64,
     id: u32,
-    /// Its halves, where it is divided in the state that is searched.
+    /// Its halves, if it is divided in the state that is searched.
     halves: Option<[u32; 2]>,
 }
 
@@ -152,7 +152,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the first fragments of a node of one vector, as many as are asked for.
+    /// Offers the first fragments of a node of one vector, at most `self.most`.
     fn take_same(&self, (near, node): (f64, Node<'_>), best: &mut Best) {
         let count = self.count();
         let places = chain(&self.nodes, node)
@@ -191,17 +191,17 @@ impl Search<'_> {
     }
 }
 
-/// A sketch's distance and its fragment's place, in this order: of equal distances the earlier is nearer.
+/// A sketch's distance, then its fragment's place: of equal distances the earlier fragment is nearer.
 fn key(distance: u16, place: u32) -> u64 {
     u64::from(distance) << 32 | u64::from(place)
 }
 
-/// The fragments whose sketches were looked at: the nearest of them.
+/// The nearest of the fragments whose sketches were examined.
 struct Seen {
     asked: Asked,
-    /// Fragments that are wanted.
+    /// Fragments to find.
     most: usize,
-    /// Sketches that were looked at.
+    /// Sketches examined so far.
     sketches: usize,
     /// Keys of those that may be among the nearest.
     kept: Vec<u64>,
@@ -223,7 +223,7 @@ impl Seen {
         }
     }
 
-    /// Looks at the sketches of a cluster's fragments among the first `count`.
+    /// Examines the sketches of a cluster's fragments among the first `count`.
     fn look(&mut self, node: Node<'_>, count: u32) {
         let before = node.before(count);
         let mut found = [0; PLACES];
@@ -252,7 +252,7 @@ impl Seen {
         }
     }
 
-    /// Keeps the nearest alone.
+    /// Keeps only the nearest.
     fn narrow(&mut self) {
         if self.kept.len() > self.most {
             self.end = *self.kept.select_nth_unstable(self.most).1;
@@ -282,7 +282,7 @@ fn chain<'a>(nodes: &'a Nodes, node: Node<'a>) -> impl Iterator<Item = Node<'a>>
     .map(|(_, node)| node)
 }
 
-/// Number of fragments of a state in a node and below it.
+/// Number of a state's fragments in and below a node.
 fn fragments(nodes: &Nodes, id: u32, count: u32) -> usize {
     let mut sum = 0;
     let mut open = vec![id];

@@ -1,9 +1,9 @@
 //! Sketches of vectors: one bit for the sign of each number. A search uses them to choose the vectors that it
 //! compares: a scan of sketches reads an eighth of the vectors' bytes.
 //!
-//! The query keeps more than the signs of its numbers. A sign that differs costs as much as the query's
-//! number at that index is large, in eight steps. Of 300,000 fragments' texts, 1,024 vectors chosen this way
-//! include 99.7 % of the 15 nearest; where every sign costs the same, 93 %.
+//! The query keeps more than the signs of its numbers. A sign that differs costs in proportion to the size
+//! of the query's number there, in eight steps. Of 300,000 fragments' texts, 1,024 vectors chosen this way
+//! include 99.7 % of the 15 nearest; if every sign costs the same, 93 %.
 
 use crate::cpu::simd::{Level, Path};
 use crate::embed::static_model::{DIMENSION, Vector};
@@ -21,7 +21,7 @@ pub(super) type Sketch = [u64; WORDS];
 
 /// Sketches that are compared together.
 pub(super) const GROUP: usize = 8;
-/// Their words, the same word of each beside the other, as one instruction takes them.
+/// Their words: the same word of each lies together, as one instruction reads them.
 pub(super) type Group = [[u64; GROUP]; WORDS];
 
 /// The sketch of a vector.

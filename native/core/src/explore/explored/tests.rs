@@ -269,7 +269,7 @@ fn answers_do_not_depend_on_what_is_warm() {
     );
 }
 
-/// Every fragment's neighbours at a position, by their similarities one by one; those of 0 are none.
+/// All neighbours of a vector in a view, by their similarities one by one; those of 0 do not count.
 fn all_near(view: &View, vector: &Vector) -> Vec<Neighbour> {
     let mut all: Vec<Neighbour> = (0..view.count() as u32)
         .map(|index| Neighbour {
@@ -361,7 +361,7 @@ fn a_walk_is_that_of_single_searches() {
             hidden: &hidden,
             stopped: &|| false,
         };
-        // The seed's, one that is not explored, or one that is.
+        // The seed's start, an unexplored one, or an explored one.
         let from = [
             None,
             Some(("fr_PROBE", vector_of(70_000 + round))),

@@ -24,7 +24,7 @@ pub struct Step {
     pub similarity: f64,
 }
 
-/// What is asked of a walk.
+/// Parameters of a walk.
 pub struct Walk<'a> {
     /// The position of the log that it is made at.
     pub position: u64,
@@ -48,7 +48,7 @@ fn turn(seed: &str, number: usize, bound: usize) -> usize {
     (bits % bound.max(1) as u64) as usize
 }
 
-/// A walk under way.
+/// A walk in progress.
 struct Way<'a> {
     explored: &'a Explored,
     view: View,
@@ -68,7 +68,7 @@ impl Way<'_> {
         !self.walk.hidden.contains(receipt) && !self.seen.contains(receipt)
     }
 
-    /// Where it begins without a start: at the fragment that the seed chooses, or the next open one after it.
+    /// The first fragment if none is given: the one that the seed chooses, or the next open one after it.
     fn beginning(&self) -> Option<usize> {
         let count = self.view.count();
         let first = turn(self.walk.seed, 0, count);
@@ -84,7 +84,7 @@ impl Way<'_> {
 
     /// The nearest open fragments. The search widens until it has enough of them, or has found all.
     fn open(&self, vector: &Vector) -> io::Result<Vec<Neighbour>> {
-        // The search finds the fragments of the steps, too, in vain.
+        // The search also finds the fragments of earlier steps.
         let mut most = WAYS + self.steps.len();
         while !(self.walk.stopped)() {
             let found = self

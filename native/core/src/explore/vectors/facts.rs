@@ -28,7 +28,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Facts of a fragment; none where its receipt's id is too long.
+    /// Facts of a fragment; `None` if its receipt's id is too long.
     pub fn new(position: u64, receipt: &str, received_at_ms: u64, kind: u8) -> Option<Self> {
         let mut receipt_bytes = [0; RECEIPT_BYTES];
         receipt_bytes

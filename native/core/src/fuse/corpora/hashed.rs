@@ -8,7 +8,7 @@ use super::statistics::{Key, hash};
 use crate::tokens::analyzer::{Analyzer, Forms};
 use crate::tokens::tokenize::{self, Tokenizer};
 
-/// Tokens whose terms are cached.
+/// Most tokens whose terms are cached.
 const KNOWN_TOKENS: usize = 1 << 16;
 /// Most bytes of such a token.
 const KNOWN_BYTES: usize = 32;

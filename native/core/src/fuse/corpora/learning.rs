@@ -59,7 +59,7 @@ struct State {
 /// Why a name learns no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// It has its most versions.
+    /// It has the most versions allowed.
     Full,
     /// It cannot be stored.
     Names,
@@ -240,7 +240,7 @@ impl Learning {
         }))
     }
 
-    /// Sets the sample as the known state, together with what arrived meanwhile.
+    /// Sets the sample as the known state, with the docs that arrived meanwhile.
     fn know(&self, sample: &Sample, is_new: bool) {
         let mut state = locked(&self.state);
         state.unsaved = is_new;

@@ -1,4 +1,4 @@
-//! Tests of profiles: what a request is answered that names one, and which settings are none.
+//! Tests of profiles: the answers to requests that name one, and settings that are refused.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ const MEMBERS: [[&str; 2]; 14] = [
     ],
 ];
 
-/// Places of the weights among them, which stand for each other.
+/// Indexes of `weights` and `legs` in it, which exclude each other.
 const WEIGHTS: [usize; 2] = [2, 11];
 
 fn answer(body: &str, profiles: &Profiles, owner: &str) -> (Outcome, Vec<u8>, Option<Vec<u8>>) {
@@ -112,7 +112,7 @@ proptest! {
         let (own, mut kept) = (of(&own), of(&kept));
         let weights: Vec<_> = own.iter().filter(|(at, _)| WEIGHTS.contains(at)).collect();
         prop_assume!(weights.len() < 2);
-        // A profile has one of them.
+        // Only one of tokenizer and analyzer, and one of the weights.
         let kept_at = |place: usize| kept.iter().any(|(at, _)| *at == place);
         if kept_at(1) && kept_at(6) {
             kept.retain(|(at, _)| *at != 1);
@@ -179,7 +179,7 @@ fn settings_with_another_member_or_a_wrong_value_are_none() {
     assert!(Profile::read(1, b" {\"k1\":2, \"k1\":1} ").is_some());
 }
 
-/// True if a request by a member has results, with the profile that the answer names; else its faults.
+/// `some` or `none`, for a request's results, then the profile that the answer names; or else its faults.
 fn told(profiles: &Profiles, member: &str, owner: &str) -> String {
     let (outcome, answer, faults) = answer(&request(&[member]), profiles, owner);
     let Outcome::Written { .. } = outcome else {

@@ -1,4 +1,4 @@
-//! Statistics of a collection, as a request has them or names them.
+//! Statistics of a collection, inline or by name in a request.
 
 use super::values::{NOWHERE, number, whole};
 use crate::json::{Scanner, Span, Unfit};
@@ -19,7 +19,7 @@ pub struct Corpus {
 pub struct NamedCorpus {
     /// Span of the name.
     pub(in crate::fuse) name: Span,
-    /// The version that is asked for; none: the newest.
+    /// The requested version; `None`: the newest.
     pub(in crate::fuse) version: Option<f64>,
 }
 

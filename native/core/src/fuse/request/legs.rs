@@ -1,4 +1,4 @@
-//! `legs` and `boosts`: the lists that are fused, and the numbers of docs that raise or lower what they give.
+//! `legs` and `boosts`: the lists that are fused, and docs' numbers that raise or lower the fused scores.
 
 use super::named::{MOST_NUMBER, Named};
 use super::unknown::{Notes, Place, known_members};
@@ -6,16 +6,16 @@ use super::values::{NOWHERE, number, word};
 use crate::fuse::bm25::logarithm;
 use crate::json::{self, Scanner, Unfit, unescape};
 
-/// Most legs, and most boosts, of a request; the contract says the same of all these.
+/// Most legs, and most boosts, of a request; the contract has all these bounds, too.
 pub const MOST_LEGS: usize = 16;
 const MOST_BOOSTS: usize = 16;
-/// Most characters of a name of theirs.
+/// Most characters of their names.
 const MOST_CHARACTERS: usize = 64;
 /// Least scale of a boost, and the bounds of its decay.
 const LEAST_SCALE: f64 = 1e-9;
 const DECAYS: (f64, f64) = (0.001, 0.999);
 
-/// How a list's scores are made comparable with those of others.
+/// Ways to make a list's scores comparable with those of others.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Normalize {
     /// Divided by the largest absolute value.
@@ -60,7 +60,7 @@ pub enum Source {
     Bm25,
     /// `dense_score`.
     Dense,
-    /// `scores`, by the name's place.
+    /// `scores`, by the name's index.
     Sent(u32),
 }
 
@@ -97,16 +97,16 @@ const DECAY: [(&[u8], Decay); 3] = [
     (b"linear", Decay::Linear),
 ];
 
-/// A number of docs that raises or lowers their scores.
+/// Raises or lowers docs' scores by a number of theirs.
 #[derive(Debug)]
 pub struct Boost {
     /// Its name in `values`.
     pub name: Vec<u8>,
-    /// Place of that name.
+    /// Index of that name.
     pub value: u32,
     /// The best value.
     pub origin: f64,
-    /// The distance at which the factor is `decay`.
+    /// The distance beyond `offset` at which the factor is `decay`.
     pub scale: f64,
     /// The distance up to which the factor is 1.
     pub offset: f64,
@@ -120,7 +120,7 @@ pub struct Boost {
     pub weight: f64,
 }
 
-/// Reads a name of a caller's.
+/// Reads a name that a caller chose.
 fn name_of(scanner: &Scanner, span: json::Span) -> Result<Vec<u8>, Unfit> {
     let bytes = scanner.bytes(span);
     if json::characters(bytes) > MOST_CHARACTERS as u64 || bytes.is_empty() {
@@ -131,7 +131,7 @@ fn name_of(scanner: &Scanner, span: json::Span) -> Result<Vec<u8>, Unfit> {
     Ok(name)
 }
 
-/// Reads `legs`. Its scores are looked for once the docs are read.
+/// Reads `legs`. [`look_up`] finds their scores once the docs are read.
 pub(super) fn read_legs(scanner: &mut Scanner, notes: &Notes) -> Result<Vec<Leg>, Unfit> {
     const NAMES: [&[u8]; 3] = [b"weight", b"normalize", b"missing"];
     notes.borrow_mut().forget(Place::Legs);
@@ -159,7 +159,7 @@ pub(super) fn read_legs(scanner: &mut Scanner, notes: &Notes) -> Result<Vec<Leg>
             b"dense" => Source::Dense,
             _ => Source::Sent(u32::MAX),
         };
-        // BM25 has a score of every doc; `on_missing_dense` says what a doc without a dense one gets.
+        // BM25 scores every doc, and `on_missing_dense` is for docs without a dense score.
         let misplaced = met & 0b100 != 0 && !matches!(source, Source::Sent(_));
         let leg = Leg {
             name,
@@ -183,7 +183,7 @@ pub(super) fn read_legs(scanner: &mut Scanner, notes: &Notes) -> Result<Vec<Leg>
     Ok(legs)
 }
 
-/// Scales weights to a sum of 1, with the legs in one order of summing, however the body has them.
+/// Scales weights to a sum of 1. Sorts the legs, so that no sum depends on their order in the body.
 fn share_weights(legs: &mut [Leg]) -> Result<(), Unfit> {
     legs.sort_by(|one, other| (one.source, &one.name).cmp(&(other.source, &other.name)));
     let larger = legs.iter().fold(0.0_f64, |larger, leg| larger.max(leg.weight));
@@ -251,12 +251,12 @@ fn read_boost(scanner: &mut Scanner, notes: &Notes) -> Result<Boost, Unfit> {
         return Err(Unfit);
     }
     boost.name = name_of(scanner, name)?;
-    // By the logarithm of a number from 1 on.
+    // By the logarithm of a number that is at least 1.
     boost.logarithm = -logarithm(1.0 / boost.decay);
     Ok(boost)
 }
 
-/// A fault of names that only all docs show, with its place.
+/// Faults of names that only all docs together show.
 #[derive(Debug, Default)]
 pub(in crate::fuse) struct Faults {
     json: Vec<u8>,
@@ -267,7 +267,7 @@ pub(in crate::fuse) struct Faults {
 const MOST_FAULTS: usize = 100;
 
 impl Faults {
-    /// Adds one. `place`: its steps as JSON, of which a name of the body's is the last.
+    /// Adds a fault. `place`: its steps as JSON; a `name` from the body is one more.
     pub(in crate::fuse) fn add(&mut self, place: &str, name: Option<&[u8]>, message: &str) {
         if self.count == MOST_FAULTS {
             return;
@@ -290,7 +290,7 @@ impl Faults {
         self.count == 0
     }
 
-    /// All as a JSON array; nothing where there is none.
+    /// Takes all as a JSON array; `None` if there are none.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         let mut json = std::mem::take(&mut self.json);
         json.push(b']');
@@ -298,7 +298,7 @@ impl Faults {
     }
 }
 
-/// Names in a sentence, as far as they are few and short.
+/// The first short names, for a sentence.
 fn listed<'a>(names: impl Iterator<Item = &'a [u8]>) -> String {
     const SHOWN: usize = 20;
     let short = names.filter(|name| name.len() <= 4 * MOST_CHARACTERS).take(SHOWN);
@@ -306,7 +306,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a [u8]>) -> String {
     names.join(", ")
 }
 
-/// Finds the scores of legs that are sent, and the values of boosts.
+/// Finds the sent scores of legs and the values of boosts; adds faults.
 pub(super) fn look_up(
     (legs, scores): (&mut [Leg], &Named),
     (boosts, values): (&mut [Boost], &Named),
@@ -346,7 +346,7 @@ fn unsent(what: &str, member: &str, sent: &Named) -> String {
     format!("no doc has a {what} of this name in its {member}; {sent}")
 }
 
-/// Adds the names that docs bring and nobody asks for, each where it is first met.
+/// Adds a fault for each name that docs have and `asked` lacks, at its first occurrence.
 fn unasked((sent, member): (&Named, &str), asked: &[&[u8]], by: &str, faults: &mut Faults) {
     let unknown: Vec<bool> = sent
         .names()

@@ -25,7 +25,7 @@ pub struct More {
     pub corpus: Option<Corpus>,
     /// Named statistics, instead of inline ones.
     pub corpus_named: Option<NamedCorpus>,
-    /// The version of these that was found.
+    /// The version of the named statistics.
     pub(in crate::fuse) corpus_found: Option<Arc<Version>>,
     /// True if the request's docs are learnt under that name.
     pub learn: bool,
@@ -41,13 +41,13 @@ pub struct More {
     pub min_score: Option<f64>,
     /// The lists to fuse; empty: BM25 and the dense list by their weights.
     pub legs: Vec<Leg>,
-    /// Numbers of docs for legs.
+    /// Docs' numbers for legs.
     pub scores: Named,
     /// Numbers that raise or lower scores.
     pub boosts: Vec<Boost>,
-    /// Numbers of docs for boosts.
+    /// Docs' numbers for boosts.
     pub values: Named,
-    /// Which docs count as one.
+    /// The rule by which docs count as one.
     pub collapse: Option<Collapse>,
     /// Diversification of the results.
     pub diversify: Option<Diversify>,
@@ -89,7 +89,7 @@ pub enum DenseKind {
 pub struct NamedProfile {
     /// Span of the name.
     pub(in crate::fuse) name: Span,
-    /// The version that is asked for; none: the newest.
+    /// The requested version; `None`: the newest.
     pub(in crate::fuse) version: Option<f64>,
     /// True if the request has it as an object, not as a name alone.
     pub(in crate::fuse) is_object: bool,
@@ -135,7 +135,7 @@ impl More {
     }
 
     /// Reads the value of the member at `place` in [`DOC_NAMES`](super::DOC_NAMES) of the doc at index `doc`.
-    /// Apart from the loop over docs, which most requests need without it.
+    /// Not inlined into the loop over docs, which most requests need without it.
     #[inline(never)]
     pub(super) fn read_of_doc(
         &mut self,
@@ -168,7 +168,7 @@ impl More {
         self.groups.clear();
     }
 
-    /// Faults of names that only all docs together show, as a JSON array of `{loc, message}`.
+    /// Takes the faults of names that only all docs together show, a JSON array of `{loc, message}`.
     pub(crate) fn take_faults(&mut self) -> Option<Vec<u8>> {
         self.faults.take()
     }
@@ -254,7 +254,7 @@ impl More {
         self.corpus_found.as_deref()
     }
 
-    /// Span of their name in the body.
+    /// Span of the statistics' name in the body.
     pub(crate) fn corpus_name(&self) -> Option<Span> {
         self.corpus_named.as_ref().map(|named| named.name)
     }

@@ -1,4 +1,4 @@
-//! Numbers of docs by names that callers choose: each name is stored once, each number with its doc.
+//! Docs' numbers under names that callers choose: each name is stored once, each number with its doc.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,7 @@ use crate::json::{Label, Scanner, Span, Unfit, unescape};
 /// Greatest absolute value of such a number, so that no sum overflows; the contract has the same bound.
 pub(crate) const MOST_NUMBER: f64 = 1e300;
 
-/// Most distinct names that are stored. A request may use far fewer, so further ones are among thousands of
-/// unknown names.
+/// Most distinct names that are stored. A request with more is refused: it may use far fewer of them.
 const KEPT_NAMES: usize = 4096;
 
 /// A number of a doc.
@@ -26,7 +25,7 @@ pub struct Number {
 /// A name as written in the body.
 #[derive(Debug)]
 struct Written {
-    /// With quotes; empty for one that is written with escapes.
+    /// With quotes; empty if it is written with escapes.
     quoted: Vec<u8>,
     /// The same and the colon, which nearly always follows at once.
     label: Label,
@@ -105,7 +104,7 @@ impl Named {
         read
     }
 
-    /// True if such an object was read. Where false, some numbers may have been added.
+    /// True if such an object was read. If not, some numbers may have been added.
     fn read_in_order(&mut self, scanner: &mut Scanner, doc: u32) -> bool {
         if self.names.is_empty() || !scanner.take(b'{') {
             return false;
@@ -143,7 +142,7 @@ impl Named {
         true
     }
 
-    /// Index of a name as written in the body; none where too many are known.
+    /// Index of a name as written in the body; `None` if too many are known.
     fn place(&mut self, bytes: &[u8], span: Span) -> Option<u32> {
         let mut text = Vec::new();
         let name = if span.escaped {
@@ -161,7 +160,7 @@ impl Named {
         }
         self.places.insert(name.to_vec(), place as u32);
         self.names.push(name.to_vec());
-        // One that is written with escapes is read by `values`.
+        // A name with escapes is read by `values`.
         let (quoted, label) = if span.escaped {
             (Vec::new(), Label::of(b""))
         } else {
@@ -172,7 +171,7 @@ impl Named {
         Some(place as u32)
     }
 
-    /// Adds a number; of a repeated name the last one counts.
+    /// Adds a number; the last one of a repeated name counts.
     fn put(&mut self, number: Number) {
         let last = &mut self.last[number.name as usize];
         match self.numbers.get_mut(*last) {

@@ -1,26 +1,26 @@
-//! Reading the rerank requests of other interfaces (Cohere v1 and v2, Jina, vLLM, Voyage,
+//! Reads the rerank requests of other interfaces (Cohere v1 and v2, Jina, vLLM, Voyage,
 //! text-embeddings-inference) in one pass, as [`super::read`] reads a FuseRequest. Lenient where their
-//! clients differ; what is not acted on is kept for the answer's warnings.
+//! clients differ; members that are not acted on are recorded for the answer's warnings.
 
 use super::Lists;
 use super::options::{Doc, Options};
 use super::values::NOWHERE;
 use crate::json::{self, Members, Refusal, Scanner, Span, Unfit};
 
-/// The path that a request came by.
+/// The path of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// `/v2/rerank`
     V2,
-    /// `/v1/rerank`: Cohere v1, Jina, vLLM; Voyage's where `top_k` is there.
+    /// `/v1/rerank`: Cohere v1, Jina, vLLM; Voyage if `top_k` is present.
     V1,
-    /// `/rerank`: text-embeddings-inference's where `texts` is there, else as `/v1/rerank`.
+    /// `/rerank`: text-embeddings-inference if `texts` is present, else as `/v1/rerank`.
     Bare,
     /// `/voyage/v1/rerank`
     Voyage,
 }
 
-/// Whose answer it gets.
+/// Form of the answer, by interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Cohere's, version 2.
@@ -36,32 +36,32 @@ pub enum Shape {
 /// Contents of a request.
 #[derive(Debug)]
 pub struct Asked {
-    /// The same as a FuseRequest.
+    /// The options, as in a FuseRequest.
     pub options: Options,
-    /// Whose answer it gets.
+    /// Form of the answer, by interface.
     pub shape: Shape,
     /// The answer's id.
     pub id: String,
-    /// True if texts come back.
+    /// True if texts are returned.
     pub return_documents: bool,
-    /// True if scores come back unchanged, negative ones too.
+    /// True if scores are returned unchanged, negative ones too.
     pub raw_scores: bool,
     /// The name of a model that is not installed.
     pub unknown_model: Option<Span>,
     /// Known members that are not acted on, by their places in [`IGNORED`].
     pub ignored: u32,
-    /// Names of unknown members, [`NAMED_UNKNOWN`] at most.
+    /// Names of unknown members, at most [`NAMED_UNKNOWN`].
     pub unknown: Vec<Span>,
     /// True if there are more.
     pub more_unknown: bool,
 }
 
-/// Unknown members that are named.
+/// Most unknown members that are named.
 pub const NAMED_UNKNOWN: usize = 10;
 /// Most bytes of a name that is shown.
 pub const NAME_BYTES: usize = 100;
 
-/// Known members that are not acted on: the first six never, the others where another member stands for them.
+/// Known members that are not acted on: the first six in any request, the others if another one is used.
 pub const IGNORED: [&[u8]; 11] = [
     b"max_tokens_per_doc",
     b"truncate_prompt_tokens",
@@ -75,7 +75,7 @@ pub const IGNORED: [&[u8]; 11] = [
     b"return_documents",
     b"return_text",
 ];
-/// Places in [`IGNORED`] of the list that the answer's shape does not have; then the other members.
+/// Places in [`IGNORED`]: of the first of both lists, then of the other members.
 const OTHER_LISTS: usize = 6;
 const OTHER_TOP_N: usize = 8;
 const OTHER_RETURN_DOCUMENTS: usize = 9;
@@ -112,11 +112,11 @@ const FIRST_IGNORED: usize = 11;
 pub enum Wrong {
     /// It is not JSON.
     Json(Refusal),
-    /// It is JSON of another kind.
+    /// It is JSON, but not an object.
     NoObject,
-    /// A required member is not there.
+    /// A required member is missing.
     Missing(&'static str),
-    /// A member's value is of another kind.
+    /// A member's value has another form.
     Unfit {
         /// Its name.
         name: &'static str,
@@ -127,16 +127,16 @@ pub enum Wrong {
     Document {
         /// Its list.
         list: &'static str,
-        /// Its place.
+        /// Its index in the list.
         place: usize,
     },
     /// No documents.
     Empty(&'static str),
-    /// More documents than a model is given.
+    /// More documents than a model scores.
     TooMany {
         /// Documents sent.
         docs: usize,
-        /// Most that are taken.
+        /// Most that are accepted.
         most: usize,
     },
     /// The server has no model.
@@ -144,7 +144,7 @@ pub enum Wrong {
 }
 
 impl Wrong {
-    /// A sentence that says what to do. Its words for an empty list are those that clients look for.
+    /// A sentence that says what to do. For an empty list it has the words that clients look for.
     #[must_use]
     pub fn text(self) -> String {
         let text = match self {
@@ -173,7 +173,7 @@ impl Wrong {
 /// A request that cannot be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// Whose errors it gets.
+    /// Form of its errors, by interface.
     pub shape: Shape,
     /// The fault.
     pub wrong: Wrong,
@@ -188,9 +188,9 @@ struct Draft {
     return_text: bool,
     raw_scores: bool,
     ignored: u32,
-    /// Tokens that the caller wants texts cut at, by place in [`IGNORED`].
+    /// Tokens to which the caller wants texts cut, by place in [`IGNORED`].
     cuts: [Option<f64>; 2],
-    /// Index of the list's first unfit item.
+    /// Index of each list's first unfit item.
     unfit_items: [Option<usize>; 2],
     /// True for each list that has a value; null counts as no value.
     lists_given: [bool; 2],
@@ -217,7 +217,7 @@ impl Default for Draft {
     }
 }
 
-/// Reads `body`; its documents go to `lists`. A document's id is the place of the object that it came as.
+/// Reads `body`; its documents go to `lists`. The id of a document that is an object is the object's span.
 ///
 /// # Errors
 /// It is invalid.
@@ -277,10 +277,10 @@ fn note(scanner: &Scanner, name: Span, unknown: &mut Vec<Span>, more: &mut bool)
 }
 
 impl Draft {
-    /// Reads all members. Of the two lists `texts` is read only where the path is bare, and then it counts.
+    /// Reads all members. `texts` is read only on the bare path, and then replaces `documents`.
     ///
     /// # Errors
-    /// It is no JSON object.
+    /// It is not a JSON object.
     fn members(&mut self, scanner: &mut Scanner, api: Api, docs: &mut Vec<Doc>) -> Result<Members, Unfit> {
         let (mut unknown, mut more_unknown) = (Vec::new(), false);
         let mut has_texts = false;
@@ -337,7 +337,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Notes a member that is not acted on, unless it asks for what is done anyway.
+    /// Records a member that is not acted on, unless its value would change nothing.
     fn ignored(&mut self, scanner: &mut Scanner, place: usize) -> Result<(), Unfit> {
         let start = scanner.position();
         scanner.skip_value(1)?;
@@ -363,7 +363,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The first thing that is wrong.
+    /// The first fault, if any.
     fn wrong(&self, members: Members, list: usize, empty: bool) -> Option<Wrong> {
         const LISTS: [&str; 2] = ["documents", "texts"];
         const EXPECTED: [(&str, &str); 9] = [
@@ -443,7 +443,7 @@ impl Draft {
     }
 }
 
-/// Reads text, or an object that has it as `text`, which `inside` arrays and objects hold, itself included.
+/// Reads a string, or an object with a string `text`. `inside`: as for [`Scanner::members`].
 fn document(scanner: &mut Scanner, inside: usize) -> Result<Doc, Unfit> {
     let (start, mut text, mut id) = (scanner.position(), NOWHERE, NOWHERE);
     if scanner.peek() == Some(b'"') {
@@ -466,7 +466,7 @@ fn document(scanner: &mut Scanner, inside: usize) -> Result<Doc, Unfit> {
     Ok(Doc { id, text, dense: 0.0 })
 }
 
-/// Reads a count, also written as a string; 0 and null are all.
+/// Reads a count, which may be a string; 0 and null mean all.
 fn count(scanner: &mut Scanner) -> Result<usize, Unfit> {
     if scanner.null()? {
         return Ok(usize::MAX);
@@ -487,7 +487,7 @@ fn count(scanner: &mut Scanner) -> Result<usize, Unfit> {
     }
 }
 
-/// Reads a name; none where it is null or empty.
+/// Reads a name; `None` if it is null or empty.
 fn name(scanner: &mut Scanner) -> Result<Option<Span>, Unfit> {
     if scanner.null()? {
         return Ok(None);
@@ -496,7 +496,7 @@ fn name(scanner: &mut Scanner) -> Result<Option<Span>, Unfit> {
     Ok(Some(text).filter(|text| text.start < text.end))
 }
 
-/// Reads a boolean, also written as a string or as 0 and 1; null is false.
+/// Reads a boolean, which may be a string, or 0 or 1; null is false.
 fn flag(scanner: &mut Scanner) -> Result<bool, Unfit> {
     if scanner.null()? {
         return Ok(false);

@@ -19,12 +19,12 @@ pub enum CollapseBy {
     Group,
 }
 
-/// Which docs count as one, and how many of them are kept.
+/// The rule by which docs count as one, and how many of them remain.
 #[derive(Debug, Clone, Copy)]
 pub struct Collapse {
     /// The rule.
     pub by: CollapseBy,
-    /// Number of docs that are kept, the best ones.
+    /// Number of the best docs that remain.
     pub keep: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct Diversify {
     pub diversity: f64,
     /// How texts are compared.
     pub by: LikenessBy,
-    /// Number of best docs that results are chosen from; none: 3 times `top_k`.
+    /// Number of best docs that results are chosen from; `None`: 3 times `top_k`, at most 500.
     pub candidates: Option<usize>,
 }
 

@@ -27,10 +27,10 @@ const ALLOWED: [&[u8]; 17] = [
     b"collapse",
     b"diversify",
 ];
-/// Members of which a request stores the span of the value instead of the value.
+/// Members whose value a request stores as a span.
 const PLACED: [&[u8]; 3] = [b"embed_model", b"entity_map", b"corpus"];
 
-/// Checks settings that are a JSON text by themselves. True if a request stores spans in them.
+/// Checks settings that are a JSON text by themselves. True if a request stores spans of them.
 ///
 /// # Errors
 /// They are invalid, or have a member that is not allowed in a profile.
@@ -64,8 +64,8 @@ pub(crate) fn check(settings: &[u8]) -> Result<bool, Unfit> {
     Ok(is_placed)
 }
 
-/// The members that settings do not set: those that the request has. Weights have two forms; one of them
-/// counts for both.
+/// The members that settings do not set, as the request has them. `weights` and `legs` exclude each other:
+/// one counts as both.
 fn taken(met: u32) -> u32 {
     if met & WEIGHTED_TWICE == 0 {
         met
@@ -74,8 +74,7 @@ fn taken(met: u32) -> u32 {
     }
 }
 
-/// Adds to a request the members that it does not have. The scanner stands at the settings, which were
-/// checked.
+/// Adds to a request the members that it does not have. The scanner is at the settings, which were checked.
 ///
 /// # Errors
 /// They are invalid.

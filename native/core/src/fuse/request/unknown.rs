@@ -6,7 +6,7 @@ use crate::json::{Label, Scanner, Span, Unfit, unescape};
 
 /// Most unknown members that are named.
 const NAMED: usize = 10;
-/// Most bytes of a name to compare, or to show in full.
+/// Most bytes of a name that is compared and shown.
 const NAME_BYTES: usize = 64;
 
 /// Objects with declared members, in the order in which their unknown members are named.
@@ -54,9 +54,9 @@ impl Place {
 pub struct Stranger {
     /// Its owner.
     pub place: Place,
-    /// Which of the legs has it.
+    /// The number of its leg, from 1; 0 outside legs.
     owner: usize,
-    /// Its name; a long one is cut and ends with `…`.
+    /// Its name; `…` for a long one.
     pub name: String,
     /// The declared members of its owner.
     known: &'static [&'static [u8]],
@@ -116,12 +116,12 @@ impl Unknown {
         self.met.is_empty()
     }
 
-    /// Removes those of an object whose value is read again.
+    /// Removes the members of an object whose value is read again.
     pub(crate) fn forget(&mut self, place: Place) {
         self.met.retain(|stranger| stranger.place != place);
     }
 
-    /// Moves to the leg with a number, which may be read again; 0: to objects without a number.
+    /// Moves to the leg `number`, whose earlier value no longer counts; 0: leaves the legs.
     pub(crate) fn go_to_leg(&mut self, number: usize) {
         self.owner = number;
         self.met
@@ -141,7 +141,7 @@ impl Unknown {
         if !span.escaped && of_place.clone().any(is_met) {
             return;
         }
-        // A character has at most the bytes of an escaped pair in the body.
+        // In the body a character has at most 12 bytes, as an escaped pair.
         let cut = bytes.get(..12 * NAME_BYTES).unwrap_or(bytes);
         let whole = cut.len() == bytes.len();
         let mut text = Vec::new();
@@ -183,14 +183,14 @@ fn plain(name: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The declared name with the fewest edits, the first of equal ones; none where it takes edits for half of
-/// the name.
+/// The declared name with the fewest edits, the first of equal ones; `None` if these are half of the longer
+/// name or more.
 fn nearest(name: &[u8], known: &[&'static [u8]]) -> Option<&'static str> {
     let name = plain(name);
     let near = |known: &&'static [u8]| {
         let other = plain(known);
         let is_near = |changes: usize| 2 * changes < name.len().max(other.len());
-        // Most names have little in common, which takes less time to see.
+        // Most names have little in common, which this shows in less time.
         if !is_near(least_changes(&name, &other)) {
             return None;
         }
@@ -201,9 +201,9 @@ fn nearest(name: &[u8], known: &[&'static [u8]]) -> Option<&'static str> {
     found.and_then(|(_, known)| std::str::from_utf8(known).ok())
 }
 
-/// A number of changes that is never too high: the lengths' difference, and the bytes that only one has.
+/// A lower bound of [`changes`]: the lengths' difference, or the number of bytes that only one name has.
 fn least_changes(one: &[u8], other: &[u8]) -> usize {
-    // A bit for each byte, which bytes with the same low five bits share.
+    // The bit of a byte, shared by bytes with the same low five bits.
     let bit = |byte: &u8| 1u32 << (byte & 31);
     let missing = |of: &[u8], bits: u32| of.iter().filter(|byte| bits & bit(byte) == 0).count();
     let bits = |of: &[u8]| of.iter().map(bit).fold(0, std::ops::BitOr::bitor);

@@ -33,7 +33,7 @@ impl Walk<'_> {
         }
         self.members(|walk, name| {
             all_fit &= walk.fits(values);
-            // The empty name is kept, as a rule refers to it.
+            // The empty name is retained, as a rule refers to it.
             if walk.brief && !is_numbers && (kept < BRIEF_ITEMS || name.start == name.end) {
                 kept += 1;
                 brief.push((name, walk.scanner.position()));
@@ -48,7 +48,7 @@ impl Walk<'_> {
         if self.count > had {
             return Ok(());
         }
-        // Of a repeated name the last value counts, for the reader of the value as well.
+        // The last value of a repeated name counts, for the reader of the value as well.
         if !self.brief {
             self.keep_from(start);
         } else if is_numbers {
@@ -99,7 +99,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Writes the greatest numbers of a map: where a rule bounds them, these are the ones that break it.
+    /// Writes the greatest numbers of a map: if a rule bounds them, these are the ones that break it.
     fn brief_numbers(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
         let mut greatest: BinaryHeap<(Reverse<u64>, u64, usize)> = BinaryHeap::new();
         self.each_last(start, values, |walk, Last { order, name, .. }| {
@@ -117,8 +117,7 @@ impl Walk<'_> {
         })?;
         let mut kept: Vec<_> = greatest.into_iter().collect();
         kept.sort_unstable_by_key(|&(value, order, _)| (order, value));
-        // Names with the same beginning are equal once they are cut: the greatest value stands for all of
-        // them.
+        // Names with the same beginning are equal once they are cut: the greatest value represents all.
         let mut written: Vec<(&[u8], Reverse<u64>, usize)> = Vec::new();
         for (value, _, place) in kept {
             self.scanner.stand_at(place);
@@ -144,8 +143,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reports the values of a map that do not fit: of a repeated name the last one, with names in
-    /// JavaScript's order.
+    /// Reports the unfit values of a map, only the last one of a repeated name, in JavaScript's order of
+    /// names.
     fn unfit_values(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
         // The first ones in the order of names.
         let mut first: BinaryHeap<(u64, usize)> = BinaryHeap::new();
@@ -185,8 +184,8 @@ impl Walk<'_> {
         mut met: impl FnMut(&mut Self, Last) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let seed = RandomState::new();
-        // A hash of the name, the position of its quote, and whether its value does not fit: 8 bytes for a
-        // member, of which the shortest has 5 bytes in the body.
+        // A hash of the name, the position of its quote, and true if its value does not fit: 8 bytes for a
+        // member. The shortest one has 5 bytes in the body.
         let mut all: Vec<u64> = Vec::new();
         let mut text = Vec::new();
         self.scanner.stand_at(start);
@@ -233,8 +232,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads the values of a map of objects, of a repeated name the last, in JavaScript's order of names, up
-    /// to a number that exceeds what a request may have.
+    /// Reads the values of a map of objects, only the last one of a repeated name, in JavaScript's order of
+    /// names, up to a number that exceeds what a request may have.
     fn object_map(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
         let mut first: BinaryHeap<(u64, usize)> = BinaryHeap::new();
         self.each_last(start, values, |_, Last { order, name, .. }| {

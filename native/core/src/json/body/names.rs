@@ -103,7 +103,7 @@ fn may_be(first: Option<u8>, shape: &Shape) -> bool {
     }
 }
 
-/// Writes a name as a JSON string, cut where it is long.
+/// Writes a name as a JSON string, cut if it is long.
 pub(crate) fn write_name(name: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let text = String::from_utf8_lossy(name);

@@ -1,6 +1,6 @@
 //! The words of a record that normalization may make findable, as people type them on a plain keyboard, and
-//! for each if it is found: by a query of only that word, against the record before and after normalization.
-//! A BM25 score is above 0 exactly if a term of the query occurs (its idf is always above 0).
+//! for each, whether a query of only that word finds the record before and after normalization. A BM25 score
+//! is above 0 exactly if a term of the query occurs (its idf is always above 0).
 
 use std::collections::HashMap;
 
@@ -225,8 +225,8 @@ impl Asked {
         });
     }
 
-    /// Looks for all words in a record before and after: true if one is found only after, and true if one
-    /// that is not a name is.
+    /// Looks for all words in both texts: true if one is found only in `after`, and true if such a word is
+    /// not a name.
     pub fn gains(&mut self, before: &str, after: &str) -> (bool, bool) {
         self.look(before, BEFORE);
         self.look(after, AFTER);

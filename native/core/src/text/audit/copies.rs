@@ -25,7 +25,7 @@ pub struct Count {
     pub sampled: u64,
     /// Records whose text occurred earlier.
     pub exact: u64,
-    /// Records whose text occurred earlier only after repair.
+    /// Records equal to an earlier one only after repair.
     pub repaired: u64,
 }
 

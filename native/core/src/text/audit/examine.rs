@@ -121,8 +121,7 @@ impl Examiner {
         }
     }
 
-    /// Collects the words that edits of a text, `all`, may make findable; writes the repaired text to
-    /// `repaired`.
+    /// Checks if the edits `all` of a text make words findable; writes the repaired text to `repaired`.
     fn look(&mut self, text: &str, all: &Edits, verdict: &mut Verdict) {
         let named = Kind::Emoji.bit() | Kind::Symbol.bit();
         let glossed = named | Kind::Script.bit();
@@ -232,7 +231,7 @@ pub fn is_unsegmented(han_and_hiragana: usize, katakana: usize) -> bool {
     han_and_hiragana > 0 && han_and_hiragana + katakana >= LONG_RUN
 }
 
-/// Range of the first token of a text with more Han and kana than a word.
+/// Range of a text's first token with more Han and kana than a word has.
 #[must_use]
 pub fn unsegmented_at(text: &str) -> Option<(usize, usize)> {
     let mut start = None;

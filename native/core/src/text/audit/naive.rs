@@ -111,7 +111,7 @@ fn gains(text: &str) -> (bool, bool) {
 }
 
 /// The issue bits of one record without copies, true if a word of it is found only after normalization, and
-/// true if one that is not a name is.
+/// true if such a word is not a name.
 #[must_use]
 pub fn verdict(text: &str) -> (u16, bool, bool) {
     let (augmented, kinds) = normalized(text, Mode::Augment);
@@ -157,7 +157,7 @@ pub fn verdict(text: &str) -> (u16, bool, bool) {
     (bits, any, own)
 }
 
-/// Compares the findings in some records with a separate look at each.
+/// Compares the findings in some records with [`verdict`] of each.
 ///
 /// # Panics
 /// If they differ.

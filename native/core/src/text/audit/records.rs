@@ -1,5 +1,5 @@
 //! Cuts a text into records: CSV (RFC 4180), JSON and JSON Lines (RFC 8259), or lines. It is read in order
-//! and in bounded memory, at any length; a fault has its place.
+//! and in bounded memory, at any length; faults name their place.
 
 use std::io::Read;
 
@@ -205,7 +205,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Reads as many bytes again as are held.
+    /// Reads as many bytes as are uncut, at least [`CHUNK`].
     fn more(&mut self) -> Result<(), Fault> {
         let open = self.held.len() - self.at;
         if open > LONGEST_RECORD {
@@ -275,7 +275,7 @@ impl<R: Read> Records<R> {
         let State::Csv(rows) = &mut self.state else {
             return Ok(true);
         };
-        // The rows themselves hold an incomplete row.
+        // `rows` itself holds an incomplete row.
         while batch.bytes() + batch.len() < bytes {
             let rest = &self.held[self.at..self.whole];
             if rest.is_empty() && self.ended {
@@ -437,7 +437,7 @@ fn strings(scanner: &mut Scanner<'_>, depth: usize, batch: &mut Batch) -> Result
         Some(b'[') => b']',
         _ => return scanner.skip_value(depth),
     };
-    // The scanner itself refuses one level more than it allows.
+    // The deepest level is skipped; the scanner refuses any below.
     if depth > crate::json::MAX_DEPTH - 2 {
         return scanner.skip_value(depth);
     }

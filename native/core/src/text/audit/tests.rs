@@ -183,7 +183,7 @@ fn words_that_are_found_only_after_are_told() {
         (found.gains, found.gains_own)
     };
     assert_eq!(verdict("“quoted” — don’t don´t"), (false, false));
-    // Next to an edit whose word reaches into it, an edit does not start a word in the middle of that word.
+    // If the word of one edit reaches into the next edit, that one does not start a word in its middle.
     assert_eq!(verdict("don’™t word’™word"), (false, false));
     assert_eq!(verdict("caf\u{65}\u{301}"), (true, true));
     // Case folding gives the same for a ligature.

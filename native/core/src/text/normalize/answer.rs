@@ -7,8 +7,8 @@ use super::mode::Mode;
 use super::mojibake;
 use super::properties::Kind;
 
-/// The answer while it is written into the caller's room. At the first piece that does not fit, all of it
-/// moves to memory of its own.
+/// The answer while it is written to the caller's buffer. At the first piece that does not fit, all of it
+/// moves to its own memory.
 pub struct Answer<'a> {
     room: &'a mut [u8],
     written: usize,
@@ -25,7 +25,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The number of bytes in the room, or the answer in memory of its own.
+    /// The number of bytes in the buffer, or the answer in its own memory.
     pub fn done(self) -> Result<usize, Vec<u8>> {
         self.beside.map_or(Ok(self.written), Err)
     }
@@ -47,7 +47,7 @@ impl<'a> Answer<'a> {
             .beside
             .get_or_insert_with(|| self.room[..self.written].to_vec());
         beside.extend_from_slice(bytes);
-        // Everything after this goes beside it too: a short piece could still fit in the room.
+        // Later pieces must go there, too: a short one could still fit in the buffer.
         self.room = &mut [];
     }
 

@@ -227,8 +227,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Start of the next group. If an edit of the first round leaves nothing, and an edit of the second
-    /// begins at the same place, the first one is a group of its own, with no length in the middle text.
+    /// Range of the next group's first edit. If an edit of the first round leaves nothing, and one of the
+    /// second begins at the same place, the former is a group of its own, empty in the middle text.
     fn start(&self) -> Option<(usize, usize)> {
         match (self.first.peek(), self.second.first()) {
             (None, None) => None,
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next group of edits, each of which overlaps another, and the source's place after them.
+    /// The next group of overlapping edits, and the place after them in the source.
     fn group(&mut self) -> Option<(Group<'a>, usize)> {
         let (from, to) = self.start()?;
         let second = self.second;

@@ -313,7 +313,7 @@ fn is_regional(c: char) -> bool {
     ('\u{1F1E6}'..='\u{1F1FF}').contains(&c)
 }
 
-/// Length to skip if nothing has a name: two regional indicators are one flag, with or without a name.
+/// Length of a sequence without a name: two regional indicators are one flag, named or not.
 fn unnamed_length(text: &str, c: char) -> usize {
     let next = text[c.len_utf8()..].chars().next();
     match next {

@@ -27,7 +27,7 @@ mod class {
     pub const AROUND_BAD: u16 = ACCENTED | BOX | START | END | CURRENCY | NUMERIC | LAW;
 }
 
-/// Positions in a UTF-8 sequence, as bits, of the byte that a character is in an encoding like Latin-1.
+/// As bits: possible positions in a UTF-8 sequence of a character's byte in an encoding like Latin-1.
 mod clue {
     pub const CONTINUES: u8 = 1;
     pub const CONTINUES_STRICTLY: u8 = 2;
@@ -99,8 +99,8 @@ pub fn is_bad(line: &str) -> bool {
     false
 }
 
-/// Scans the characters of a line, of which the caller passes each that is not ASCII. It looks closely only
-/// if two adjacent ones can begin something bad, which is very rare in text that people write.
+/// Scans a line; the caller passes each character that is not ASCII. It checks closely only if two adjacent
+/// ones can begin something bad, which is very rare in text that people write.
 #[derive(Debug, Default)]
 pub struct Watch {
     last: Option<(usize, char, u16)>,
@@ -132,7 +132,7 @@ impl Watch {
     }
 }
 
-/// True if a character of these classes may be bad by itself, without the one before it.
+/// True if a character of these classes may be bad, alone or after some other one.
 #[inline]
 #[must_use]
 pub fn is_odd(c: char, known: Properties) -> bool {
@@ -251,7 +251,7 @@ fn is_bad_sequence(line: &str, at: usize, c: char) -> bool {
     }) || is_bad_a(line, at, c, Some(second))
 }
 
-/// The letters that Windows-1252 shows for à, á and the no-break space, if they stand alone.
+/// True if `c` is the Ã or Â that Windows-1252 shows for à, á or a no-break space.
 fn is_bad_a(line: &str, at: usize, c: char, second: Option<char>) -> bool {
     if !matches!(c, 'Ã' | 'Â') {
         return false;
@@ -481,7 +481,7 @@ fn decode_parts(line: &str) -> Option<Edits> {
             continue;
         }
         let part = &line[at..at + length];
-        // The whole line was tried before; a shorter part must end somewhere.
+        // The whole line was tried before; shorter parts end the recursion.
         if length < line.len()
             && let Some(found) = repair(part)
         {

@@ -1,5 +1,5 @@
-//! The slow implementation of the repair for tests and fuzzers: applies every row at every place of the line
-//! as characters, composes the whole line, and repeats until nothing changes.
+//! The slow implementation of the repair for tests and fuzzers: applies every row at every character of the
+//! line, composes the whole line, and repeats until nothing changes.
 
 use super::edits::Edits;
 use super::mojibake;
@@ -245,7 +245,7 @@ fn repaired_line(line: &str, contextual: bool) -> String {
         spaced, script, slash, prime, wide, control, joiner, selector, tag, map,
     ];
     let chars: Vec<char> = line.chars().collect();
-    // Each place as it was before any row changed its neighbours.
+    // Rows see the neighbours of a place as they were before.
     let chars = each(&chars, |line, at| rows.iter().find_map(|row| row(line, at)));
     let next: String = chars.into_iter().nfc().collect();
     if next != line {

@@ -131,7 +131,7 @@ enum Rest {
     Odd,
     /// There may be more to do.
     Unsure,
-    /// The same, but first the marks compose whose neighbours changed: mojibake is looked for in NFC.
+    /// The same, but marks with new neighbours compose first, as mojibake is detected in NFC.
     Uncomposed,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Visits every character; true if it found text that people never write, while watching for it.
+    /// Visits every character; if `watch`, returns true at text that people never write.
     fn walk(&mut self, watch: bool) -> bool {
         let bytes = self.line.as_bytes();
         let mut at = 0;
@@ -245,7 +245,7 @@ impl<'a> Round<'a> {
         false
     }
 
-    /// Visits the non-ASCII characters from `at` on; returns their end.
+    /// Visits the non-ASCII characters from `at` on; returns their end, or `None` at bad text.
     fn walk_run(&mut self, at: usize, watch: bool) -> Option<usize> {
         let line = self.line;
         let mut watched = mojibake::Watch::default();
@@ -371,8 +371,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Brings the characters around `at` into NFC; returns their end. `unsure`: they may have to change for
-    /// another reason than their order.
+    /// Brings the characters around `at` into NFC; returns their end. `unsure`: more than their order may
+    /// have to change.
     fn compose(&mut self, at: usize, unsure: bool) -> usize {
         self.waits = true;
         self.uncomposed |= !self.edits.is_empty() && self.edits.end() == at;

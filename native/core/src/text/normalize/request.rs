@@ -1,10 +1,10 @@
-//! Reading a NormalizeRequest out of its bytes: every valid one, however it is written. What is wrong with an
-//! invalid one is for others to say.
+//! Reads a NormalizeRequest from its bytes: every valid one, however it is written. Why one is invalid is not
+//! reported here.
 
 use super::mode::Mode;
 use crate::json::{Scanner, Span, Unfit, unescape};
 
-/// Changes that are listed where the request names no other number.
+/// Most changes that are listed if the request sets no number.
 pub const MAX_CHANGES: usize = 1000;
 
 /// The body's members, defaults filled in.
@@ -36,7 +36,7 @@ const NAMES: [&[u8]; 6] = [
 /// Reads a body.
 ///
 /// # Errors
-/// It is invalid. How long the text is remains to be seen.
+/// It is invalid. The length of the text is not checked here.
 pub fn read(body: &[u8]) -> Result<Options, Unfit> {
     let mut options = Options {
         text: Span {

@@ -57,8 +57,8 @@ pub fn of(repairs: &Edits, source: &str, middle: &str) -> Vec<Spelled> {
     found
 }
 
-/// Adds the word around the sign at `at` if people type it without a break; the run of scripts after the sign
-/// starts `run`, the rest of an edit.
+/// Adds the word around the sign at `at` if people type it without a break. `run`, the rest of an edit,
+/// begins with the scripts after the sign.
 fn add(found: &mut Vec<Spelled>, middle: &str, at: usize, run: &str) {
     let before = &middle[found.last().map_or(0, |last| last.end)..at];
     let goes_on = before.is_empty() && !found.is_empty();

@@ -1,4 +1,4 @@
-//! Counting in blocks of 64 bytes, for every processor that examines so many at once.
+//! Counting in blocks of 64 bytes, whatever vector instructions examine them.
 
 use crate::tokens::terms::batch::{BATCH, Batch, Places};
 use crate::tokens::terms::{Hits, Terms, Use};
@@ -46,8 +46,8 @@ fn look_up(batch: &mut Batch, text: &[u8], terms: &Terms, hits: &mut Hits) {
     batch.keep_last();
 }
 
-/// Counts block by block. `look` examines the 64 bytes from a place in the text on, without those after its
-/// end; `add` is [`Places::add`] or equivalent.
+/// Counts block by block. `look` examines the 64 bytes from a place in the text on, up to the text's end;
+/// `add` is [`Places::add`] or equivalent.
 #[inline(always)]
 pub(super) fn count_blocks(
     bytes: &[u8],

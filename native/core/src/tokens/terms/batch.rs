@@ -2,10 +2,10 @@
 
 /// Tokens collected before they are looked up.
 pub(crate) const BATCH: usize = 256;
-/// Most places that one block adds, and those written beyond them.
+/// Most places that a block adds, plus those written beyond them.
 const SPARE: usize = 32 + 16;
 
-/// Numbers that a list of a batch has room for: a power of two, so that none of them needs a check.
+/// Length of each list of a batch: a power of two, so that masked indexes need no check.
 pub(crate) const ROOM: usize = (BATCH + SPARE).next_power_of_two();
 
 /// Places in a text.
@@ -25,8 +25,8 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Adds the places of the set bits of `bits`; the lowest bit is `base`. Writes eight at a time even if
-    /// fewer are set, so that few branches depend on the number of bits.
+    /// Adds the places of the set bits of `bits`, counted from `base`. Writes eight at a time even if fewer
+    /// are set, so that few branches depend on the number of bits.
     #[inline(always)]
     pub(crate) fn add(&mut self, base: usize, mut bits: u64) {
         let count = bits.count_ones() as usize;
@@ -52,7 +52,7 @@ pub(crate) struct Batch {
     pub(crate) starts: Places,
     /// The ends of the tokens, by token number.
     pub(crate) ends: Places,
-    /// Numbers of the tokens that may be terms, or that are long.
+    /// Tokens to look up again, by number or by index in `found`.
     pub(crate) longer: Places,
     /// The tokens that were found among the terms.
     pub(crate) found: Found,
@@ -78,7 +78,7 @@ impl Default for Found {
 }
 
 impl Batch {
-    /// Where a token begins and ends.
+    /// Start and end of a token.
     #[inline(always)]
     pub(crate) fn place(&self, number: usize) -> (usize, usize) {
         let number = number % ROOM;

@@ -7,7 +7,7 @@ use super::key::{FEW, LOWER, MIX, word};
 /// Bits of a slot's index.
 const BITS: u32 = 7;
 
-/// The first bytes, up to eight, that all words share whose stems are in one slot: those of the mask.
+/// First bytes, up to eight, that all words with stems in one slot share; `mask` selects them.
 #[derive(Debug, Clone, Copy)]
 struct Beginning {
     mask: u64,
@@ -52,7 +52,7 @@ impl Beginnings {
     }
 
     /// Builds the table of the forms, each with the number of bytes that it shares with its words. Leaves it
-    /// unusable where there are too many forms.
+    /// unusable if there are too many forms.
     pub(super) fn build<'a>(&mut self, forms: impl Iterator<Item = (&'a [u8], usize)> + Clone) {
         self.usable = forms.clone().count() <= FEW;
         if !self.usable {
@@ -96,7 +96,7 @@ impl Beginnings {
     }
 
     /// Writes to `found` the numbers of the tokens that may have a form of the table; returns how many there
-    /// are. `starts` and `ends`: positions in `text` of tokens of ASCII letters and digits, in any case.
+    /// are. `starts` and `ends`: positions in `text` of tokens of ASCII letters and digits of any case.
     pub(super) fn sift(&self, text: &[u8], (starts, ends): (&[u32], &[u32]), found: &mut [u32]) -> usize {
         let mut count = 0;
         for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
@@ -109,8 +109,8 @@ impl Beginnings {
     }
 }
 
-/// How many of a request's tokens begin as a form's words do. Where most do, they are looked for among the
-/// terms as they are first; where few do, the others are left out first, which is one look less.
+/// Share of a request's tokens that begin like a form's words. If most do (rich), tokens are first looked up
+/// among the short terms as they are; else the others are first excluded, which saves a lookup.
 #[derive(Debug, Default)]
 pub(super) struct Mix {
     batches: u32,
@@ -118,7 +118,7 @@ pub(super) struct Mix {
 }
 
 impl Mix {
-    /// Batches of which one is measured.
+    /// While rich, one batch in this many is measured.
     const EVERY: u32 = 16;
 
     /// Begins a request.
@@ -126,7 +126,7 @@ impl Mix {
         *self = Mix::default();
     }
 
-    /// True if most tokens do, as far as is known; false where the next batch is measured.
+    /// True if the last measured batch was rich; false before a batch to be measured.
     #[inline]
     pub(super) fn is_rich(&mut self) -> bool {
         let is_measured = self.batches.is_multiple_of(Mix::EVERY);
@@ -134,7 +134,7 @@ impl Mix {
         self.is_rich && !is_measured
     }
 
-    /// Of `tokens` tokens `found` do.
+    /// Measures a batch: `found` of `tokens` begin so.
     #[inline]
     pub(super) fn learn(&mut self, found: usize, tokens: usize) {
         self.is_rich = 2 * found > tokens;

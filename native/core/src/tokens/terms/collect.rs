@@ -1,4 +1,4 @@
-//! All terms of a text, by their hashes: what collects them.
+//! Collects all terms of a text, by their hashes.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::memo::Remembered;
 use super::table::Terms;
 use crate::tokens::analyzer::LONGEST_STEMMED;
 
-/// The bytes that a token of each length up to 16 has of the first and of the second eight.
+/// For each token length up to 16: masks of its bytes among the first and the second eight.
 static MASKS: [[u64; 2]; 17] = {
     let mut masks = [[0; 2]; 17];
     let mut length = 1;
@@ -25,9 +25,9 @@ static MASKS: [[u64; 2]; 17] = {
 };
 
 impl Terms {
-    /// Collects the tokens of ASCII letters and digits at these places of a text, each of which is a term as
-    /// it is. Counts those that are short terms of the query where it `COUNTS`, and writes the numbers of
-    /// those that could be other ones to `unsure`; returns how many these are.
+    /// Collects the tokens of a batch, of ASCII letters and digits, each of which is a term as it is. If
+    /// `COUNTS`, also counts those that are short terms of the query, and writes the numbers of those that
+    /// may be other terms to `longer`. Returns how many these are.
     #[inline(never)]
     pub(super) fn collect_ascii<const COUNTS: bool>(
         &self,
@@ -70,7 +70,7 @@ impl Terms {
         found
     }
 
-    /// Hash of a term of at most 16 bytes, the second of the two numbers of which may be 0.
+    /// Hash of a term of at most 16 bytes, eight in each number; `second` may be 0.
     #[inline(always)]
     fn hash_of_words(&self, first: u64, second: u64) -> u64 {
         fold_multiply(first ^ self.seeds.0, second ^ self.seeds.1)
@@ -88,7 +88,7 @@ impl Terms {
         }
     }
 
-    /// Collects the token of ASCII letters and digits at a place of a text, in whatever case.
+    /// Collects the token of ASCII letters and digits of any case at a place of a text.
     pub(super) fn meet_collected(&self, text: &[u8], place: Range<usize>, hits: &mut Hits) {
         let hash = if self.forms.leaves_ascii() || place.len() > LONGEST_STEMMED {
             Some(self.hash_of(text, place, LOWER))
@@ -111,20 +111,20 @@ impl Terms {
         }
     }
 
-    /// The same, and counts it if it is a term of the query.
+    /// As `collect`, and counts it if it is a term of the query.
     pub(crate) fn count_and_collect(&self, token: &[u8], hits: &mut Hits) {
         self.count(token, hits);
         self.collect(token, hits);
     }
 
-    /// Hash of the form of a folded token; none where it has none.
+    /// Hash of a folded token's form; `None` if the form is empty.
     fn form_hash(&self, token: &[u8], hits: &mut Hits) -> Option<u64> {
         let key = Key::of(token, 0, token.len(), 0);
         let tag = Remembered::tag(key, self.forms_number, hits.memo.round);
         let slot = (key.length <= 16).then(|| hits.memo.slot(self.hash(key)));
         if let Some(slot) = slot.as_ref().filter(|slot| slot.is(key, tag)) {
             let form = slot.form();
-            // The last eight bytes of more than eight, less those that are of the first.
+            // The last eight bytes of a longer form, without those that are in `first`.
             let second = form.last.checked_shr(8 * (16 - form.length as u32)).unwrap_or(0);
             return Some(self.hash_of_words(form.first, second));
         }

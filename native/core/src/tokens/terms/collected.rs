@@ -2,18 +2,18 @@
 
 use super::key::MIX;
 
-/// Hashes of a text's terms. Half the words of a text are those of before: which ones cannot be predicted, so
-/// that nothing branches on it, and those that come soon again are left out where they are met.
+/// Hashes of a text's terms. Half the words of a text are repetitions. Which ones cannot be predicted, so
+/// nothing branches on it, and a hash that recurs soon is left out.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub(super) hashes: Vec<u64>,
     pub(super) count: usize,
-    /// The last hash of each place, mixed with the number of its text.
+    /// The last hash of each slot, mixed with its text's number.
     pub(super) seen: Vec<u64>,
     pub(super) text: u64,
 }
 
-/// Bits of a place among the hashes that were seen last.
+/// Bits of a slot's index in `seen`.
 pub(super) const SEEN_BITS: u32 = 10;
 
 impl Collected {
@@ -23,12 +23,12 @@ impl Collected {
         self.text = self.text.wrapping_add(MIX);
     }
 
-    /// The hashes of the text, of which some may come twice.
+    /// The hashes of the text; some may occur repeatedly.
     pub(super) fn all(&self) -> &[u64] {
         &self.hashes[..self.count]
     }
 
-    /// Bytes of room held.
+    /// Bytes held.
     pub(super) fn room_held(&self) -> usize {
         self.hashes.capacity() * size_of::<u64>()
     }
@@ -36,7 +36,7 @@ impl Collected {
     #[inline]
     pub(super) fn make_room(&mut self, more: usize) {
         let needed = self.count + more;
-        // A first text may be without a token.
+        // Even if a first text has no token.
         self.seen.resize(1 << SEEN_BITS, 0);
         if self.hashes.len() < needed {
             self.hashes.resize(2 * needed, 0);
@@ -55,7 +55,7 @@ impl Collected {
     }
 }
 
-/// Writes a hash to the room for the next one; true if it is not the last of its place.
+/// Writes a hash to `room`, the next place; true unless it is the last of its slot.
 #[inline(always)]
 pub(super) fn note(hash: u64, text: u64, seen: &mut [u64], room: &mut u64) -> bool {
     let last = &mut seen[(hash >> (64 - SEEN_BITS)) as usize];

@@ -1,10 +1,10 @@
-//! The distinct terms of texts, numbered: what tells how alike texts are.
+//! The distinct terms of texts, numbered, to compare texts by.
 
 use std::hint::select_unpredictable;
 
 use super::key::{MIX, fold_multiply};
 
-/// A term's hash and number, and the text that had it last: one of before the request where there is none.
+/// A term's hash and number, and the last text that has it; a free slot's text is from before the request.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     hash: u64,
@@ -18,11 +18,11 @@ const VACANT: Known = Known {
     text: 0,
 };
 
-/// Fewest places for terms.
+/// Fewest slots for terms.
 const LEAST: usize = 1 << 12;
 
-/// Distinct terms of texts, by their hashes: two terms have one by chance once in 2^64 times the square of
-/// their number. Kept from request to request, as clearing it costs more than most requests add.
+/// Distinct terms of texts, by 64-bit hashes: among n of them, two share a hash by chance about once in
+/// 2^64 / n^2 requests. Retained between requests, as clearing it costs more than most requests add.
 #[derive(Debug, Default)]
 pub(crate) struct Distinct {
     slots: Vec<Known>,
@@ -31,7 +31,7 @@ pub(crate) struct Distinct {
     /// The terms of each text, text after text.
     terms: Vec<u32>,
     ends: Vec<usize>,
-    /// Number of the request's first text, from 1 on, and of the next one.
+    /// Numbers of the request's first text, from 1 on, and of the next.
     first: u32,
     text: u32,
 }
@@ -51,14 +51,14 @@ impl Distinct {
         self.first = self.text;
     }
 
-    /// Bytes of room held.
+    /// Bytes held.
     pub(crate) fn room(&self) -> usize {
         self.slots.capacity() * size_of::<Known>() + (self.counts.capacity() + self.terms.capacity()) * 4
     }
 
     /// Adds a text by the hashes of its terms.
     pub(crate) fn add_text(&mut self, hashes: &[u64]) {
-        // Each time there is room for as many new ones, which most of a long text are not.
+        // In chunks: the table grows as if all were new, which most of a long text are not.
         hashes.chunks(LEAST / 8).for_each(|some| self.add_some(some));
         self.ends.push(self.terms.len());
         self.text += 1;
@@ -73,7 +73,7 @@ impl Distinct {
         let Distinct {
             slots, counts, terms, ..
         } = self;
-        // Room for all: a term that is known already writes to the next one's place.
+        // Long enough for all: a repeated term is written, too, then overwritten.
         terms.resize(count + hashes.len(), 0);
         counts.resize(known + hashes.len(), 0);
         let mask = slots.len() - 1;
@@ -82,8 +82,7 @@ impl Distinct {
             while slots[at].text >= first && slots[at].hash != hash {
                 at = (at + 1) & mask;
             }
-            // The words that a text repeats and those that are new cannot be predicted: nothing branches on
-            // them.
+            // Which words are repeated and which are new cannot be predicted: nothing branches on it.
             let slot = &mut slots[at];
             let (is_new, is_first) = (slot.text < first, slot.text != text);
             let term = select_unpredictable(is_new, known as u32, slot.term);
@@ -125,7 +124,7 @@ impl Distinct {
         &self.terms
     }
 
-    /// Where the terms of each text end.
+    /// End of each text's terms.
     pub(crate) fn ends(&self) -> &[usize] {
         &self.ends
     }

@@ -1,4 +1,4 @@
-//! Terms by token, where the forms of tokens are compared.
+//! Finds terms by the forms of tokens.
 
 use super::batch::{Batch, Found, ROOM};
 use super::hits::Hits;
@@ -16,8 +16,8 @@ pub(super) enum Form {
     Other(Option<u32>),
 }
 
-/// Counts of few terms in a batch, with a place for what is none. As long as a power of two, so that no place
-/// needs a check, and small, as they begin with zeros.
+/// Counts of few terms in a batch, and of no term at [`FEW`]. The length is a power of two, so that no index
+/// needs a check, and small, as each batch zeroes it.
 struct Counts([u16; 2 * FEW]);
 
 /// No count of a batch overflows.
@@ -35,7 +35,7 @@ impl Counts {
         self.0[term as usize % (2 * FEW)] += 1;
     }
 
-    /// Adds those of the terms, of which there are so many, to what was found.
+    /// Adds the counts of the first `terms` terms to `hits`.
     #[inline]
     fn collect(&self, terms: usize, hits: &mut Hits) {
         for (term, &count) in self.0[..terms].iter().enumerate() {
@@ -46,7 +46,7 @@ impl Counts {
     }
 }
 
-/// Moves those of the first `count` that are terms to the front: [`FEW`] is none.
+/// Moves the terms among the first `count` to the front; [`FEW`] is no term.
 fn leave_terms(found: &mut Found, count: usize) {
     let mut kept = 0;
     for at in 0..count.min(ROOM) {
@@ -57,12 +57,12 @@ fn leave_terms(found: &mut Found, count: usize) {
 }
 
 impl Terms {
-    /// Place of the term that the form of a folded token is.
+    /// Index of the term that equals a folded token's form.
     pub(crate) fn find_form(&self, token: &str) -> Option<u32> {
         self.find(self.forms.of(token).as_bytes())
     }
 
-    /// Place of a term.
+    /// Index of a term.
     pub(crate) fn find(&self, term: &[u8]) -> Option<u32> {
         if term.is_empty() {
             return None;
@@ -75,7 +75,7 @@ impl Terms {
     /// A form as it is looked up.
     pub(super) fn form(&self, form: &str) -> Form {
         let bytes = form.as_bytes();
-        // Only of so many bytes a key tells all.
+        // A longer form is not all in its key.
         if (1..=16).contains(&bytes.len()) {
             Form::Short(Key::of(bytes, 0, bytes.len(), 0))
         } else {
@@ -83,13 +83,13 @@ impl Terms {
         }
     }
 
-    /// Place of the term with the key of at most 16 bytes.
+    /// Term with a key of at most 16 bytes, or [`EMPTY`].
     #[inline]
     fn find_short(&self, key: Key) -> u32 {
         self.slots[self.slot(key, |_| true)].term
     }
 
-    /// The term of a token by its key, or [`EMPTY`]. `form` makes its form where that is not remembered.
+    /// The term of a token by its key, or [`EMPTY`]. `form` makes its form if `memo` does not have it.
     #[inline]
     pub(super) fn term_of(&self, key: Key, memo: &mut Memo, form: impl FnOnce() -> Form) -> u32 {
         if key.length > 16 {
@@ -107,7 +107,7 @@ impl Terms {
         }
     }
 
-    /// Brings a slot up to date; its token's term, or [`EMPTY`].
+    /// Updates a slot; returns its token's term, or [`EMPTY`].
     #[inline(never)]
     pub(super) fn learn(
         &self,
@@ -142,7 +142,7 @@ impl Terms {
         if key.length > 8 || !text.is_ascii() {
             return false;
         }
-        // Of no request, as the round of this one begins later.
+        // Of no request: the round of this one begins later.
         let tag = Remembered::tag(key, self.forms_number, 0);
         let slot = hits.memo.slot(self.hash(key));
         if slot.is(key, tag) {
@@ -152,8 +152,8 @@ impl Terms {
         }
     }
 
-    /// Counts the tokens of ASCII letters and digits, in whatever case, whose forms are terms. `starts` and
-    /// `ends` are the tokens' places in `text`, `unsure` is room for their numbers.
+    /// Counts the tokens of ASCII letters and digits of any case, whose forms are terms. `starts` and `ends`
+    /// are the tokens' places in `text`, `unsure` is a buffer for token numbers.
     pub(crate) fn count_ascii_forms(
         &self,
         text: &[u8],
@@ -180,9 +180,8 @@ impl Terms {
         self.count_forms(text, unsure.map(|&number| token(number as usize)), hits);
     }
 
-    /// Counts the tokens at these starts, of these lengths, whose forms are terms. Which of them are cannot
-    /// be predicted, so that nothing branches on it where the terms are few: a token that is none counts in a
-    /// place of its own.
+    /// Counts the tokens, each a start and a length, whose forms are terms. Which ones cannot be predicted,
+    /// so nothing branches on it if the terms are few: a token that is no term counts at [`FEW`].
     #[inline]
     fn count_forms(&self, text: &[u8], tokens: impl Iterator<Item = (usize, usize)>, hits: &mut Hits) {
         if self.keys.len() > FEW {
@@ -199,7 +198,7 @@ impl Terms {
         counts.collect(self.keys.len(), hits);
     }
 
-    /// Counts and notes the tokens of a batch that are terms, or whose forms are, where the terms are few.
+    /// If the terms are few: counts and notes the tokens of a batch that are terms, or whose forms are.
     pub(super) fn locate(&self, text: &[u8], batch: &mut Batch, hits: &mut Hits) {
         let leaves_ascii = self.forms.leaves_ascii();
         let Hits { met, memo, .. } = hits;
@@ -235,8 +234,8 @@ impl Terms {
         counts.collect(self.keys.len(), hits);
     }
 
-    /// The term of a token of ASCII letters and digits, in whatever case, where the terms are few; [`FEW`]
-    /// where it is none.
+    /// If the terms are few: the term of a token of ASCII letters and digits of any case, or [`FEW`] if it
+    /// has none.
     #[inline(always)]
     fn recent_term(&self, text: &[u8], start: usize, length: usize, memo: &mut Memo) -> u32 {
         if length > 16 {
@@ -252,8 +251,8 @@ impl Terms {
         }
     }
 
-    /// The term of a token of at most 16 ASCII letters and digits, which is among the recent ones from then
-    /// on; [`FEW`] where it is none.
+    /// As [`Terms::recent_term`], for a token of at most 16 bytes that is not among the recent ones, and adds
+    /// it to them.
     #[inline(never)]
     fn look_up_again(&self, text: &[u8], start: usize, key: Key, memo: &mut Memo) -> u32 {
         let form = || self.form_of_ascii(&text[start..start + key.length]);
@@ -263,7 +262,7 @@ impl Terms {
         term
     }
 
-    /// The term that a token of ASCII letters and digits, in whatever case, is without a stem, or [`EMPTY`].
+    /// The term that equals an unstemmed token of ASCII letters and digits of any case, or [`EMPTY`].
     #[inline]
     pub(super) fn term_as_it_is(&self, bytes: &[u8], at: usize, length: usize) -> u32 {
         let key = Key::of(bytes, at, length, LOWER);
@@ -271,11 +270,11 @@ impl Terms {
         self.slots[self.slot(key, same)].term
     }
 
-    /// The term of a token of more than 16 ASCII letters and digits, in whatever case, or [`EMPTY`].
+    /// The term of a token of more than 16 ASCII letters and digits of any case, or [`EMPTY`].
     #[cold]
     pub(super) fn term_of_long(&self, bytes: &[u8], at: usize, length: usize) -> u32 {
         if length > LONGEST_STEMMED {
-            // Keeps its form.
+            // Not stemmed.
             return self.term_as_it_is(bytes, at, length);
         }
         match self.form_of_ascii(&bytes[at..at + length]) {
@@ -284,7 +283,7 @@ impl Terms {
         }
     }
 
-    /// Counts one more occurrence of the term that the form of a folded token is.
+    /// Counts one more occurrence of a folded token's form in the query.
     pub(crate) fn insert_form(&mut self, token: &str, hits: &mut Hits) {
         if token.is_empty() {
             return;
@@ -322,7 +321,7 @@ impl Terms {
         }
     }
 
-    /// Counts the token of `length` ASCII letters and digits at `at`, in whatever case, if its form is a
+    /// Counts the token of `length` ASCII letters and digits of any case at `at`, if its form is a
     /// term.
     #[inline]
     pub(crate) fn count_ascii_form(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
@@ -338,7 +337,7 @@ impl Terms {
         }
     }
 
-    /// The form of a token of ASCII letters and digits, in whatever case.
+    /// The form of a token of ASCII letters and digits of any case.
     #[cold]
     pub(super) fn form_of_ascii(&self, token: &[u8]) -> Form {
         let mut room = [0; LONGEST_STEMMED];

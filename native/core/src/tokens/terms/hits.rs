@@ -24,7 +24,7 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// Makes room for `terms` counts, all 0.
+    /// Begins a request: `terms` counts of 0.
     pub fn reset(&mut self, terms: usize) {
         self.memo.clear();
         self.mix.clear();

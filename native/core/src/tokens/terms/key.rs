@@ -16,7 +16,7 @@ pub(crate) struct Key {
 pub(super) const EMPTY: u32 = u32::MAX;
 /// Folds ASCII letters, or-ed into eight bytes.
 pub(super) const LOWER: u64 = 0x2020_2020_2020_2020;
-/// A multiplier that spreads bits (2^64 by the golden ratio).
+/// A multiplier that spreads bits (2^64 / golden ratio).
 pub(super) const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[inline]

@@ -1,4 +1,4 @@
-//! Tokens of texts for other ends than counting: all terms of a text, and the places of the query's.
+//! Uses of a text's tokens besides counting: collecting all terms, and locating the query's terms.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use super::met::Use;
 use super::table::Terms;
 
 impl Terms {
-    /// Lets every token of ASCII through to [`Terms::meet_ascii`]; gives what [`Terms::admit`] puts back.
+    /// Lets every ASCII token through to [`Terms::meet_ascii`]; returns what [`Terms::admit`] restores.
     pub(crate) fn admit_all(&mut self) -> Filter {
         std::mem::replace(&mut self.filter, Filter::ALL)
     }
 
-    /// Puts the filter of the query's terms back.
+    /// Restores the filter of the query's terms.
     pub(crate) fn admit(&mut self, filter: Filter) {
         self.filter = filter;
     }
 
-    /// Meets the tokens of ASCII letters and digits of a batch. Apart from the loops that count, which are
-    /// slower where this stands within them.
+    /// Uses the tokens of a batch, of ASCII letters and digits, by purpose. Not inlined: the loops that count
+    /// would be slower.
     #[inline(never)]
     pub(crate) fn meet_all(&self, text: &[u8], batch: &mut Batch, hits: &mut Hits) {
         match hits.met.purpose {
@@ -43,7 +43,7 @@ impl Terms {
         }
     }
 
-    /// Meets the token of ASCII letters and digits at a place of a text, in whatever case.
+    /// Uses the token of ASCII letters and digits of any case at `place`, by purpose.
     pub(crate) fn meet_ascii(&self, text: &[u8], place: Range<usize>, hits: &mut Hits) {
         let (at, length) = (place.start, place.len());
         match hits.met.purpose {
@@ -67,7 +67,7 @@ impl Terms {
         }
     }
 
-    /// The term of the token of ASCII letters and digits at a place, in whatever case, or [`EMPTY`].
+    /// The term of the token of ASCII letters and digits of any case at a place, or [`EMPTY`].
     #[inline]
     fn term_of_ascii(&self, text: &[u8], place: Range<usize>, hits: &mut Hits) -> u32 {
         let (at, length) = (place.start, place.len());

@@ -1,48 +1,47 @@
-//! Parts of a text's tokens that are kept for other ends than counting: the hashes of all terms, and the
-//! places of the query's.
+//! Records of a text's tokens for purposes other than counting: the hashes of all terms, and the places of
+//! the query's terms.
 
 use super::batch::{Found, ROOM};
 use super::collected::Collected;
 
-/// Use of the tokens that a reading of a text meets.
+/// Purpose for which a text's tokens are read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Those that are terms of the query are counted.
+    /// The query's terms are counted.
     #[default]
     Count,
-    /// The hashes of all their terms are collected.
+    /// The hashes of all terms are collected.
     Collect,
-    /// The same, and those that are terms of the query are counted.
+    /// Both of these.
     CountAndCollect,
-    /// Those that are terms of the query are counted, and their places noted.
+    /// The query's terms are counted, and their places noted.
     Locate,
 }
 
-/// Places that are kept of the texts that are counted; the texts beyond are read again where theirs are asked
-/// for.
+/// Once this many places of counted texts are kept, later texts keep none: they are read again if needed.
 const KEPT_PLACES: usize = 1 << 14;
-/// Zeros before the first place, so that those before any place can be looked at at once.
+/// Zeros before the first place, since a search reads several places back at a time.
 pub(crate) const SLACK: usize = 48;
-/// The base of a text's numbers stays below it, so that none of them overflows.
+/// Bases stay below this, so that no number overflows.
 const MOST_BASE: u32 = 1 << 31;
 
-/// Places of the query's terms in texts, text after text, in the order of the text. Every number is raised by
-/// its text's base, so that those of one text are greater than all before them; before the first text stand
-/// zeros. The room is kept from text to text: filling it again costs more than most texts add.
+/// Places of the query's terms in texts, in order. Starts and ends are raised by their text's base, so that
+/// a text's starts are greater than those of all texts before it; before the first are zeros. The buffer is
+/// retained from text to text: filling it again costs more than most texts add.
 ///
-/// Three lists in one room: the starts, the ends, the terms.
+/// Three lists in one buffer: the starts, the ends, the terms.
 #[derive(Debug)]
 pub(crate) struct Places {
     room: Vec<u32>,
-    /// Numbers from the beginning of a list to that of the next.
+    /// Distance from the start of a list to that of the next.
     stride: usize,
     count: usize,
 }
 
 const LISTS: usize = 3;
-/// Numbers that lists are as long as, or several times as long, but for [`APART`]: a page.
+/// The stride is a multiple of this, a page of numbers, plus [`APART`].
 const PAGE: usize = 1024;
-/// By this, the places of one match in the lists fall into different lines of the processor's cache.
+/// Puts the three numbers of a match into different sets of the processor's cache.
 const APART: usize = PAGE / LISTS + 16;
 
 impl Default for Places {
@@ -64,22 +63,22 @@ impl Places {
         &self.room[number * self.stride..][..self.count]
     }
 
-    /// First code point of each.
+    /// First code point of each, raised.
     pub(crate) fn starts(&self) -> &[u32] {
         self.list(0)
     }
 
-    /// The code point after the last of each.
+    /// The code point after each, raised.
     pub(crate) fn ends(&self) -> &[u32] {
         self.list(1)
     }
 
-    /// The query's term that each is.
+    /// The query's terms.
     pub(crate) fn terms(&self) -> &[u32] {
         self.list(2)
     }
 
-    /// Adds the first `count` of those that were found, with their numbers raised by `base`.
+    /// Adds the first `count` of `found`, with starts and ends raised by `base`.
     #[inline]
     fn extend(&mut self, found: &Found, count: usize, base: u32) {
         let count = count.min(ROOM);
@@ -118,7 +117,7 @@ impl Places {
         (self.room, self.stride) = (room, stride);
     }
 
-    /// The start of the last one; 0 where there is none.
+    /// The start of the last place; 0 if there is none.
     fn last(&self) -> u32 {
         self.room[self.count - 1]
     }
@@ -131,29 +130,29 @@ impl Places {
 /// The places in one text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Located<'a> {
-    /// Those of all texts.
+    /// Places of all texts.
     pub(crate) places: &'a Places,
-    /// The first of this text, and the one after its last.
+    /// This text's first place, and the one after its last.
     pub(crate) first: usize,
     pub(crate) after: usize,
-    /// Added to the numbers of its places, which are above those of the texts before.
+    /// Added to the starts and ends of its places.
     base: u32,
 }
 
 impl Located<'_> {
-    /// Number of the first code point of a place.
+    /// First code point of a place.
     #[inline]
     pub(crate) fn start(&self, at: usize) -> u32 {
         self.places.starts()[at] - self.base
     }
 
-    /// The one after its last.
+    /// Code point after a place.
     #[inline]
     pub(crate) fn end(&self, at: usize) -> u32 {
         self.places.ends()[at] - self.base
     }
 
-    /// Both of the places from one up to another.
+    /// Start and end of the places `first..after`.
     #[inline]
     pub(crate) fn among(self, first: usize, after: usize) -> impl Iterator<Item = (u32, u32)> {
         let starts = self.places.starts()[first..after].iter();
@@ -162,24 +161,24 @@ impl Located<'_> {
     }
 }
 
-/// The terms of one text, as their use wants them: hashes or places.
+/// The terms of one text: their hashes or their places, by purpose.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) purpose: Use,
     pub(super) collected: Collected,
     pub(super) places: Places,
-    /// Added to the numbers of the text that is read.
+    /// Added to starts and ends of the current text.
     pub(super) base: u32,
-    /// True if the places of terms will be asked for once the texts are counted.
+    /// True if places are needed after the texts are counted.
     keeps: bool,
     /// The places in the texts that were counted, text after text.
     kept: Places,
-    /// Where those of each text begin and end, and its base; [`UNKNOWN`] and the end of those before it where
-    /// they are not known.
+    /// Start and end of each text's places in `kept`, and its base; [`UNKNOWN`] and the end of those before
+    /// if they are not known.
     texts: Vec<(u32, u32, u32)>,
 }
 
-/// Beginning of the places of a text where they are not known.
+/// Start of a text's places if they are not known.
 const UNKNOWN: u32 = u32::MAX;
 
 impl Met {
@@ -194,19 +193,19 @@ impl Met {
         self.places.clear();
     }
 
-    /// Raises the base above the last number.
+    /// Raises the base above the last start.
     #[inline]
     fn raise_base(&mut self) {
         self.base = self.base.max(self.places.last()) + 1;
     }
 
-    /// Begins the noting of places.
+    /// Resets places and base.
     pub(crate) fn begin_places(&mut self) {
         self.places.clear();
         self.base = 1;
     }
 
-    /// Begins a request. `keeps`: places will be asked for once the texts are counted.
+    /// Begins a request. `keeps`: places are needed after the texts are counted.
     pub(crate) fn begin_request(&mut self, keeps: bool) {
         self.keeps = keeps;
         self.begin_places();
@@ -227,7 +226,7 @@ impl Met {
         keeps
     }
 
-    /// Ends a text that was counted. `keeps`: as it was when it began.
+    /// Ends a text that was counted. `keeps`: its places are kept.
     #[inline]
     pub(crate) fn end_counted(&mut self, keeps: bool) {
         if self.keeps {
@@ -247,13 +246,13 @@ impl Met {
         std::mem::swap(&mut self.kept, &mut self.places);
     }
 
-    /// Collects the hash of a term, unless it was among the last of this text.
+    /// Collects the hash of a term, unless this text had it recently.
     #[inline]
     pub(crate) fn collect(&mut self, hash: u64) {
         self.collected.add(hash);
     }
 
-    /// The hashes of the terms of a text, of which some may come twice.
+    /// The hashes of a text's terms; some may occur repeatedly.
     pub(crate) fn hashes(&self) -> &[u64] {
         self.collected.all()
     }
@@ -281,7 +280,7 @@ impl Met {
         }
     }
 
-    /// The places in the text of that number among those that were counted, where they are known.
+    /// The places in the counted text with this number, if they are known.
     pub(crate) fn kept(&self, text: usize) -> Option<Located<'_>> {
         let &(start, end, base) = self.texts.get(text)?;
         (start != UNKNOWN).then_some(Located {
@@ -292,7 +291,7 @@ impl Met {
         })
     }
 
-    /// Bytes of room held.
+    /// Bytes held.
     pub(crate) fn room(&self) -> usize {
         self.collected.room_held() + self.places.held() + self.kept.held()
     }

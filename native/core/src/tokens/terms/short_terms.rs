@@ -9,16 +9,16 @@ use super::key::{FEW, Key, LOWER, MIX, word};
 /// branches.
 #[derive(Debug, Default)]
 pub(crate) struct ShortTerms {
-    /// The term's bytes as one number; 0 where there is none.
+    /// The term's bytes as one number; 0 if there is none.
     slots: Vec<u64>,
     /// (slot, term)
     members: Vec<(u32, u32)>,
-    /// As [`ShortTerms::terms`] says.
+    /// See [`ShortTerms::terms`].
     terms: Vec<u32>,
     multiplier: u64,
     shift: u32,
-    /// Bit set over the hashes of the first eight bytes of the longer terms: where a bit is missing, no
-    /// longer term begins with these bytes.
+    /// Bit set over the hashes of the first eight bytes of the longer terms: if a bit is missing, no longer
+    /// term begins with these bytes.
     longer: u64,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Token {
     pub(super) is_term: bool,
 }
 
-/// Numbers that stand for terms, or none, before those that stand for slots.
+/// The first slot's number in `terms`; lower ones are terms, or [`FEW`]: none.
 const FIRST_SLOT: usize = 2 * FEW;
 
 /// A table without collisions is found within a few tries; after this many, something is wrong.
@@ -46,8 +46,7 @@ impl ShortTerms {
         self.members.clear();
     }
 
-    /// Builds the table of the short terms among `members`. Leaves it unusable where there are too many
-    /// terms.
+    /// Builds the table of the short terms among `members`. Leaves it unusable if there are too many terms.
     pub(super) fn build(&mut self, keys: &[Key], members: u64, seed: u64) {
         self.clear();
         if keys.len() > FEW {
@@ -105,7 +104,7 @@ impl ShortTerms {
         hits.by_slot.resize(self.slots.len(), 0);
     }
 
-    /// Counts, by slot, the tokens of ASCII letters and digits, in any case, that are short terms. `places`:
+    /// Counts, by slot, the tokens of ASCII letters and digits of any case, that are short terms. `places`:
     /// the starts and ends of the tokens in `text`. Writes the numbers of those that may be longer terms to
     /// `longer`, and returns how many there are.
     pub(crate) fn count(
@@ -120,7 +119,7 @@ impl ShortTerms {
         })
     }
 
-    /// As [`ShortTerms::count`], with the numbers of the tokens for which `is_unsure` is true in `unsure`.
+    /// As [`ShortTerms::count`], but writes the tokens for which `is_unsure` is true to `unsure`.
     #[inline(always)]
     pub(super) fn count_or(
         &self,
@@ -141,10 +140,10 @@ impl ShortTerms {
         found
     }
 
-    /// Finds these tokens of a batch, and those for which `is_unsure` is true. Its `found` gets, in order,
-    /// where they are, and their slots, after [`FIRST_SLOT`] numbers, as their terms; its `longer` gets the
-    /// indexes in `found` of the latter. Returns how many of both there are. Everything that the loop writes
-    /// is in one place, so that few addresses take registers.
+    /// Writes to `found` of the batch, in order, the tokens that are short terms or for which `is_unsure` is
+    /// true, with [`FIRST_SLOT`] plus the slot as the term; writes to `longer` the indexes in `found` of the
+    /// latter. Returns the lengths of both. Everything that the loop writes is in one struct, so that few
+    /// addresses take registers.
     #[inline(always)]
     pub(super) fn find_or(
         &self,
@@ -152,7 +151,7 @@ impl ShortTerms {
         batch: &mut Batch,
         is_unsure: impl Fn(Token) -> bool,
     ) -> (usize, usize) {
-        // Both numbers in one, so that they stay in a register.
+        // Both in one number, so that they stay in a register.
         let mut both = 0_u64;
         for number in 0..batch.ends.count.min(ROOM) {
             let (start, end) = (batch.starts.list[number], batch.ends.list[number]);
@@ -167,13 +166,12 @@ impl ShortTerms {
         (both as u32 as usize, (both >> 32) as usize)
     }
 
-    /// The term of each slot that has one, after [`FIRST_SLOT`] numbers, of which those up to [`FEW`] are
-    /// terms themselves.
+    /// Terms by the numbers in `Found::terms`: from [`FIRST_SLOT`] on by slot; a lower number is the term.
     pub(super) fn terms(&self) -> &[u32] {
         &self.terms
     }
 
-    /// Slot of the token of ASCII letters and digits at a position, in any case, and the result of its
+    /// Slot of the token of ASCII letters and digits of any case at a position, and the result of its
     /// lookup.
     #[inline(always)]
     fn look_at(&self, text: &[u8], start: u32, end: u32) -> (usize, Token) {
@@ -182,7 +180,7 @@ impl ShortTerms {
         self.look_at_key((word(text, start as usize) | LOWER) & kept, length <= 8)
     }
 
-    /// The same, by the token's first eight bytes in lower case.
+    /// As `look_at`, by the first eight bytes in lower case.
     #[inline(always)]
     pub(super) fn look_at_key(&self, key: u64, is_short: bool) -> (usize, Token) {
         let hash = key.wrapping_mul(self.multiplier);

@@ -68,7 +68,7 @@ impl Terms {
         self.beginnings.clear();
     }
 
-    /// Removes all terms; the terms to come are forms, each for all tokens with that form.
+    /// Removes all terms; the next ones are forms, each for all tokens with that form.
     pub fn clear_for(&mut self, forms: Forms) {
         self.clear();
         self.forms = forms;
@@ -123,13 +123,13 @@ impl Terms {
         }
     }
 
-    /// To be called after the last term, where tokens themselves are terms.
+    /// To be called after the last term, if tokens themselves are terms.
     pub fn finish(&mut self) {
         self.beginnings.clear();
         self.short.build(&self.keys, u64::MAX, self.seeds.1);
     }
 
-    /// To be called after the last term, where forms are terms.
+    /// To be called after the last term, if forms are terms.
     pub fn finish_forms(&mut self, hits: &mut Hits) {
         if self.forms.leaves_ascii() {
             return self.finish();
@@ -207,7 +207,7 @@ impl Terms {
         }
     }
 
-    /// Counts the token of `length` ASCII letters and digits at `at`, in any case, if it is a term.
+    /// Counts the token of `length` ASCII letters and digits of any case at `at`, if it is a term.
     #[inline]
     pub(crate) fn count_ascii(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
         let term = self.term_as_it_is(bytes, at, length);

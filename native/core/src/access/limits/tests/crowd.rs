@@ -20,7 +20,7 @@ fn stranger(limits: &Limits) -> Address {
     limits.address(1, b"a stranger")
 }
 
-/// An address that may have a slot, and whose network has none.
+/// An address that can have a slot, but whose network cannot.
 fn lost(limits: &Limits) -> Address {
     fill_group(limits, 2, &[198, 51, 100]);
     limits.address(1, &[198, 51, 100, 7])
@@ -32,7 +32,7 @@ fn admit(limits: &Limits, address: &Address) -> Verdict {
         .verdict
 }
 
-/// Requests of an address without a slot and without networks, until the crowd has no more of its 64.
+/// Uses up the crowd's 64 requests by an address without a slot or networks; returns how many were left.
 fn exhaust_crowd(limits: &Limits, address: &Address) -> usize {
     (0..100)
         .take_while(|_| admit(limits, address) == Verdict::Crowded)
@@ -95,7 +95,7 @@ fn no_number_of_addresses_ends_a_limit() {
     let filled = (0..400_000_u64).map(|at| admit(&slash_64(at, 0)).verdict);
     let passed = filled.filter(|verdict| *verdict != Verdict::OverCrowd).count();
     assert!(passed < SLOTS, "{passed} passed");
-    // 150,000 addresses of one /47, which once defeated the limits.
+    // 150,000 addresses of three /48, which once defeated the limits.
     let flood = (0..150_000_u64).map(|at| slash_64(1 << 40 | at >> 16, at as u16));
     let more = flood.filter(|bytes| {
         let verdict = admit(bytes).verdict;
