@@ -6,7 +6,7 @@ use super::batch::Batch;
 use super::collected::{SEEN_BITS, note};
 use super::forms::Form;
 use super::hits::Hits;
-use super::key::{Key, LOWER, fold_multiply, word};
+use super::key::{LOWER, fold_multiply, word};
 use super::memo::Remembered;
 use super::table::Terms;
 use crate::tokens::analyzer::LONGEST_STEMMED;
@@ -76,7 +76,7 @@ impl Terms {
         fold_multiply(first ^ self.seeds.0, second ^ self.seeds.1)
     }
 
-    /// Hash of the term at a place of a text. `bits`: as for [`Key::of`].
+    /// Hash of the term at a place of a text. `bits`: as for [`Terms::key`].
     fn hash_of(&self, text: &[u8], place: Range<usize>, bits: u64) -> u64 {
         let term = &text[place];
         match MASKS.get(term.len()) {
@@ -84,7 +84,7 @@ impl Terms {
                 let (first, second) = (word(term, 0) | bits, word(term, 8) | bits);
                 self.hash_of_words(first & masks[0], second & masks[1])
             }
-            None => self.hash(Key::of(term, 0, term.len(), bits)),
+            None => self.hash(self.key(term, 0, term.len(), bits)),
         }
     }
 
@@ -119,7 +119,7 @@ impl Terms {
 
     /// Hash of a folded token's form; `None` if the form is empty.
     fn form_hash(&self, token: &[u8], hits: &mut Hits) -> Option<u64> {
-        let key = Key::of(token, 0, token.len(), 0);
+        let key = self.key(token, 0, token.len(), 0);
         let tag = Remembered::tag(key, self.forms_number, hits.memo.round);
         let slot = (key.length <= 16).then(|| hits.memo.slot(self.hash(key)));
         if let Some(slot) = slot.as_ref().filter(|slot| slot.is(key, tag)) {

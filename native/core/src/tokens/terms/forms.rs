@@ -67,7 +67,7 @@ impl Terms {
         if term.is_empty() {
             return None;
         }
-        let key = Key::of(term, 0, term.len(), 0);
+        let key = self.key(term, 0, term.len(), 0);
         let found = self.slots[self.slot(key, |other| self.stored(other) == term)].term;
         (found != EMPTY).then_some(found)
     }
@@ -77,7 +77,7 @@ impl Terms {
         let bytes = form.as_bytes();
         // A longer form is not all in its key.
         if (1..=16).contains(&bytes.len()) {
-            Form::Short(Key::of(bytes, 0, bytes.len(), 0))
+            Form::Short(self.key(bytes, 0, bytes.len(), 0))
         } else {
             Form::Other(self.find(bytes))
         }
@@ -265,7 +265,7 @@ impl Terms {
     /// The term that equals an unstemmed token of ASCII letters and digits of any case, or [`EMPTY`].
     #[inline]
     pub(super) fn term_as_it_is(&self, bytes: &[u8], at: usize, length: usize) -> u32 {
-        let key = Key::of(bytes, at, length, LOWER);
+        let key = self.key(bytes, at, length, LOWER);
         let same = |term: u32| bytes[at..at + length].eq_ignore_ascii_case(self.stored(term));
         self.slots[self.slot(key, same)].term
     }
@@ -288,7 +288,7 @@ impl Terms {
         if token.is_empty() {
             return;
         }
-        let key = Key::of(token.as_bytes(), 0, token.len(), 0);
+        let key = self.key(token.as_bytes(), 0, token.len(), 0);
         let tag = Remembered::tag(key, self.forms_number, 0);
         let slot = (key.length <= 16).then(|| hits.memo.slot(self.hash(key)));
         if let Some(slot) = slot.as_ref().filter(|slot| slot.is(key, tag)) {
@@ -312,7 +312,7 @@ impl Terms {
 
     /// Counts the folded token `token` if its form is a term.
     pub(crate) fn count_form(&self, token: &[u8], hits: &mut Hits) {
-        let key = Key::of(token, 0, token.len(), 0);
+        let key = self.key(token, 0, token.len(), 0);
         // Tokens are made of whole characters.
         let form = || self.form(&self.forms.of(std::str::from_utf8(token).unwrap_or_default()));
         let term = self.term_of(key, &mut hits.memo, form);

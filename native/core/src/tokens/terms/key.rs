@@ -5,7 +5,7 @@
 pub(crate) struct Key {
     /// The first eight bytes.
     pub(super) prefix: u64,
-    /// The same, mixed with the bytes between them and the last eight.
+    /// The same, mixed with the bytes between them and the last eight, and with seeds if there are any.
     pub(super) first: u64,
     /// The last eight bytes, if there are more than eight.
     pub(super) last: u64,
@@ -40,9 +40,10 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
 
 impl Key {
     /// Key of the `length` bytes at `at`. `bits` is or-ed into each byte: [`LOWER`] folds ASCII letters and
-    /// keeps digits, 0 keeps bytes as they are.
+    /// keeps digits, 0 keeps bytes as they are. `seeds`: random, so that no caller can choose terms of more
+    /// than 16 bytes that share a key.
     #[inline]
-    pub(super) fn of(bytes: &[u8], at: usize, length: usize, bits: u64) -> Key {
+    pub(super) fn of(bytes: &[u8], at: usize, length: usize, bits: u64, seeds: (u64, u64)) -> Key {
         if length <= 8 {
             let kept = u64::MAX >> (64 - 8 * length as u32);
             let first = (word(bytes, at) | bits) & kept;
@@ -58,7 +59,9 @@ impl Key {
         let mut first = prefix;
         if length > 16 {
             for step in (8..length - 8).step_by(8) {
-                first = fold_multiply(first ^ (word(bytes, at + step) | bits), MIX);
+                let middle = word(bytes, at + step) | bits;
+                // The two seeds differ, so that the words of a term cannot change places.
+                first = fold_multiply(first ^ seeds.0, middle ^ seeds.1);
             }
         }
         Key {
@@ -90,16 +93,33 @@ pub(super) const FEW: usize = 64;
 mod tests {
     use super::*;
 
+    const SEEDS: (u64, u64) = (0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3211);
+
     #[test]
     fn every_byte_of_a_term_is_in_its_key() {
         for length in 1..70 {
             let term: Vec<u8> = (0..length).map(|at| b'a' + (at % 26) as u8).collect();
-            let key = Key::of(&term, 0, length, 0);
+            let key = Key::of(&term, 0, length, 0, SEEDS);
             for at in 0..length {
                 let mut other = term.clone();
                 other[at] = b'0';
-                assert_ne!(Key::of(&other, 0, length, 0), key, "byte {at} of {length}");
+                let changed = Key::of(&other, 0, length, 0, SEEDS);
+                assert_ne!(changed, key, "byte {at} of {length}");
             }
         }
+    }
+
+    #[test]
+    fn the_words_of_a_term_have_their_places_in_its_key() {
+        let words: [&[u8; 8]; 4] = [b"aaaaaaaa", b"bbbbbbbb", b"cccccccc", b"dddddddd"];
+        let mut keys = Vec::new();
+        for order in 0..4_usize.pow(4) {
+            let places = (0..4).map(|place| order / 4_usize.pow(place) % 4);
+            let term: Vec<u8> = places.flat_map(|place| *words[place]).chain(*b"last").collect();
+            keys.push(Key::of(&term, 0, term.len(), 0, SEEDS).first);
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 4_usize.pow(4));
     }
 }

@@ -97,7 +97,7 @@ impl Terms {
 
     /// Counts one more occurrence of a folded term, which must not be empty.
     pub fn insert(&mut self, folded: &[u8]) {
-        let key = Key::of(folded, 0, folded.len(), 0);
+        let key = self.key(folded, 0, folded.len(), 0);
         let slot = self.slot(key, |term| self.stored(term) == folded);
         if self.slots[slot].term != EMPTY {
             self.frequencies[self.slots[slot].term as usize] += 1;
@@ -174,6 +174,12 @@ impl Terms {
         stored(&self.bytes, &self.ends, term as usize)
     }
 
+    /// As [`Key::of`], with the seeds of this table.
+    #[inline]
+    pub(super) fn key(&self, bytes: &[u8], at: usize, length: usize, bits: u64) -> Key {
+        Key::of(bytes, at, length, bits, self.seeds)
+    }
+
     #[inline]
     pub(super) fn hash(&self, key: Key) -> u64 {
         fold_multiply(
@@ -200,7 +206,7 @@ impl Terms {
     /// Counts the folded token `token` if it is a term.
     #[inline]
     pub(crate) fn count(&self, token: &[u8], hits: &mut Hits) {
-        let key = Key::of(token, 0, token.len(), 0);
+        let key = self.key(token, 0, token.len(), 0);
         let slot = &self.slots[self.slot(key, |term| self.stored(term) == token)];
         if slot.term != EMPTY {
             hits.add(slot.term, 1);
@@ -214,5 +220,81 @@ impl Terms {
         if term != EMPTY {
             hits.add(term, 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Terms of a family, those of the first of which share a key where its inner steps have no seed.
+    const EACH: usize = 10_000;
+
+    /// Eight letters by a number.
+    fn letters(number: usize) -> String {
+        let letter = |place| char::from(b'a' + (number / 16_usize.pow(place) % 16) as u8);
+        (0..8).map(letter).collect()
+    }
+
+    fn family(of: impl Fn(&str) -> String) -> Vec<String> {
+        (0..EACH).map(|number| of(&letters(number))).collect()
+    }
+
+    fn families() -> [Vec<String>; 7] {
+        let (x, z) = ("xxxxxxxx", "zzzzzzzz");
+        // The same words in other places.
+        let orders = (0..EACH).map(|number| {
+            let words = (0..12).map(|bit| if number >> bit & 1 == 0 { x } else { z });
+            let rest = letters(number >> 12);
+            words.chain([rest.as_str(), z]).collect()
+        });
+        [
+            family(|word| [word, word, z].concat()),
+            family(|word| [word, word, z, "zzz"].concat()),
+            family(|word| [word, word, x, z].concat()),
+            family(|word| [x, word, word, z].concat()),
+            family(|word| [word, word, word, z].concat()),
+            family(|word| [word, word, x, x, z].concat()),
+            orders.collect(),
+        ]
+    }
+
+    /// Steps from the slots that terms hash to on to those that hold them.
+    fn steps(terms: &Terms) -> usize {
+        let mask = terms.slots.len() - 1;
+        let places = terms.slots.iter().enumerate();
+        let taken = places.filter(|(_, slot)| slot.term != EMPTY);
+        let steps = taken.map(|(at, slot)| at.wrapping_sub(terms.hash(slot.key) as usize) & mask);
+        steps.sum()
+    }
+
+    #[test]
+    fn terms_cannot_be_chosen_to_share_a_key_or_a_slot() {
+        for (number, family) in families().iter().enumerate() {
+            let mut terms = Terms::default();
+            terms.clear();
+            family.iter().for_each(|term| terms.insert(term.as_bytes()));
+            assert_eq!(terms.keys.len(), EACH, "family {number}");
+            let mut keys: Vec<_> = terms.keys.iter().map(|key| (key.first, key.last)).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            assert_eq!(keys.len(), EACH, "family {number}");
+            // A table that is at most half full takes half a step a term.
+            assert!(steps(&terms) < 2 * EACH, "family {number}: {}", steps(&terms));
+            for (place, term) in family.iter().enumerate() {
+                assert_eq!(terms.find(term.as_bytes()), Some(place as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn tables_have_seeds_of_their_own() {
+        let term = letters(1).repeat(3);
+        let key = || {
+            let mut terms = Terms::default();
+            terms.clear();
+            terms.key(term.as_bytes(), 0, term.len(), 0)
+        };
+        assert_ne!(key(), key());
     }
 }
