@@ -95,7 +95,7 @@ impl Workspace {
             hits.met.begin(Use::Collect);
             let mut collect = |text: &[u8]| match options.tokenizer {
                 Tokenizer::Ws => tokenize::collect_ws(text, token, terms, hits),
-                Tokenizer::Keyed(cut) => cut.each(text, |key| hits.met.collect(Distinct::hash_of(key))),
+                Tokenizer::Keyed(cut) => cut.each(text, |key| hits.met.collect(distinct.hash_of(key))),
             };
             if analyzer.normalize {
                 with_str(body, text, unescaped, |text| {

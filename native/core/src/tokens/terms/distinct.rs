@@ -1,8 +1,9 @@
 //! The distinct terms of texts, numbered, to compare texts by.
 
+use std::hash::{BuildHasher, RandomState};
 use std::hint::select_unpredictable;
 
-use super::key::{MIX, fold_multiply};
+use super::key::fold_multiply;
 
 /// A term's hash and number, and the last text that has it; a free slot's text is from before the request.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,6 +27,8 @@ const LEAST: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub(crate) struct Distinct {
     slots: Vec<Known>,
+    /// Of the hashes of bigrams; random, so that no caller can choose bigrams that hash to one slot.
+    seeds: (u64, u64),
     /// Number of texts that have each term.
     counts: Vec<u32>,
     /// The terms of each text, text after text.
@@ -46,6 +49,8 @@ impl Distinct {
             self.slots.clear();
             self.slots.resize(LEAST, VACANT);
             self.text = 0;
+            let state = RandomState::new();
+            self.seeds = (state.hash_one(0), state.hash_one(1) | 1);
         }
         self.text += 1;
         self.first = self.text;
@@ -96,9 +101,12 @@ impl Distinct {
         counts.truncate(known);
     }
 
-    /// Hash of a bigram by its key.
-    pub(crate) fn hash_of(key: u64) -> u64 {
-        fold_multiply(key ^ MIX, MIX)
+    /// Hash of a bigram by its key, the same until texts are forgotten.
+    #[inline]
+    pub(crate) fn hash_of(&self, key: u64) -> u64 {
+        // A factor that nobody knows: with a known one, keys whose hashes end alike could be chosen by their
+        // differences.
+        fold_multiply(key ^ self.seeds.0, self.seeds.1)
     }
 
     #[cold]
@@ -127,5 +135,66 @@ impl Distinct {
     /// End of each text's terms.
     pub(crate) fn ends(&self) -> &[usize] {
         &self.ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::MIX;
+    use super::*;
+    use crate::tokens::terms::Bigrams;
+
+    const EACH: usize = 1_000;
+    /// The bits of a hash that are the number of a slot.
+    const MASK: u64 = LEAST as u64 - 1;
+
+    /// Bigrams of Chinese characters whose hashes end in zeros.
+    fn chosen(hash_of: impl Fn(u64) -> u64) -> Vec<u64> {
+        let characters = 0x4E00..0x9FFF_u32;
+        let all = characters
+            .clone()
+            .flat_map(|first| characters.clone().map(move |second| Bigrams::pair(first, second)));
+        all.filter(|&key| hash_of(key) & MASK == 0).take(EACH).collect()
+    }
+
+    /// Steps on from the slots that the text's terms hash to.
+    fn steps(distinct: &Distinct) -> usize {
+        let mask = distinct.slots.len() - 1;
+        let places = distinct.slots.iter().enumerate();
+        let taken = places.filter(|(_, known)| known.text >= distinct.first);
+        let steps = taken.map(|(at, known)| at.wrapping_sub(known.hash as usize) & mask);
+        steps.sum()
+    }
+
+    fn distinct() -> Distinct {
+        let mut distinct = Distinct::default();
+        distinct.clear();
+        distinct
+    }
+
+    #[test]
+    fn bigrams_cannot_be_chosen_to_share_a_slot() {
+        // Chosen by the constant factor, and by another process' hashes.
+        let other = distinct();
+        let constant = |key| fold_multiply(key ^ MIX, MIX);
+        for keys in [chosen(constant), chosen(|key| other.hash_of(key))] {
+            let mut distinct = distinct();
+            let hashes: Vec<u64> = keys.iter().map(|&key| distinct.hash_of(key)).collect();
+            distinct.add_text(&hashes);
+            assert_eq!(distinct.counts().len(), EACH);
+            // A table that is at most half full takes half a step a term.
+            assert!(steps(&distinct) < 2 * EACH, "{}", steps(&distinct));
+        }
+    }
+
+    #[test]
+    fn a_bigram_has_one_hash_in_all_texts_of_a_request() {
+        let mut distinct = distinct();
+        let keys = [Bigrams::pair(1, 2), Bigrams::pair(2, 1), Bigrams::single(1)];
+        for _ in 0..3 {
+            let hashes = keys.map(|key| distinct.hash_of(key));
+            distinct.add_text(&hashes);
+        }
+        assert_eq!(distinct.counts(), [3, 3, 3]);
     }
 }
