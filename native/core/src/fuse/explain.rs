@@ -1,5 +1,7 @@
 //! Explanations of scores, written before the answer, so that their length is known.
 
+use std::ops::Range;
+
 use super::bm25;
 use super::pieces::Pieces;
 use super::reading::read_as;
@@ -40,23 +42,35 @@ impl Workspace {
         self.pieces = pieces;
     }
 
-    /// The tokens of a text that become each of the query's terms, in the order of the text.
-    fn matched(&mut self, body: &[u8], analyzer: &Analyzer, place: usize) -> Vec<Vec<String>> {
+    /// The tokens of a text that become each of the query's terms that it has, whose places among all matches
+    /// are given, in the order of the text. A list for each term of the query would cost as many for each
+    /// result.
+    fn matched(
+        &mut self,
+        body: &[u8],
+        analyzer: &Analyzer,
+        place: usize,
+        found: Range<usize>,
+    ) -> Vec<Vec<String>> {
         let Workspace {
             lists,
             terms,
             token,
             unescaped,
+            matches,
             ..
         } = self;
-        let mut matched = vec![Vec::new(); terms.frequencies().len()];
+        // By ascending term.
+        let found = &matches[found];
+        let mut matched = vec![Vec::new(); found.len()];
         with_str(body, lists.docs[place].text, unescaped, |text| {
             tokenize::ws(read_as(text, analyzer).as_bytes(), token, |token| {
                 let token = std::str::from_utf8(token).unwrap_or_default();
-                let Some(term) = terms.find_form(token) else {
+                let term = terms.find_form(token);
+                let at = term.and_then(|term| found.binary_search_by_key(&term, |&(term, _)| term).ok());
+                let Some(tokens) = at.map(|at| &mut matched[at]) else {
                     return;
                 };
-                let tokens: &mut Vec<String> = &mut matched[term as usize];
                 if tokens.len() < MOST_MATCHED && !tokens.iter().any(|known| known == token) {
                     tokens.push(token.to_owned());
                 }
@@ -74,12 +88,12 @@ impl Workspace {
         place: usize,
         pieces: &mut Pieces,
     ) {
-        let matched = match options.tokenizer {
-            Tokenizer::Ws => self.matched(body, analyzer, place),
-            Tokenizer::Keyed(_) => Vec::new(),
-        };
         let start = place.checked_sub(1).map_or(0, |before| self.lengths[before].0);
         let (end, length) = self.lengths[place];
+        let matched = match options.tokenizer {
+            Tokenizer::Ws => self.matched(body, analyzer, place, start..end),
+            Tokenizer::Keyed(_) => Vec::new(),
+        };
         let norm = bm25::length_norm(options.k1, options.b, length, self.statistics.average);
         pieces.raw(b",\"terms\":[");
         for at in start..end {
@@ -96,7 +110,7 @@ impl Workspace {
                 Tokenizer::Keyed(_) => pieces.raw(self.bigrams.text(term).as_bytes()),
             }
             pieces.raw(b"\",\"matched\":[");
-            match matched.get(known) {
+            match matched.get(at - start) {
                 Some(tokens) => {
                     for (number, token) in tokens.iter().enumerate() {
                         pieces.raw(if number == 0 { b"\"" } else { b",\"" });
