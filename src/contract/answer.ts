@@ -18,6 +18,16 @@ export function problemAnswer(status: number, code: ProblemCode, detail: string)
   return jsonAnswer(status, problemOf(code, detail));
 }
 
+/** 413 for an answer so large that it needs a key: it would have more than `limitBytes`. */
+export function answerTooLarge(limitBytes: number): Answer {
+  return problemAnswer(
+    413,
+    'answer_too_large',
+    `The answer has more than the ${limitBytes} bytes that it may have without a key. ` +
+      'Send fewer docs, set top_k, or use a key.',
+  );
+}
+
 /** The problem of a request that needs the store while it is unavailable: nothing was acknowledged. */
 export const storeProblem: Problem = problemOf(
   'store_unavailable',

@@ -20,6 +20,8 @@ export interface RouteRequest<Input = unknown> {
   readonly keyed: boolean;
   /** The API key that was accepted; absent if there is none. */
   readonly key?: string | undefined;
+  /** Most bytes of the answer: a longer one is refused. Absent: no limit. */
+  readonly mostAnswerBytes?: number | undefined;
   /**
    * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
    * needs them after its first `await` calls {@link retain} before it.

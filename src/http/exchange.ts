@@ -1,10 +1,10 @@
 /** One request and its answer on uWebSockets.js: handler, writing, back-pressure, abort. */
-import { storeUnavailable } from '../contract/answer.js';
+import { answerTooLarge, storeUnavailable } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { StoreUnavailable } from '../store/store.js';
 import { bodyOf, fieldLines, lengthOf, limitLines, stagesLine, statusLine, timingLine } from './answer.js';
 import { crossOriginLines } from './cors.js';
-import { answerTooLarge, internalError } from './failures.js';
+import { internalError } from './failures.js';
 import { Reception } from './reception.js';
 import type { CheckResult } from './routes.js';
 import { endRequestSpan } from './spans.js';
@@ -41,6 +41,10 @@ export class Exchange extends Reception implements RouteRequest {
 
   protected override isAnswered(): boolean {
     return this.reply !== 'none';
+  }
+
+  get mostAnswerBytes(): number {
+    return this.keyed ? Infinity : this.mounted.route.keylessAnswerLimit;
   }
 
   /** Checks the request, runs the handler and answers. */
@@ -153,10 +157,9 @@ export class Exchange extends Reception implements RouteRequest {
     this.releaseAnswer = finished?.release;
     const { keylessAnswerLimit } = mounted.route;
     if (keylessAnswerLimit < Infinity && admission !== undefined && admission.key === undefined) {
-      const bytes = lengthOf(body);
-      if (bytes > keylessAnswerLimit) {
+      if (lengthOf(body) > keylessAnswerLimit) {
         this.releaseAnswer?.();
-        this.write(answerTooLarge(bytes, keylessAnswerLimit), close);
+        this.write(answerTooLarge(keylessAnswerLimit), close);
         return;
       }
     }

@@ -96,16 +96,6 @@ export const tooManyFailed = problem(
     'Mend the first errors, then send these lines again.',
 );
 
-/** 413 for an answer so large that it needs a key. */
-export function answerTooLarge(bytes: number, limitBytes: number): Answer {
-  return problem(
-    413,
-    'answer_too_large',
-    `The answer has ${bytes} bytes, and without a key it may have ${limitBytes}. ` +
-      'Send fewer docs, set top_k, or use a key.',
-  );
-}
-
 /** 413 for a route whose bodies have at most `limitBytes`. */
 export function bodyTooLarge(limitBytes: number): Answer {
   const detail = `The request body is larger than this path takes (${limitBytes} bytes).`;

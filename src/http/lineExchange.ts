@@ -3,7 +3,7 @@
  * arrive. A client that does not read answers is not read from either.
  */
 import type { Admission } from '../access/admission.js';
-import { storeUnavailable } from '../contract/answer.js';
+import { answerTooLarge, storeUnavailable } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { ndjson } from '../contract/schema/body.js';
 import { StoreUnavailable } from '../store/store.js';
@@ -12,14 +12,7 @@ import { inSlice } from '../system/slices.js';
 import { AnswerLines } from './answerLines.js';
 import { bodyOf, lengthOf } from './answer.js';
 import { closeLine, Exchange } from './exchange.js';
-import {
-  answerTooLarge,
-  internalError,
-  lineTooLong,
-  overloaded,
-  requestTimeout,
-  tooManyFailed,
-} from './failures.js';
+import { internalError, lineTooLong, overloaded, requestTimeout, tooManyFailed } from './failures.js';
 import { KeptHead } from './head.js';
 import type { PacedSender } from './incoming.js';
 import { Lines, type MissingLine } from './lines.js';
@@ -59,6 +52,9 @@ class LineRequest implements RouteRequest<undefined> {
   }
   get key(): string | undefined {
     return this.whole.key;
+  }
+  get mostAnswerBytes(): number {
+    return this.whole.mostAnswerBytes;
   }
   get query(): RouteRequest['query'] {
     return this.whole.query;
@@ -371,7 +367,7 @@ export class LineExchange extends Exchange implements PacedSender {
       this.failed += 1;
       this.answers.add(failureLine(count, answer, body));
     } else if (!this.keyed && lengthOf(body) > keylessAnswerLimit) {
-      const refusal = answerTooLarge(lengthOf(body), keylessAnswerLimit);
+      const refusal = answerTooLarge(keylessAnswerLimit);
       this.answers.add(failureLine(count, refusal, bodyOf(refusal)));
     } else {
       this.answers.add(body);

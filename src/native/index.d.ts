@@ -152,6 +152,8 @@ export declare class FileAudit {
 
 /** Outcome of a request in the thread pool. */
 export declare class FuseAttempt {
+  /** Takes the answer, if it was longer than `out`; else null. */
+  takeAnswer(): Buffer | null
   /** Takes the faults of names, as `Fuser.takeFaults` does. */
   takeFaults(): string | null
   /** Takes the body with its profile written out, as `Fuser.takeWrittenOut` does. */
@@ -182,12 +184,13 @@ export declare class Fuser {
    * Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
    * length (written, or needed) and the characters that it counts for. A model scores at most `mostDocs`
    * docs. `owner`: the request may name this owner's collections and profiles besides the public ones;
-   * empty: only public ones; absent: not looked up. `Pending`: `takePending` returns the request.
+   * empty: only public ones; absent: not looked up. `mostBytes`: the most bytes of the answer; absent: any
+   * number. `Pending`: `takePending` returns the request.
    *
    * A getter that creates a function, not a method: each call of a method looks up and locks its object,
    * which takes a twentieth of a small request's time.
    */
-  get fuse(): (body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, owner?: string | null) => FuseOutcome
+  get fuse(): (body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, owner?: string | null, mostBytes?: number) => FuseOutcome
   /** Takes the faults of names that made the last `fuse` `Invalid`: a JSON array of `{loc, message}`. */
   takeFaults(): string | null
   /**
@@ -204,6 +207,8 @@ export declare class Fuser {
   takeRefusal(): RerankRefusal
   /** The same as `rerank`, in the thread pool; `body` and `out` as in `fuseAsync`. */
   rerankAsync(body: Buffer, out: Buffer, mostDocs: number, path: RerankPath, id: string): Promise<FuseAttempt>
+  /** Takes the answer of the last `fuse`, if it was longer than `out`; else null. */
+  takeAnswer(): Buffer | null
   /** Takes the pending request of the last `fuse` or `rerank`. Throws if there is none. */
   takePending(): PendingFuse
   /**
@@ -211,7 +216,7 @@ export declare class Fuser {
    * read until the promise settles. `body` must not change until then or, if the request is pending, until
    * that is released. They must not overlap.
    */
-  fuseAsync(body: Buffer, out: Buffer, mostDocs: number, owner?: string | undefined | null): Promise<FuseAttempt>
+  fuseAsync(body: Buffer, out: Buffer, mostDocs: number, owner?: string | undefined | null, mostBytes?: number | undefined | null): Promise<FuseAttempt>
 }
 
 /**
@@ -251,9 +256,11 @@ export declare class Inbox {
 export declare class PendingFuse {
   /** Frees its memory. It may be called again. */
   release(): void
+  /** Takes the answer of the last `answer`, if it was longer than `out`; else null. */
+  takeAnswer(): Buffer | null
   /** Id of the model. */
   get model(): string
-  /** Most bytes that its answer can take. */
+  /** Most bytes that its answer can take, not counting its details. */
   get room(): number
   /** The texts whose vectors are missing, all different, as the model reads them (UTF-8). */
   missing(): Array<Buffer>
@@ -735,22 +742,24 @@ export declare function freezeCorpus(body: Buffer, key: Uint8Array): Promise<Cor
 
 /** Outcome of a FuseRequest's bytes. */
 export declare enum FuseOutcome {
-  /** The answer was written. */
+  /** The answer was written. If it is longer than the buffer, `takeAnswer` returns it. */
   Written = 0,
   /** The answer may need more room. */
   NeedsRoom = 1,
+  /** The answer would have more bytes than it may have. */
+  TooLarge = 2,
   /** The request was parsed and waits: for vectors that are computed elsewhere, or only for room. */
-  Pending = 2,
+  Pending = 3,
   /** The request is invalid, has more docs than a model scores, or names no installed model. */
-  Invalid = 3,
+  Invalid = 4,
   /** The keys of `entity_map` are too long in all. */
-  LongEntities = 4,
+  LongEntities = 5,
   /** `entity_map` makes the texts too long. */
-  LongTexts = 5,
+  LongTexts = 6,
   /** The search for the keys of `entity_map` would take too long. */
-  LongSearch = 6,
+  LongSearch = 7,
   /** The request learns, and `owner` was not given. */
-  OwnerUnknown = 7,
+  OwnerUnknown = 8,
 }
 
 /** A surface form and its gloss. */

@@ -70,15 +70,12 @@ const facts = new Float64Array(2);
 type Asked = Pick<EvaluationParts, 'fuser' | 'FuseOutcome' | 'bring'>;
 
 /** Answers a pending request. @throws Error if a model computes no vectors */
-async function brought(parts: Asked, pending: PendingFuse): Promise<void> {
+async function brought(parts: Asked, pending: PendingFuse): Promise<Buffer> {
   try {
     await parts.bring(pending);
-    let outcome;
-    do {
-      // A larger buffer may be needed once the results are known.
-      if (pending.room > out.length) out = Buffer.alloc(pending.room);
-      outcome = pending.answer(out, facts);
-    } while (outcome === parts.FuseOutcome.NeedsRoom);
+    if (pending.room > out.length) out = Buffer.alloc(pending.room);
+    pending.answer(out, facts);
+    return pending.takeAnswer() ?? out;
   } finally {
     pending.release();
   }
@@ -94,10 +91,11 @@ export async function ask(parts: Asked, request: FuseRequest): Promise<FuseRespo
     out = Buffer.alloc(facts[0] ?? 0);
     outcome = fuser.fuse(body, out, facts, length);
   }
-  if (outcome === outcomes.Pending) await brought(parts, fuser.takePending());
-  else if (outcome !== outcomes.Written)
-    throw new Error(`a request of the evaluation was refused (${outcome})`);
-  return JSON.parse(out.toString('utf8', 0, facts[0])) as FuseResponse;
+  let answer: Buffer = out;
+  if (outcome === outcomes.Pending) answer = await brought(parts, fuser.takePending());
+  else if (outcome === outcomes.Written) answer = fuser.takeAnswer() ?? out;
+  else throw new Error(`a request of the evaluation was refused (${outcome})`);
+  return JSON.parse(answer.toString('utf8', 0, facts[0])) as FuseResponse;
 }
 
 /** Indexes of docs, ordered by one of the ranks in the results. */

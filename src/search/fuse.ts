@@ -3,11 +3,12 @@
  * request. A request that waits for vectors stays parsed there while a model computes them.
  */
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
+import { answerTooLarge } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseOutcome, Fuser } from '../native/index.js';
 import { ownerRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
-import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
+import { JSON_TYPE, ownAnswer, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 
 /** Parts of the handler. */
@@ -53,16 +54,18 @@ class FuseHandler {
   private answerOnLoop(request: RouteRequest, mostDocs: number): Answer | Promise<Answer> {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
     const { fuser, choice } = embedMode;
-    const { body } = request;
-    let outcome = this.fuse(body, mostDocs, this.parts.ownerOf?.(request.key));
+    const { body, mostAnswerBytes = Infinity } = request;
+    const most = { docs: mostDocs, bytes: mostAnswerBytes };
+    let outcome = this.fuse(body, most, this.parts.ownerOf?.(request.key));
     if (outcome === outcomes.OwnerUnknown) {
       const learner = this.parts.learnerOf?.(request.key) ?? null;
       if (learner === null) return ownerRequired;
-      outcome = this.fuse(body, mostDocs, learner);
+      outcome = this.fuse(body, most, learner);
     }
     if (outcome === outcomes.Written) {
-      const bytes = this.out.subarray(0, this.facts[0]);
-      return { status: 200, body: { bytes, type: JSON_TYPE }, charge: this.facts[1] ?? 0 };
+      const [length = 0, charge = 0] = this.facts;
+      if (length > this.out.length) return ownAnswer(fuser.takeAnswer(), charge);
+      return { status: 200, body: { bytes: this.out.subarray(0, length), type: JSON_TYPE }, charge };
     }
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
     if (outcome === outcomes.Invalid) {
@@ -74,18 +77,18 @@ class FuseHandler {
       }
       return refusalOffLoop({ body: writtenOut ?? request.retain(), mostDocs, choice, names }, this.parts);
     }
-    return this.refusedEntities(outcome);
+    return this.refused(outcome, mostAnswerBytes);
   }
 
-  private fuse(body: Uint8Array, mostDocs: number, owner: string | undefined): FuseOutcome {
-    const { FuseOutcome: outcomes } = this.parts;
-    let outcome = this.run(body, this.out, this.facts, mostDocs, owner);
-    // A larger buffer may be needed once the results are known.
-    while (outcome === outcomes.NeedsRoom) {
-      this.out = new Uint8Array(this.facts[0] ?? 0);
-      outcome = this.run(body, this.out, this.facts, mostDocs, owner);
-    }
-    return outcome;
+  private fuse(
+    body: Uint8Array,
+    most: { readonly docs: number; readonly bytes: number },
+    owner: string | undefined,
+  ): FuseOutcome {
+    const outcome = this.run(body, this.out, this.facts, most.docs, owner, most.bytes);
+    if (outcome !== this.parts.FuseOutcome.NeedsRoom) return outcome;
+    this.out = new Uint8Array(this.facts[0] ?? 0);
+    return this.run(body, this.out, this.facts, most.docs, owner, most.bytes);
   }
 
   /**
@@ -99,7 +102,8 @@ class FuseHandler {
     const body = Buffer.from(buffer, byteOffset, byteLength);
     let room = this.pooled.take(byteLength + byteLength / 4);
     let owner = this.parts.ownerOf?.(request.key);
-    let attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
+    const { mostAnswerBytes = Infinity } = request;
+    let attempt = await fuser.fuseAsync(body, room, mostDocs, owner, mostAnswerBytes);
     if (attempt.outcome === outcomes.OwnerUnknown) {
       const learner = this.parts.learnerOf?.(request.key) ?? null;
       if (learner === null) {
@@ -107,12 +111,12 @@ class FuseHandler {
         return ownerRequired;
       }
       owner = learner;
-      attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
+      attempt = await fuser.fuseAsync(body, room, mostDocs, owner, mostAnswerBytes);
     }
-    while (attempt.outcome === outcomes.NeedsRoom) {
+    if (attempt.outcome === outcomes.NeedsRoom) {
       this.pooled.give(room);
       room = this.pooled.take(attempt.length);
-      attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
+      attempt = await fuser.fuseAsync(body, room, mostDocs, owner, mostAnswerBytes);
     }
     const { outcome } = attempt;
     if (outcome === outcomes.Written) return this.pooled.answer(room, attempt);
@@ -122,10 +126,11 @@ class FuseHandler {
       const refused = attempt.takeWrittenOut() ?? body;
       return refusalOffLoop({ body: refused, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
     }
-    return this.refusedEntities(outcome);
+    return this.refused(outcome, mostAnswerBytes);
   }
 
-  private refusedEntities(outcome: FuseOutcome): Answer {
+  private refused(outcome: FuseOutcome, mostAnswerBytes: number): Answer {
+    if (outcome === this.parts.FuseOutcome.TooLarge) return answerTooLarge(mostAnswerBytes);
     const sentence = this.parts.entitiesRefusal(outcome);
     if (sentence === null) throw new Error(`the native module came to ${outcome}`);
     return unusableEntities(sentence);

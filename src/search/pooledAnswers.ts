@@ -1,6 +1,7 @@
 /** Answers of the native module in pooled memory, also those of requests that wait for vectors. */
+import { answerTooLarge } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { FuseAttempt, FuseOutcome, PendingFuse } from '../native/index.js';
+import type { FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 import type { EmbedMode } from './embedMode.js';
 
@@ -10,11 +11,21 @@ const POOLED_BYTES = 32 << 20;
 /** The media type of every answer. */
 export const JSON_TYPE = 'application/json';
 
-/** Outcome of the native module, and the answer's length (written, or needed) and characters. */
+/**
+ * Outcome of the native module, the answer's length (written, or needed) and characters, and the answer where
+ * it is longer than its room.
+ */
 export interface Attempt {
   readonly outcome: FuseOutcome;
   readonly length: number;
   readonly characters: number;
+  takeAnswer(): Uint8Array | null;
+}
+
+/** An answer in memory that nobody else writes to. */
+export function ownAnswer(bytes: Uint8Array | null, charge: number): Answer {
+  if (bytes === null) throw new Error('the native module wrote an answer, and has none');
+  return { status: 200, body: { bytes, type: JSON_TYPE, release: () => undefined }, charge };
 }
 
 /** Pooled memory for answers. */
@@ -35,8 +46,13 @@ export class PooledAnswers {
     this.pool.give(room);
   }
 
-  /** The answer in `room`, which is returned to the pool once it is sent. */
-  answer(room: Buffer, { length, characters }: Attempt): Answer {
+  /** The answer in `room`, which is returned to the pool once it is sent, or in memory of its own. */
+  answer(room: Buffer, attempt: Attempt): Answer {
+    const { length, characters } = attempt;
+    if (length > room.length) {
+      this.pool.give(room);
+      return ownAnswer(attempt.takeAnswer(), characters);
+    }
     const release = (): void => this.pool.give(room);
     const body = { bytes: room.subarray(0, length), type: JSON_TYPE, release };
     return { status: 200, body, charge: characters };
@@ -46,41 +62,24 @@ export class PooledAnswers {
   async answerPending(request: RouteRequest, pending: PendingFuse, onLoop: boolean): Promise<Answer> {
     try {
       const refused = await this.embedMode.bring(pending, request.signal());
-      return refused ?? (await this.writePending(pending, onLoop));
+      return refused ?? (await this.writePending(pending, onLoop, request.mostAnswerBytes ?? Infinity));
     } finally {
       pending.release();
     }
   }
 
-  private async writePending(pending: PendingFuse, onLoop: boolean): Promise<Answer> {
+  private async writePending(pending: PendingFuse, onLoop: boolean, mostBytes: number): Promise<Answer> {
     const room = this.pool.take(pending.room);
-    if (!onLoop) return this.writeOffLoop(await pending.answerAsync(room), room);
-    const attempt = this.attemptOnLoop(pending, room);
-    if (this.isWritten(attempt, room)) return this.answer(room, attempt);
-    return this.writePending(pending, true);
-  }
-
-  private async writeOffLoop(attempt: FuseAttempt, room: Buffer): Promise<Answer> {
-    if (this.isWritten(attempt, room)) return this.answer(room, attempt);
-    const again = attempt.takePending();
-    try {
-      return await this.writePending(again, false);
-    } finally {
-      again.release();
-    }
-  }
-
-  /** True if the answer was written; false if its results, now known, need a larger buffer. */
-  private isWritten({ outcome, length }: Attempt, room: Buffer): boolean {
-    if (outcome === this.outcomes.Written) return true;
+    const attempt = onLoop ? this.attemptOnLoop(pending, room) : await pending.answerAsync(room);
+    if (attempt.outcome === this.outcomes.Written) return this.answer(room, attempt);
     this.pool.give(room);
-    if (outcome === this.outcomes.NeedsRoom && length > room.length) return false;
-    throw new Error(`a request that was read came to ${outcome}`);
+    if (attempt.outcome === this.outcomes.TooLarge) return answerTooLarge(mostBytes);
+    throw new Error(`a request that was read came to ${attempt.outcome}`);
   }
 
   private attemptOnLoop(pending: PendingFuse, room: Buffer): Attempt {
     const outcome = pending.answer(room, this.facts);
     const [length = 0, characters = 0] = this.facts;
-    return { outcome, length, characters };
+    return { outcome, length, characters, takeAnswer: () => pending.takeAnswer() };
   }
 }

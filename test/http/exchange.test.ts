@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { storeUnavailable } from '../../src/contract/answer.js';
-import type { Answer, Handler } from '../../src/contract/exchange.js';
+import type { Answer, Handler, RouteRequest } from '../../src/contract/exchange.js';
 import { internalError } from '../../src/http/failures.js';
 import { MemoryBudget } from '../../src/http/memory.js';
 import type { ServerState } from '../../src/http/state.js';
@@ -240,10 +240,16 @@ describe('a large answer', () => {
     ] as const) {
       const { admitted, charged } = admission(more);
       const { given, answer } = owned(bytes);
-      const { connection } = ask(() => ({ ...answer, charge: 4 }), {
+      let most: number | undefined;
+      const handle = (request: RouteRequest): Answer => {
+        most = request.mostAnswerBytes;
+        return { ...answer, charge: 4 };
+      };
+      const { connection } = ask(handle, {
         given: { keylessAnswerLimit: 1_000 },
         more: { admit: () => admitted },
       });
+      assert.equal(most, 'key' in more ? Infinity : 1_000);
       assert.equal(connection.status.slice(0, 3), String(status));
       assert.deepEqual([charged, given.back], [status === 200 ? [4] : [], 1]);
     }

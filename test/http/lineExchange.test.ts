@@ -334,7 +334,11 @@ describe('a line', () => {
     ] as const) {
       const { admitted, charged } = admission({ key });
       const charges = [3, 0];
-      const { connection } = askLines(() => ({ ...text('a'.repeat(11)), charge: charges.shift() ?? 0 }), {
+      const handle = (request: RouteRequest): Answer => {
+        assert.equal(request.mostAnswerBytes, key === undefined ? 10 : Infinity);
+        return { ...text('a'.repeat(11)), charge: charges.shift() ?? 0 };
+      };
+      const { connection } = askLines(handle, {
         given: { keylessAnswerLimit: 10 },
         more: { admit: () => admitted },
       });

@@ -5,6 +5,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { answerTooLarge } from '../../src/contract/answer.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
@@ -38,7 +39,7 @@ function nativeAnswer(body: Uint8Array): unknown {
   }
   assert.deepEqual(body, before, 'a body is read only');
   assert.equal(outcome, outcomes.Written);
-  return parse(out.subarray(0, facts[0]));
+  return parse(fuser.takeAnswer() ?? out.subarray(0, facts[0]));
 }
 
 /** The oracle's answer to the request as its bytes would be read. */
@@ -142,6 +143,29 @@ test('an answer whose explanations are long gets the room that it needs, whereve
     const body = Buffer.from(JSON.stringify(request));
     assert.equal(body.length > LOOP_BODY_LIMIT, some === docs);
     assertAgrees(request, bodyOf(await handler(requestWith(body))));
+  }
+});
+
+test('an answer of more bytes than it may have is refused, wherever it is made', async () => {
+  const scored = { id: '', text: 'running', dense_score: 1 };
+  const unscored = { id: '', text: 'running' };
+  for (const [doc, count, explain] of [
+    [scored, 100, true],
+    [scored, 100, false],
+    [scored, 8_000, true],
+    [unscored, 40, true],
+    [{ ...unscored, text: 'running '.repeat(1_000) }, 40, true],
+  ] as const) {
+    const docs = Array.from({ length: count }, () => doc);
+    const request = { query: 'running', docs, explain, analyzer: 'english' };
+    const asked = requestWith(Buffer.from(JSON.stringify(request)));
+    const whole = await handler(asked);
+    assert.ok('bytes' in whole.body);
+    const { length } = whole.body.bytes;
+    assert.deepEqual(await handler({ ...asked, mostAnswerBytes: length - 1 }), answerTooLarge(length - 1));
+    assert.deepEqual(await handler({ ...asked, mostAnswerBytes: 1 }), answerTooLarge(1));
+    const fits = await handler({ ...asked, mostAnswerBytes: length });
+    assert.deepEqual([fits.status, fits.charge], [200, whole.charge]);
   }
 });
 

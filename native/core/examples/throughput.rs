@@ -18,6 +18,7 @@ fn main() -> std::io::Result<()> {
     let embedding = Embedding {
         models: &models,
         most_docs: usize::MAX,
+        most_bytes: usize::MAX,
         corpora: None,
     };
     let mut workspace = Workspace::default();

@@ -53,6 +53,7 @@ fn answer(request: &Map<String, Value>, profiles: &Profiles) -> (Outcome, String
     let embedding = Embedding {
         models: &MODELS,
         most_docs: 50,
+        most_bytes: usize::MAX,
         corpora: Some(Visible {
             corpora: &corpora,
             profiles: Some(profiles),

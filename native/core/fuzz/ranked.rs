@@ -327,6 +327,7 @@ fn answered(request: &Value) -> Vec<Value> {
     let embedding = Embedding {
         models: &MODELS,
         most_docs: 50,
+        most_bytes: usize::MAX,
         corpora: Some(Visible {
             corpora: &CORPORA,
             profiles: None,

@@ -17,13 +17,13 @@ pub fn answered(workspace: &mut Workspace, body: &[u8], embedding: Embedding<'_>
         later = Outcome::NeedsRoom(waiting.room());
         pending = Some(waiting);
     }
-    for _ in 0..2 {
-        let Outcome::NeedsRoom(length) = later else { break };
+    if let Outcome::NeedsRoom(length) = later {
         room.resize(length, 0);
         later = match &mut pending {
             Some(pending) => workspace.answer_pending(pending, body, &mut room),
             None => workspace.fuse(body, &mut room, embedding),
         };
+        room = workspace.take_answer().unwrap_or(room);
     }
     assert_eq!(later, outcome);
     out.truncate(match outcome {

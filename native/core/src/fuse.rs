@@ -54,11 +54,11 @@ pub use workspace::{Embedding, Outcome, Workspace};
 impl Workspace {
     /// Answers `body` into `out`.
     pub fn fuse(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Outcome {
+        (self.most_bytes, self.apart) = (embedding.most_bytes, None);
         let outcome = self
             .answer(body, out, embedding)
             .unwrap_or_else(|unanswered| unanswered);
-        self.give_back();
-        outcome
+        self.end(outcome)
     }
 
     /// Answers a rerank request into `out`, in the form of one of the rerank interfaces. `id`: the answer's
@@ -71,6 +71,7 @@ impl Workspace {
         out: &mut [u8],
         embedding: Embedding<'_>,
     ) -> Outcome {
+        (self.most_bytes, self.apart) = (embedding.most_bytes, None);
         let outcome = match self.read_rerank(body, api, id, embedding) {
             Ok(asked) => {
                 let (options, form) = (asked.options, Form::Rerank(asked));
@@ -82,8 +83,7 @@ impl Workspace {
                 Outcome::Invalid
             }
         };
-        self.give_back();
-        outcome
+        self.end(outcome)
     }
 
     /// Answers a request that waited, once no vector is missing. `body`: the one that it was parsed from.
@@ -96,16 +96,23 @@ impl Workspace {
         if room > out.len() {
             return Outcome::NeedsRoom(room);
         }
+        (self.most_bytes, self.apart) = (pending.most_bytes, None);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         let source = self.complete(&pending.gathered);
         let body = pending.joined.as_deref().unwrap_or(body);
         let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
         std::mem::swap(&mut self.lists, &mut pending.lists);
-        if let Outcome::NeedsRoom(needed) = outcome {
-            pending.needed = needed;
+        self.end(outcome)
+    }
+
+    /// Ends a request: an answer that is too large is none.
+    fn end(&mut self, outcome: Outcome) -> Outcome {
+        let is_too_large = matches!(outcome, Outcome::Written { length, .. } if length > self.most_bytes);
+        if is_too_large {
+            self.apart = None;
         }
         self.give_back();
-        outcome
+        if is_too_large { Outcome::TooLarge } else { outcome }
     }
 
     fn answer(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Result<Outcome, Outcome> {
@@ -205,13 +212,9 @@ impl Workspace {
             return Ok(self.finish(body, &options, &form, &source, out));
         }
         let gathered = self.gather(body, &options, embedding)?;
-        let mut needed = room;
         if room <= out.len() && gathered.missing().next().is_none() {
             let source = self.complete(&gathered);
-            match self.finish(body, &options, &form, &source, out) {
-                Outcome::NeedsRoom(more) => needed = more,
-                written => return Ok(written),
-            }
+            return Ok(self.finish(body, &options, &form, &source, out));
         }
         // The vectors are retained, even if only the buffer is too small.
         self.pending = Some(Pending {
@@ -221,7 +224,7 @@ impl Workspace {
             gathered,
             length: body.len(),
             joined: None,
-            needed,
+            most_bytes: embedding.most_bytes,
         });
         Err(Outcome::Pending)
     }
@@ -242,7 +245,7 @@ impl Workspace {
     }
 
     /// Answers a parsed request that has all its dense scores. The buffer suffices, except for warnings and
-    /// details that few requests have.
+    /// details that few requests have: with these the answer may get memory of its own.
     fn finish(
         &mut self,
         body: &[u8],
@@ -326,24 +329,51 @@ impl Workspace {
             self.diversify(body, options, how, source.vectors);
         }
         self.shown = self.order.len().min(options.top_k);
+        if !self.detail(body, options, more, analyzer.unwrap_or(&plain)) {
+            return Outcome::TooLarge;
+        }
+        if let Some(learning) = &more.learning {
+            self.learn(body, learning);
+        }
+        let needed =
+            form::room(options, &self.lists) + self.pieces.len() + self.highlights.len() + self.notes.len();
+        let length = if needed > out.len() {
+            self.write_apart(body, options, source, (needed, out))
+        } else {
+            self.write(body, options, source, out)
+        };
+        Outcome::Written { length, characters }
+    }
+
+    /// Writes the highlights and the explanations of the results; false if they are longer than an answer may
+    /// be.
+    fn detail(&mut self, body: &[u8], options: &Options, more: &More, analyzer: &Analyzer) -> bool {
         self.pieces.clear();
         self.highlights.clear();
         if let Some(highlight) = more.highlight {
             self.highlight(body, options, highlight);
         }
-        if options.explain {
-            self.explain_more(body, options, more, analyzer.unwrap_or(&plain));
+        self.highlights.len() <= self.most_bytes
+            && (!options.explain || self.explain_more(body, options, more, analyzer))
+    }
+
+    /// Writes the answer into memory of its own, or, if it is not too long, into `out`.
+    #[cold]
+    fn write_apart(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        source: &Source<'_>,
+        (needed, out): (usize, &mut [u8]),
+    ) -> usize {
+        let mut apart = vec![0; needed];
+        let length = self.write(body, options, source, &mut apart);
+        apart.truncate(length);
+        match out.get_mut(..length) {
+            Some(out) => out.copy_from_slice(&apart),
+            None => self.apart = Some(apart),
         }
-        let needed =
-            form::room(options, &self.lists) + self.pieces.len() + self.highlights.len() + self.notes.len();
-        if needed > out.len() {
-            return Outcome::NeedsRoom(needed);
-        }
-        if let Some(learning) = &more.learning {
-            self.learn(body, learning);
-        }
-        let length = self.write(body, options, source, out);
-        Outcome::Written { length, characters }
+        length
     }
 
     /// Offers the docs to the learning of a name.

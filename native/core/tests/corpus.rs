@@ -126,6 +126,7 @@ fn answers_are_json() {
     let embedding = Embedding {
         models: &models,
         most_docs: 50,
+        most_bytes: usize::MAX,
         corpora: None,
     };
     let mut workspace = Workspace::default();

@@ -12,6 +12,7 @@ fn answer(workspace: &mut Workspace, request: &Value) -> (Value, u64) {
     let embedding = Embedding {
         models: &models,
         most_docs: 0,
+        most_bytes: usize::MAX,
         corpora: None,
     };
     let body = serde_json::to_vec(request).expect("JSON");

@@ -1,5 +1,5 @@
-//! Memory that requests take, by an allocator that counts: within a few times the body and the answer, whatever
-//! the request is made of.
+//! Memory that requests take, by an allocator that counts: within a few times the body and the answer,
+//! whatever the request is made of.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -10,8 +10,10 @@ use fusegate_core::embed::dense::Models;
 use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 
 thread_local! {
-    /// Bytes that this thread allocated in all.
+    /// Bytes that this thread allocated in all, those that it holds, and the most that it held.
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -20,11 +22,24 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.set(ALLOCATED.get() + layout.size());
+        HELD.set(HELD.get() + layout.size());
+        PEAK.set(PEAK.get().max(HELD.get()));
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }
 
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let more = size.saturating_sub(layout.size());
+        ALLOCATED.set(ALLOCATED.get() + more);
+        HELD.set((HELD.get() + size).saturating_sub(layout.size()));
+        PEAK.set(PEAK.get().max(HELD.get()));
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // What another thread allocated was not counted here.
+        HELD.set(HELD.get().saturating_sub(layout.size()));
         // SAFETY: as the caller promises.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -33,18 +48,34 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Outcome of a request without models, and the bytes that were allocated for it.
-fn cost(body: &str, out: &mut [u8]) -> (Outcome, usize) {
+/// Result of a request without models, of whose answer `out` takes the beginning.
+struct Answered {
+    outcome: Outcome,
+    /// The answer that `out` had no room for.
+    apart: Option<Vec<u8>>,
+    /// Bytes that were allocated for it in all, and most at a time.
+    allocated: usize,
+    peak: usize,
+}
+
+fn answered(body: &str, out: &mut [u8], most_bytes: usize) -> Answered {
     let models = Arc::new(Models::new(Vec::new(), None, None));
     let embedding = Embedding {
         models: &models,
         most_docs: 0,
+        most_bytes,
         corpora: None,
     };
     let mut workspace = Workspace::default();
-    let before = ALLOCATED.get();
+    let (allocated, held) = (ALLOCATED.get(), HELD.get());
+    PEAK.set(held);
     let outcome = workspace.fuse(body.as_bytes(), out, embedding);
-    (outcome, ALLOCATED.get() - before)
+    Answered {
+        outcome,
+        allocated: ALLOCATED.get() - allocated,
+        peak: PEAK.get() - held,
+        apart: workspace.take_answer(),
+    }
 }
 
 /// Many words, all different.
@@ -64,7 +95,82 @@ fn explaining_docs_without_a_term_does_not_cost_the_terms_of_the_query_each() {
         words(terms),
         vec![doc; docs].join(",")
     );
-    let (outcome, allocated) = cost(&body, &mut vec![0; 4 << 20]);
+    let answered = answered(&body, &mut vec![0; 4 << 20], usize::MAX);
+    let Answered {
+        outcome, allocated, ..
+    } = answered;
     assert!(matches!(outcome, Outcome::Written { .. }), "{outcome:?}");
     assert!(allocated < 100 * body.len(), "{allocated} of {}", body.len());
+}
+
+/// A request whose explanations name each word of `docs` texts.
+fn explained(docs: usize) -> String {
+    let letters = ('a'..='z').chain('0'..='9');
+    let pairs = letters
+        .clone()
+        .flat_map(|first| letters.clone().map(move |second| format!("{first}{second}")));
+    let words = pairs.collect::<Vec<_>>().join(" ");
+    let doc = format!(r#"{{"id":"","text":"{words}","dense_score":1}}"#);
+    let docs = vec![doc; docs].join(",");
+    format!(r#"{{"query":"{words}","docs":[{docs}],"explain":true,"analyzer":"plain"}}"#)
+}
+
+/// Bytes of the blocks that pieces are in, the last of which may be half empty.
+const BLOCKS: usize = 4 << 20;
+
+#[test]
+fn an_answer_that_is_too_large_is_refused_before_it_is_made() {
+    let body = explained(100);
+    let whole = answered(&body, &mut [0; 1 << 16], usize::MAX);
+    assert_eq!(whole.apart, None);
+    let Outcome::NeedsRoom(room) = whole.outcome else {
+        panic!("{:?}", whole.outcome);
+    };
+    let mut out = vec![0; room];
+    let whole = answered(&body, &mut out, usize::MAX)
+        .apart
+        .expect("a long answer");
+    assert!(whole.len() > 25 * body.len(), "{} of {}", whole.len(), body.len());
+    for most in [0, 1, 1 << 20, 4 << 20, whole.len() - 1] {
+        let Answered { outcome, peak, .. } = answered(&body, &mut out, most);
+        assert_eq!(outcome, Outcome::TooLarge, "{most}");
+        if most < whole.len() / 2 {
+            assert!(peak < 4 * body.len() + most + BLOCKS, "{peak} for {most}");
+        }
+    }
+    let same = answered(&body, &mut out, whole.len());
+    assert!(same.apart.expect("a long answer") == whole);
+}
+
+#[test]
+fn a_long_answer_is_made_once() {
+    let body = explained(200);
+    let mut out = vec![0; 2 * body.len()];
+    let Answered {
+        outcome, apart, peak, ..
+    } = answered(&body, &mut out, usize::MAX);
+    let answer = apart.expect("a long answer");
+    assert!(matches!(outcome, Outcome::Written { length, .. } if length == answer.len()));
+    // Its pieces are made beside it, and given back as it is written.
+    assert!(peak < 4 * body.len() + 2 * answer.len() + BLOCKS, "{peak}");
+    let mut room = vec![0; answer.len() + 2 * body.len() + (1 << 16)];
+    let into = answered(&body, &mut room, usize::MAX);
+    assert_eq!((into.outcome, into.apart), (outcome, None));
+    assert!(room[..answer.len()] == answer);
+}
+
+#[test]
+fn explanations_by_legs_end_at_the_bound_too() {
+    let name = |leg: usize| format!("{}{leg:02}", "\u{1}".repeat(60).replace('\u{1}', "\\u0001"));
+    let legs: Vec<String> = (0..15).map(|leg| format!(r#""{}":{{}}"#, name(leg))).collect();
+    let scores: Vec<String> = (0..15).map(|leg| format!(r#""{}":1"#, name(leg))).collect();
+    let first = format!(r#"{{"id":"","text":"","scores":{{{}}}}}"#, scores.join(","));
+    let docs = [first.as_str(), &vec![r#"{"id":"","text":""}"#; 10_000].join(",")].join(",");
+    let legs = legs.join(",");
+    let body = format!(r#"{{"query":"a","docs":[{docs}],"explain":true,"legs":{{"bm25":{{}},{legs}}}}}"#);
+    let mut out = vec![0; 8 << 20];
+    let most = 1 << 20;
+    let Answered { outcome, peak, .. } = answered(&body, &mut out, most);
+    assert_eq!(outcome, Outcome::TooLarge);
+    assert!(peak < 20 * body.len() + most + BLOCKS, "{peak} of {}", body.len());
 }

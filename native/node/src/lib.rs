@@ -1,6 +1,7 @@
 //! Node-API binding of `fusegate-core`: converts and calls, nothing else.
 
 mod access;
+mod attempt;
 mod audit;
 mod background;
 mod body;

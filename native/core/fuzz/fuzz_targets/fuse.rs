@@ -14,6 +14,7 @@ fuzz_target!(|body: &[u8]| {
     let embedding = Embedding {
         models: &MODELS,
         most_docs: 50,
+        most_bytes: usize::MAX,
         corpora: None,
     };
     let (outcome, out) = WORKSPACE.with_borrow_mut(|workspace| rooms::answered(workspace, body, embedding));

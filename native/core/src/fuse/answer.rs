@@ -37,7 +37,14 @@ impl Workspace {
         (lexical_empty, dense_flat)
     }
 
-    pub(super) fn write(&self, body: &[u8], options: &Options, source: &Source<'_>, out: &mut [u8]) -> usize {
+    /// Writes the answer; the pieces of its results are freed meanwhile.
+    pub(super) fn write(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        source: &Source<'_>,
+        out: &mut [u8],
+    ) -> usize {
         let mut writer = Writer { out, at: 0 };
         let copied = |span: Span| &body[span.start..span.end];
         writer.raw(b"{\"query\":\"");
@@ -57,8 +64,10 @@ impl Workspace {
             }
         }
         writer.raw(b"\",\"results\":[");
-        for (rank, &(_, place)) in self.order.iter().take(self.shown).enumerate() {
-            let place = place as usize;
+        for rank in 0..self.shown {
+            let place = self.order[rank].1 as usize;
+            self.pieces.free_before(rank);
+            self.highlights.free_before(rank);
             let doc = &self.lists.docs[place];
             writer.raw(if rank == 0 { b"{\"id\":\"" } else { b",{\"id\":\"" });
             writer.raw(copied(doc.id));

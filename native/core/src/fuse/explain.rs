@@ -16,20 +16,30 @@ use crate::tokens::tokenize::{self, Tokenizer};
 const MOST_MATCHED: usize = 10;
 
 impl Workspace {
-    /// Writes the pieces of the results, in their order.
-    pub(super) fn explain_more(&mut self, body: &[u8], options: &Options, more: &More, analyzer: &Analyzer) {
-        let mut pieces = std::mem::take(&mut self.pieces);
+    /// Writes the pieces of the results, in their order. False, with as many as an answer may be long and one
+    /// term or leg, if they are longer.
+    pub(super) fn explain_more(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        more: &More,
+        analyzer: &Analyzer,
+    ) -> bool {
+        let most = self.most_bytes.saturating_sub(self.highlights.len());
         let fused = !more.legs.is_empty() || !more.boosts.is_empty();
         let mut by_legs = vec![Vec::new(); if fused { self.shown } else { 0 }];
-        self.explain_legs(options, more, &mut by_legs);
+        if !self.explain_legs(options, more, most, &mut by_legs) {
+            return false;
+        }
+        let mut pieces = std::mem::take(&mut self.pieces);
         for rank in 0..self.shown {
             let place = self.order[rank].1 as usize;
             if more.names_terms() {
                 let statistics = (analyzer, more.has_statistics());
-                self.explain_terms(body, options, statistics, place, &mut pieces);
+                self.explain_terms(body, options, statistics, place, (most, &mut pieces));
             }
-            if let Some(piece) = by_legs.get(rank) {
-                pieces.raw(piece);
+            if let Some(piece) = by_legs.get_mut(rank) {
+                pieces.raw(&std::mem::take(piece));
             }
             if let Some(choice) = self.choices.get(rank) {
                 pieces.number(b",\"diversify\":{\"relevance\":", choice.relevance);
@@ -38,8 +48,12 @@ impl Workspace {
                 pieces.raw(b"}");
             }
             pieces.end();
+            if pieces.len() > most {
+                break;
+            }
         }
         self.pieces = pieces;
+        self.pieces.len() <= most
     }
 
     /// The tokens of a text that become each of the query's terms that it has, whose places among all matches
@@ -79,14 +93,15 @@ impl Workspace {
         matched
     }
 
-    /// Writes the query's terms that a text has, each with its part of the score.
+    /// Writes the query's terms that a text has, each with its part of the score, until all pieces have more
+    /// than `most` bytes.
     fn explain_terms(
         &mut self,
         body: &[u8],
         options: &Options,
         (analyzer, corpus): (&Analyzer, bool),
         place: usize,
-        pieces: &mut Pieces,
+        (most, pieces): (usize, &mut Pieces),
     ) {
         let start = place.checked_sub(1).map_or(0, |before| self.lengths[before].0);
         let (end, length) = self.lengths[place];
@@ -131,6 +146,9 @@ impl Workspace {
             pieces.number(b",\"idf\":", bm25::idf(in_docs, self.statistics.docs));
             pieces.number(b",\"part\":", self.term_weights[known] * (tf / (tf + norm)));
             pieces.raw(b"}");
+            if pieces.len() > most {
+                return;
+            }
         }
         pieces.raw(b"]");
     }

@@ -30,7 +30,7 @@ struct Room {
 }
 
 impl Workspace {
-    /// Writes the fragments of each result.
+    /// Writes the fragments of each result, until they are longer than an answer may be.
     pub(super) fn highlight(&mut self, body: &[u8], options: &Options, highlight: Highlight) {
         let mut pieces = std::mem::take(&mut self.highlights);
         let terms = self.frequencies(options).len();
@@ -57,6 +57,9 @@ impl Workspace {
             });
             self.unescaped = unescaped;
             pieces.end();
+            if pieces.len() > self.most_bytes {
+                break;
+            }
         }
         self.highlights = pieces;
     }

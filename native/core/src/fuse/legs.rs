@@ -256,8 +256,16 @@ impl Workspace {
         }
     }
 
-    /// Explains the legs and boosts of the results: adds to the piece of each, by its rank.
-    pub(super) fn explain_legs(&mut self, options: &Options, more: &More, pieces: &mut [Vec<u8>]) {
+    /// Explains the legs and boosts of the results: adds to the piece of each, by its rank. Stops and returns
+    /// false once the pieces have more than `most` bytes.
+    pub(super) fn explain_legs(
+        &mut self,
+        options: &Options,
+        more: &More,
+        most: usize,
+        pieces: &mut [Vec<u8>],
+    ) -> bool {
+        let mut total = 0;
         let mut before: &[u8] = b",\"legs\":{";
         for leg in &more.legs {
             self.list_again(leg, more);
@@ -269,8 +277,13 @@ impl Workspace {
                     part: self.part(leg, more, options, doc),
                     rank: self.list.ranks[doc],
                 };
+                let length = piece.len();
                 piece.extend_from_slice(before);
                 write_part(&leg.name, &part, piece);
+                total += piece.len() - length;
+                if total > most {
+                    return false;
+                }
             }
             before = b",";
         }
@@ -278,12 +291,18 @@ impl Workspace {
             pieces.iter_mut().for_each(|piece| piece.push(b'}'));
         }
         if more.boosts.is_empty() {
-            return;
+            return true;
         }
         for (rank, piece) in pieces.iter_mut().enumerate() {
             let own = numbers_of(more.values.numbers(), self.order[rank].1 as usize);
+            let length = piece.len();
             write_boosts(&more.boosts, own, piece);
+            total += piece.len() - length;
+            if total > most {
+                return false;
+            }
         }
+        true
     }
 
     /// Lists a leg with its ranks and leaves the order of the results as it is.

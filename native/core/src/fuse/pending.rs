@@ -14,8 +14,8 @@ pub struct Pending {
     pub(super) length: usize,
     /// The body followed by the settings of its profile, if the request refers to these.
     pub(super) joined: Option<Vec<u8>>,
-    /// Bytes that its answer needs, if known; else 0.
-    pub(super) needed: usize,
+    /// Most bytes of its answer.
+    pub(super) most_bytes: usize,
 }
 
 impl Pending {
@@ -29,8 +29,8 @@ impl Pending {
         &mut self.gathered
     }
 
-    /// Most bytes that its answer can need.
+    /// Most bytes that its answer can need, its details left out.
     pub fn room(&self) -> usize {
-        self.needed.max(self.form.room(&self.options, &self.lists))
+        self.form.room(&self.options, &self.lists)
     }
 }

@@ -70,6 +70,10 @@ pub struct Workspace {
     pub(super) written_out: Option<Vec<u8>>,
     /// The request of the last [`Outcome::Pending`].
     pub(super) pending: Option<Pending>,
+    /// Most bytes of the answer.
+    pub(super) most_bytes: usize,
+    /// The answer that the last [`Outcome::Written`] had no room for.
+    pub(super) apart: Option<Vec<u8>>,
     /// Why the last rerank request is [`Outcome::Invalid`].
     pub(super) unranked: Option<Unranked>,
 }
@@ -81,6 +85,8 @@ pub struct Embedding<'a> {
     pub models: &'a Arc<Models>,
     /// Most docs of a request that a model scores.
     pub most_docs: usize,
+    /// Most bytes of an answer. A longer one is not written, nor its details beyond them.
+    pub most_bytes: usize,
     /// The statistics and profiles that requests may name.
     pub corpora: Option<Visible<'a>>,
 }
@@ -97,15 +103,18 @@ pub(super) struct Source<'a> {
 /// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The answer was written.
+    /// The answer was written, to the buffer or, if it is longer, to memory of its own:
+    /// [`Workspace::take_answer`] returns it.
     Written {
         /// Bytes written.
         length: usize,
         /// Code points of the query and the texts.
         characters: u64,
     },
-    /// The answer may need a buffer of this many bytes.
+    /// The answer may need a buffer of this many bytes, not counting its details.
     NeedsRoom(usize),
+    /// The answer would be longer than [`Embedding::most_bytes`].
+    TooLarge,
     /// The request was parsed and waits for vectors computed elsewhere, or only for a larger buffer.
     /// [`Workspace::take_pending`] returns it.
     Pending,
@@ -157,6 +166,11 @@ impl Workspace {
         self.written_out.take()
     }
 
+    /// Takes the answer of the last [`Outcome::Written`], if it is longer than the room that it was given.
+    pub fn take_answer(&mut self) -> Option<Vec<u8>> {
+        self.apart.take()
+    }
+
     /// Takes the request of the last [`Outcome::Pending`].
     pub fn take_pending(&mut self) -> Option<Pending> {
         self.pending.take()
@@ -180,11 +194,13 @@ impl Workspace {
         {
             let (pending, unranked) = (self.pending.take(), self.unranked.take());
             let (faults, written_out) = (self.faults.take(), self.written_out.take());
+            let apart = self.apart.take();
             *self = Workspace {
                 pending,
                 unranked,
                 faults,
                 written_out,
+                apart,
                 ..Workspace::default()
             };
         }

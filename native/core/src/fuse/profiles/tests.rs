@@ -54,6 +54,7 @@ fn answer(body: &str, profiles: &Profiles, owner: &str) -> (Outcome, Vec<u8>, Op
     let embedding = Embedding {
         models: &models,
         most_docs: 50,
+        most_bytes: usize::MAX,
         corpora: Some(Visible {
             corpora: &corpora,
             profiles: Some(profiles),
@@ -255,6 +256,7 @@ fn a_request_names_no_profile_of_one_before_it() {
         let embedding = Embedding {
             models: &models,
             most_docs: 50,
+            most_bytes: usize::MAX,
             corpora: Some(Visible {
                 corpora: &corpora,
                 profiles: Some(&profiles),
