@@ -26,6 +26,7 @@ function chainOf(...indexes: readonly number[]): Chain {
   return simulated.chain;
 }
 
+const noFault = (): Promise<undefined> => Promise.resolve(undefined);
 const locked: Failed = { kind: 'failed', reason: 'the wallet is locked' };
 
 describe('a search of an account', () => {
@@ -41,7 +42,7 @@ describe('a search of an account', () => {
   test('decides nothing where the node does not say which addresses it has handed out', async () => {
     const store = await openTestStore();
     const chain: Chain = { ...chainOf(), firstUnshown: () => Promise.resolve(locked) };
-    assert.deepEqual(await beginAccount({ account, chain, store }), locked);
+    assert.deepEqual(await beginAccount({ account, chain, store }, noFault), locked);
     assert.equal((await nextAddressIndex(store, account.digest)).bytes, undefined);
   });
 });

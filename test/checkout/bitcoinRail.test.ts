@@ -194,6 +194,66 @@ test('a node on another network than the account’s is not used, and both are n
   assert.deepEqual(await rail.create(pricedWish), { kind: 'rail unavailable', reason });
 });
 
+describe('a node that is catching up', () => {
+  /** The world with a node whose last block is so old. */
+  async function behind(ageMs: number): Promise<{ readonly world: World; readonly chain: Chain }> {
+    const world = await World.open();
+    const tipAtMs = (): Promise<ChainAnswer<number>> =>
+      Promise.resolve(
+        world.down === 'tipAtMs'
+          ? { kind: 'failed', reason: 'tipAtMs fails' }
+          : { kind: 'answer', value: world.clock.wallMs() - ageMs },
+      );
+    return { world, chain: { ...world.chain, tipAtMs } };
+  }
+  const reason = 'The Bitcoin node is catching up with the chain.';
+
+  test('shows no address: a payment that it does not know yet would pay the order', async () => {
+    const { world, chain } = await behind(7_200_001);
+    const rail = await world.begun();
+    const other = world.process({ chain });
+    assert.deepEqual(await other.check(), { ready: false, reason });
+    assert.deepEqual(await other.create(pricedWish), { kind: 'rail unavailable', reason });
+    assert.deepEqual(await world.shop.orders(), []);
+    assert.equal((await rail.check()).ready, true);
+  });
+
+  test('decides no account’s first address', async () => {
+    for (const [make, said] of [
+      [() => behind(7_200_001), reason],
+      [
+        async () => {
+          const made = await behind(0);
+          made.world.network = 'testnet';
+          return made;
+        },
+        'The Bitcoin node is on testnet, not on mainnet.',
+      ],
+    ] as const) {
+      const { world, chain } = await make();
+      assert.equal(await world.process({ chain }).begin(), undefined);
+      assert.deepEqual(world.said, [['warn', 'the Bitcoin node cannot be used', { reason: said }]]);
+      assert.equal((await world.index()).bytes, undefined);
+      world.network = 'mainnet';
+      assert.equal(await world.process().begin(), 0);
+    }
+  });
+
+  test('is one whose last block is more than two hours old, or that does not say', async () => {
+    const { world, chain } = await behind(7_200_000);
+    await world.begun();
+    assert.equal((await world.process({ chain }).check()).ready, true);
+    world.down = 'tipAtMs';
+    const unknown = 'The Bitcoin node does not answer.';
+    assert.deepEqual(await world.process({ chain }).check(), { ready: false, reason: unknown });
+    assert.deepEqual(world.said, [['warn', 'the Bitcoin node cannot be used', { reason: 'tipAtMs fails' }]]);
+    const regtest = { ...account, network: 'regtest' } as const;
+    world.network = 'regtest';
+    const rail = world.process({ chain, account: regtest });
+    assert.equal((await rail.check()).ready, true);
+  });
+});
+
 test('what stops a node from giving an address after it was found ready stops the order', async () => {
   const plain = { ...account, digest: Buffer.alloc(16, 1), address: (at: number) => `bc1${at}` };
   const world = await World.open();

@@ -129,6 +129,21 @@ describe('btcd', () => {
     }
   });
 
+  test('has a last block, whose time is a number', async () => {
+    server.results.set('getbestblockhash', () => 'block 1');
+    server.results.set('getblockheader', ([block]) => ({ time: block === 'block 1' ? 1_790_000_000 : 0 }));
+    assert.deepEqual(await chain.tipAtMs(), { kind: 'answer', value: 1_790_000_000_000 });
+    for (const wrong of [{ time: '1790000000' }, { time: 0.5 }, {}, null]) {
+      server.results.set('getblockheader', () => wrong);
+      assert.deepEqual(await chain.tipAtMs(), { kind: 'failed', reason: 'its last block has no time' });
+    }
+    for (const method of ['getblockheader', 'getbestblockhash']) {
+      server.results.set(method, () => new Refusal({ code: 1, message: 'busy' }));
+      const busy = await chain.tipAtMs();
+      assert.equal(busy.kind === 'failed' && busy.reason, 'btcd says: busy');
+    }
+  });
+
   test('tells which addresses have a history', async () => {
     const used = new Set(['a', 'c']);
     server.results.set('searchrawtransactions', ([address]) =>

@@ -104,6 +104,17 @@ describe('an Esplora server', () => {
     }
   });
 
+  test('has a last block, whose time is a number', async () => {
+    answers.set('/api/blocks', JSON.stringify([{ timestamp: 1_790_000_000 }, { timestamp: 1_789_999_000 }]));
+    assert.deepEqual(await chain.tipAtMs(), { kind: 'answer', value: 1_790_000_000_000 });
+    for (const text of ['[]', '[{}]', '[null]', '[{"timestamp":"1790000000"}]', '{}', 'null', 'soon']) {
+      answers.set('/api/blocks', text);
+      assert.deepEqual(await chain.tipAtMs(), failed('its last block has no time'), text);
+    }
+    answers.delete('/api/blocks');
+    assert.deepEqual(await chain.tipAtMs(), failed('it answers with status 404'));
+  });
+
   test('tells which addresses have a history, in blocks or in none', async () => {
     const stats = (name: string, chained: unknown, waiting: unknown): unknown =>
       answers.set(

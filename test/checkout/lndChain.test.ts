@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { readAccount, type Account } from '../../src/checkout/onchain/addresses.js';
 import { LndChain } from '../../src/checkout/onchain/lndChain.js';
 import type { Lnd, LndAnswer, NodeInfo, WalletAccount, WalletTransaction } from '../../src/checkout/lnd.js';
-import { systemClock, type Clock } from '../../src/system/clock.js';
+import { systemClock } from '../../src/system/clock.js';
 
 const tip = 1_000;
 const account: Account = { digest: Buffer.alloc(16), network: 'regtest', address: () => 'nobody' };
@@ -21,6 +21,7 @@ class SlowLnd {
   private waiting: (() => void)[] = [];
   wallet: readonly WalletTransaction[] = [];
   walletAccounts: readonly WalletAccount[] = [];
+  syncedToChain = true;
 
   accounts(): Promise<LndAnswer<readonly WalletAccount[]>> {
     return Promise.resolve({ kind: 'answer', value: this.walletAccounts });
@@ -34,7 +35,7 @@ class SlowLnd {
 
   info(): Promise<LndAnswer<NodeInfo>> {
     const more = { blockHeight: tip, blockHash: 'tip' };
-    const value = { network: 'regtest', syncedToChain: true, activeChannels: 1, ...more };
+    const value = { network: 'regtest', syncedToChain: this.syncedToChain, activeChannels: 1, ...more };
     return Promise.resolve({ kind: 'answer', value });
   }
 
@@ -59,23 +60,20 @@ function turn(): Promise<void> {
 describe('an account of LND', () => {
   const made = () => {
     const lnd = new SlowLnd();
-    let nowMs = 0;
-    const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
-    const chain = new LndChain(lnd as unknown as Lnd, 'shop', account, clock);
+    const chain = new LndChain(lnd as unknown as Lnd, 'shop', account, systemClock);
     const sum = async (): Promise<bigint> => {
       const answer = await chain.lookup('ours');
       if (answer.kind === 'failed') assert.fail(answer.reason);
       return answer.value.reduce((total, { sat }) => total + sat, 0n);
     };
-    return { lnd, sum, pass: (ms: number) => (nowMs += ms) };
+    return { lnd, sum };
   };
 
   test('two look-ups at once read one after the other, and a payment counts once', async () => {
-    const { lnd, sum, pass } = made();
+    const { lnd, sum } = made();
     lnd.wallet = [paid('aa', 500)];
     const first = sum();
     await turn();
-    pass(600);
     const second = sum();
     await turn();
     assert.deepEqual(lnd.asked, [1], 'the second waits');
@@ -87,10 +85,9 @@ describe('an account of LND', () => {
   });
 
   test('any number that waits shares one reading, which begins after they asked', async () => {
-    const { lnd, sum, pass } = made();
+    const { lnd, sum } = made();
     const first = sum();
     await turn();
-    pass(600);
     const waiting = Array.from({ length: 50 }, sum);
     lnd.wallet = [paid('aa', 0), paid('aa', 0)];
     await lnd.letGo();
@@ -98,6 +95,37 @@ describe('an account of LND', () => {
     await lnd.letGo();
     assert.deepEqual(new Set(await Promise.all(waiting)), new Set([25_000n]));
     assert.equal(lnd.asked.length, 2);
+  });
+
+  test('is read again for each look-up after a reading began: what it knows is not older than an order', async () => {
+    const { lnd, sum } = made();
+    const first = sum();
+    await turn();
+    await lnd.letGo();
+    assert.equal(await first, 0n);
+    lnd.wallet = [paid('aa', 0)];
+    const second = sum();
+    await turn();
+    await lnd.letGo();
+    assert.equal(await second, 25_000n);
+  });
+
+  test('shows a payment of a block that LND has not scanned yet when it is there', async () => {
+    const { lnd, sum } = made();
+    lnd.syncedToChain = false;
+    const read = async (): Promise<bigint> => {
+      const reading = sum();
+      await turn();
+      await lnd.letGo();
+      return reading;
+    };
+    assert.equal(await read(), 0n);
+    lnd.wallet = [paid('aa', 500)];
+    assert.equal(await read(), 25_000n);
+    lnd.syncedToChain = true;
+    assert.equal(await read(), 25_000n);
+    assert.equal(await read(), 25_000n);
+    assert.deepEqual(lnd.asked, [1, 1, 1, tip - 144 + 1]);
   });
 
   test('is found by its key where it is not named', async () => {

@@ -10,7 +10,7 @@ import { Recent } from '../../system/shared.js';
 import type { Account } from './addresses.js';
 import { viewOnChain } from './bitcoinView.js';
 import { draftOrder, newOrderId, type BookParts, type MadeOrder, type OrderWish } from '../order/book.js';
-import type { Chain } from './chain.js';
+import type { Chain, Failed } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
 import { LookUps, type MayLook } from '../order/lookUps.js';
@@ -29,6 +29,12 @@ const lookedMs = 1_000;
 
 /** The same if the node sends notifications: polls then only make up for a watcher that died. */
 const followedMs = 5_000;
+
+/**
+ * Age of the last block from which a node counts as catching up (ms), as for LND. It may not know of payments
+ * that blocks since then have, so that one from before an order would pay it.
+ */
+const maxTipAgeMs = 2 * 3_600_000;
 
 /** Most orders in one unit: they share one step of the account's index. */
 const mostTogether = 64;
@@ -140,7 +146,10 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
    */
   async begin(): Promise<0 | undefined> {
     if (this.begun) return 0;
-    const begun = await whenUnavailable(beginAccount(this.parts), () => undefined);
+    const begun = await whenUnavailable(
+      beginAccount(this.parts, () => this.nodeFault()),
+      () => undefined,
+    );
     if (begun?.kind !== 'begun') {
       if (begun !== undefined) this.unusable(begun.reason);
       return undefined;
@@ -349,12 +358,26 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return { kind: 'rail unavailable', reason: 'The Bitcoin node does not answer.' };
   }
 
-  private async look(): Promise<Readiness> {
-    const { chain, account, store } = this.parts;
+  /** Why the node cannot be relied on, a sentence, or that it does not answer; undefined if it can. */
+  private async nodeFault(): Promise<string | Failed | undefined> {
+    const { chain, account, clock } = this.parts;
     const network = await chain.network();
-    if (network.kind === 'failed') return { ready: false, reason: this.unusable(network.reason).reason };
+    if (network.kind === 'failed') return network;
     if (network.value !== account.network) {
-      return { ready: false, reason: `The Bitcoin node is on ${network.value}, not on ${account.network}.` };
+      return `The Bitcoin node is on ${network.value}, not on ${account.network}.`;
+    }
+    // Blocks of regtest are made by hand.
+    const tip = account.network === 'regtest' ? undefined : await chain.tipAtMs?.();
+    if (tip?.kind === 'failed') return tip;
+    const isBehind = tip !== undefined && tip.value < clock.wallMs() - maxTipAgeMs;
+    return isBehind ? 'The Bitcoin node is catching up with the chain.' : undefined;
+  }
+
+  private async look(): Promise<Readiness> {
+    const { account, store } = this.parts;
+    const fault = await this.nodeFault();
+    if (fault !== undefined) {
+      return { ready: false, reason: typeof fault === 'string' ? fault : this.unusable(fault.reason).reason };
     }
     const index = await whenUnavailable(nextAddressIndex(store, account.digest), () => undefined);
     if (index === undefined) return storeDown;

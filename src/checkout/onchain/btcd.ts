@@ -87,6 +87,17 @@ export class Btcd implements Chain {
       : failure('its height is not a number');
   }
 
+  async tipAtMs(): Promise<ChainAnswer<number>> {
+    const best = await this.call('getbestblockhash', []);
+    if (!('result' in best)) return best;
+    const answer = await this.call('getblockheader', [best.result, true]);
+    if (!('result' in answer)) return answer;
+    const time = isJson(answer.result) ? answer.result['time'] : undefined;
+    return Number.isSafeInteger(time)
+      ? { kind: 'answer', value: (time as number) * 1_000 }
+      : failure('its last block has no time');
+  }
+
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
     return usedEach(addresses, async (address) => {
       const answer = await this.call('searchrawtransactions', [address, 0, 0, 1]);

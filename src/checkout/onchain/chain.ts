@@ -20,6 +20,11 @@ export interface Chain {
    * The addresses with a history: any transaction, confirmed or not. The node is read after the call begins.
    */
   readonly used: (addresses: readonly string[]) => Promise<ChainAnswer<ReadonlySet<string>>>;
+  /**
+   * Time of the last block that the node knows (ms since 1970). Undefined if `network` fails while the node is
+   * catching up.
+   */
+  readonly tipAtMs?: () => Promise<ChainAnswer<number>>;
   /** Every payment to an address that the node knows now. */
   readonly lookup: (address: string) => Promise<ChainAnswer<readonly FoundOutput[]>>;
   /**

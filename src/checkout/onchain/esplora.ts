@@ -67,6 +67,18 @@ function hasHistory(text: string): boolean | Failed {
   return failure('its statistics of an address are malformed');
 }
 
+/** Time of the first block in a list, which begins with the newest (ms since 1970). */
+function newestBlockMs(text: string): ChainAnswer<number> {
+  try {
+    const [newest] = JSON.parse(text) as readonly ({ readonly timestamp?: unknown } | undefined)[];
+    const time = newest?.timestamp;
+    if (Number.isSafeInteger(time)) return { kind: 'answer', value: (time as number) * 1_000 };
+  } catch {
+    // Not JSON, or no list.
+  }
+  return failure('its last block has no time');
+}
+
 /** A client of one server. */
 export class Esplora implements Chain {
   private readonly agent: NodeAgent;
@@ -91,6 +103,11 @@ export class Esplora implements Chain {
     return /^\d{1,9}$/.test(text.trim())
       ? { kind: 'answer', value: Number(text) }
       : failure('its height is not a number');
+  }
+
+  async tipAtMs(): Promise<ChainAnswer<number>> {
+    const text = await this.get('/blocks');
+    return typeof text === 'string' ? newestBlockMs(text) : text;
   }
 
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {

@@ -107,16 +107,19 @@ export interface Begun {
 /**
  * Makes sure that the store has the account's next index. An account that is new to the store may have been
  * used before, by a lost store or by a wallet. Its first index comes after every address that has a history
- * or may have been shown.
+ * or may have been shown. `nodeFault`: why the node's histories cannot be relied on; undefined if they can.
  */
 export async function beginAccount(
   parts: AccountOnChain & { readonly store: Store },
+  nodeFault: () => Promise<string | Failed | undefined>,
 ): Promise<Begun | Failed> {
   const { store, account, chain } = parts;
   let searched = false;
   for (;;) {
     const index = await nextAddressIndex(store, account.digest);
     if (index.bytes !== undefined) return { kind: 'begun', index, searched };
+    const fault = await nodeFault();
+    if (fault !== undefined) return typeof fault === 'string' ? { kind: 'failed', reason: fault } : fault;
     const history = await searchHistory(parts, 0, () => undefined);
     if (history.kind === 'failed') return history;
     const unshown = await chain.firstUnshown?.();

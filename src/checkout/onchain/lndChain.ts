@@ -14,9 +14,6 @@ import { outpointOf, type FoundOutput } from '../../store/tables/bitcoinOrder.js
 /** From this depth on a transaction counts as final. */
 const settledDepth = 144;
 
-/** Lifetime of a cached answer with all transactions (ms): it serves every order that is looked up. */
-const knownMs = 500;
-
 /** Most receiving addresses requested before one order: a larger gap means that the account is not ours. */
 const mostAsked = 10_000;
 
@@ -29,9 +26,9 @@ type Outputs<Each> = Map<string, Each>;
 
 type ByAddress = ReadonlyMap<string, Outputs<FoundOutput>>;
 
-/** A reading of the account; `beganMs` infinite: it is queued. */
-interface Asked {
-  beganMs: number;
+/** A reading of the account. */
+interface Reading {
+  hasBegun: boolean;
   readonly answer: Promise<ByAddress | Failed>;
 }
 
@@ -48,9 +45,8 @@ function put<Each extends Pick<Output, 'txid' | 'vout'>>(
 export class LndChain implements Chain {
   /** Outputs at {@link settledDepth} and deeper, up to a height. */
   private readonly settled = { to: 0, byAddress: new Map<string, Outputs<Settled>>() };
-  private known: Asked | undefined;
-  /** Readings run one after the other: each continues from {@link settled}. */
-  private last: Promise<unknown> = Promise.resolve();
+  /** The last reading. They run one after the other: each continues from {@link settled}. */
+  private last: Reading | undefined;
   /** Number of addresses LND has handed out, as last read; undefined: not read yet. */
   private handedOut: number | undefined;
 
@@ -62,7 +58,7 @@ export class LndChain implements Chain {
     private readonly lnd: Lnd,
     name: string | null,
     private readonly account: Account,
-    private readonly clock: Pick<Clock, 'after' | 'every' | 'monotonicMs'>,
+    private readonly clock: Pick<Clock, 'after' | 'every'>,
   ) {
     this.name = name ?? undefined;
   }
@@ -117,7 +113,7 @@ export class LndChain implements Chain {
 
   /** Reads the account after the call began; LND knows nothing from before the import. */
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
-    const answer = await this.recent(0);
+    const answer = await this.reading();
     if ('kind' in answer) return answer;
     return { kind: 'answer', value: new Set(addresses.filter((address) => answer.has(address))) };
   }
@@ -130,40 +126,26 @@ export class LndChain implements Chain {
   }
 
   async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
-    const answer = await this.recent(knownMs);
+    const answer = await this.reading();
     if ('kind' in answer) return answer;
     return { kind: 'answer', value: [...(answer.get(address)?.values() ?? [])] };
   }
 
-  /** A reading that began less than `mostMs` ago, or has not begun. */
-  private recent(mostMs: number): Promise<ByAddress | Failed> {
-    const { known } = this;
-    const isOld = known === undefined || this.clock.monotonicMs() - known.beganMs >= mostMs;
-    const asked = isOld ? this.ask() : known;
-    this.known = asked;
-    return asked.answer;
+  /**
+   * A reading that begins after the call; calls that wait share one. A reading that began before an order was
+   * read from the store may be older than the order.
+   */
+  private reading(): Promise<ByAddress | Failed> {
+    if (this.last === undefined || this.last.hasBegun) this.last = this.readAfter(this.last?.answer);
+    return this.last.answer;
   }
 
   readonly follow = (hints: ChainHints): Following => {
-    const forget = (): void => {
-      // A reading that has not begun yet will include it.
-      if (this.known !== undefined && this.known.beganMs < Infinity) this.known = undefined;
-    };
     const nameNow = (): string | undefined => {
       void this.named();
       return this.name;
     };
-    return new LndFollower(this.lnd, nameNow, this.clock, {
-      ...hints,
-      onAddresses(addresses) {
-        forget();
-        hints.onAddresses(addresses);
-      },
-      onBlock() {
-        forget();
-        hints.onBlock();
-      },
-    });
+    return new LndFollower(this.lnd, nameNow, this.clock, hints);
   };
 
   close(): void {
@@ -192,14 +174,13 @@ export class LndChain implements Chain {
   }
 
   /** Queues a reading after the one before. */
-  private ask(): Asked {
+  private readAfter(before: Promise<unknown> = Promise.resolve()): Reading {
     const begin = (): Promise<ByAddress | Failed> => {
-      asked.beganMs = this.clock.monotonicMs();
+      reading.hasBegun = true;
       return this.read();
     };
-    const asked: Asked = { beganMs: Infinity, answer: this.last.then(begin, begin) };
-    this.last = asked.answer;
-    return asked;
+    const reading: Reading = { hasBegun: false, answer: before.then(begin, begin) };
+    return reading;
   }
 
   /** Reads all payments to the account. */
@@ -212,8 +193,9 @@ export class LndChain implements Chain {
     if (recent.kind === 'failed') return recent;
     const tip = info.value.blockHeight;
     const found = new Map<string, Outputs<FoundOutput>>();
-    for (const transaction of recent.value) this.sort(transaction, tip, found);
-    this.settled.to = Math.max(this.settled.to, tip - settledDepth);
+    // An LND that is catching up knows the height of the chain before it knows the payments in its blocks.
+    if (info.value.syncedToChain) this.settled.to = Math.max(this.settled.to, tip - settledDepth);
+    for (const transaction of recent.value) this.sort(transaction, found);
     for (const [address, outputs] of this.settled.byAddress) {
       for (const output of outputs.values()) {
         put(found, address, { ...output, confirmations: tip - output.height + 1 });
@@ -222,11 +204,11 @@ export class LndChain implements Chain {
     return found;
   }
 
-  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Outputs<FoundOutput>>): void {
+  private sort(transaction: WalletTransaction, found: Map<string, Outputs<FoundOutput>>): void {
     const { txid, height, confirmations, atMs } = transaction;
     for (const { address, vout, sat } of transaction.outputs) {
       const output = { txid, vout, sat, atMs: height === 0 ? null : atMs };
-      if (height > 0 && height <= tip - settledDepth) {
+      if (height > 0 && height <= this.settled.to) {
         put(this.settled.byAddress, address, { ...output, height });
       } else {
         put(found, address, { ...output, confirmations, height: height === 0 ? null : height });
