@@ -88,6 +88,16 @@ export interface Answer {
 }
 
 /**
+ * The answer with bytes of its own. A handler may lend those of a buffer that it reuses in its next call, which
+ * other requests may make before an awaited answer is read.
+ */
+export function ownedAnswer(answer: Answer): Answer {
+  const { body } = answer;
+  const isLent = 'bytes' in body && body.release === undefined && typeof body.bytes !== 'string';
+  return isLent ? { ...answer, body: { ...body, bytes: new Uint8Array(body.bytes) } } : answer;
+}
+
+/**
  * A handler: a plain function of the request. Its parts are bound to it in `main`. `Handler` alone accepts
  * any input; `Handler<never>` is the type of every handler for code that only calls it with checked input.
  */

@@ -1,6 +1,6 @@
 /** One request and its answer on uWebSockets.js: handler, writing, back-pressure, abort. */
 import { answerTooLarge, storeUnavailable } from '../contract/answer.js';
-import type { Answer, RouteRequest } from '../contract/exchange.js';
+import { ownedAnswer, type Answer, type RouteRequest } from '../contract/exchange.js';
 import { StoreUnavailable } from '../store/store.js';
 import { bodyOf, fieldLines, lengthOf, limitLines, stagesLine, statusLine, timingLine } from './answer.js';
 import { crossOriginLines } from './cors.js';
@@ -134,12 +134,11 @@ export class Exchange extends Reception implements RouteRequest {
     this.watch();
     this.reply = 'deferred';
     const { body } = answer;
-    const lent = 'bytes' in body && body.release === undefined && typeof body.bytes !== 'string';
-    const kept = lent ? { ...answer, body: { ...body, bytes: new Uint8Array(body.bytes) } } : answer;
+    const owned = ownedAnswer(answer);
     setImmediate(() => {
       if (this.aborted()) {
         if ('bytes' in body) body.release?.();
-      } else this.cork(() => this.write(kept, close));
+      } else this.cork(() => this.write(owned, close));
     });
   }
 

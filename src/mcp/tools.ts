@@ -1,7 +1,7 @@
 /** The tools: each is a route's own handler, called with a request made from the tool's arguments. */
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { DreamConfirmRequest, DreamRequest } from '../contract/dream.js';
-import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { ownedAnswer, type Answer, type Handler, type RouteRequest } from '../contract/exchange.js';
 import {
   mcpTools,
   toolTypes,
@@ -168,7 +168,8 @@ export async function callTool(
   const { refusal, charge } = admit(route, request);
   if (refusal !== undefined) return refusal;
   const handler: Handler<never> = handlers[route];
-  const answer = await handler(requestOf(request, ask(checked.value)));
+  const told = handler(requestOf(request, ask(checked.value)));
+  const answer = told instanceof Promise ? await told : ownedAnswer(told);
   if (answer.status === 200) charge(answer.charge);
   return read === undefined ? answer : read(answer);
 }
