@@ -1,9 +1,12 @@
 /** Representation that a client prefers (RFC 9110, section 12.5.1). */
 
+/** Ranges that are read; clients send some ten. */
+const maxRanges = 100;
+
 /** Weights of an Accept field's ranges, by their names in lower case. */
 function weightsOf(accept: string): ReadonlyMap<string, number> {
   return new Map(
-    accept.split(',').map((range): [string, number] => {
+    accept.split(',', maxRanges).map((range): [string, number] => {
       const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
       const weight = Number(parameters.find((each) => each.startsWith('q='))?.slice(2) ?? '1');
       return [name, Number.isNaN(weight) ? 0 : weight];

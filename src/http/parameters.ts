@@ -6,25 +6,32 @@ export type Parameters = Readonly<Record<string, string>>;
 /** Parameters of a request without any. */
 export const noParameters: Parameters = Object.freeze(Object.create(null) as Record<string, string>);
 
-const escape = /%([0-9A-Fa-f]{2})/g;
+const percent = '%'.charCodeAt(0);
 
-/** Decodes escapes byte by byte: malformed ones stay as they are, invalid UTF-8 becomes U+FFFD. */
-function decodeLeniently(text: string): string {
-  const bytes = Buffer.from(text, 'utf8').toString('latin1');
-  const decoded = bytes.replace(escape, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 16)),
-  );
-  return Buffer.from(decoded, 'latin1').toString('utf8');
+/** Values of hexadecimal digits by their bytes; NaN for other bytes. */
+const digits = Float64Array.from({ length: 256 }, (_, byte) =>
+  Number.parseInt(String.fromCharCode(byte), 16),
+);
+
+function digitAt(bytes: Uint8Array, at: number): number {
+  return digits[bytes[at] ?? 0] ?? NaN;
 }
 
-/** Percent-decodes one value. A malformed escape stays as it is; bytes that are not UTF-8 become U+FFFD. */
+/**
+ * Percent-decodes one value. A malformed escape stays as it is; bytes that are not UTF-8 become U+FFFD. It
+ * decodes byte by byte: `decodeURIComponent` throws, and a head may have 30,000 values that it refuses.
+ */
 export function percentDecode(text: string): string {
   if (!text.includes('%')) return text;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return decodeLeniently(text);
+  const bytes = Buffer.from(text);
+  let end = 0;
+  for (let at = 0; at < bytes.length; at += 1, end += 1) {
+    const byte = bytes[at] ?? 0;
+    const value = byte === percent ? 16 * digitAt(bytes, at + 1) + digitAt(bytes, at + 2) : NaN;
+    bytes[end] = Number.isNaN(value) ? byte : value;
+    if (!Number.isNaN(value)) at += 2;
   }
+  return bytes.toString('utf8', 0, end);
 }
 
 function decodeQueryPart(text: string): string {

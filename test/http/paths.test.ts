@@ -1,6 +1,7 @@
 /** Paths, queries and request ids: how they are read, what a wrong path meant, and that no id comes twice. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { createRequestIds, isAcceptableRequestId } from '../../src/http/identifiers.js';
 import { nearestRoute, type NamedRoute } from '../../src/http/nearest.js';
 import { noParameters, parseQuery, percentDecode } from '../../src/http/parameters.js';
@@ -24,6 +25,41 @@ describe('a value', () => {
       ['+', '+'],
     ] as const) {
       assert.equal(percentDecode(given), decoded, given);
+    }
+  });
+
+  test('is what decodeURIComponent makes of it, where that refuses nothing', () => {
+    const part = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('%', '%4', '%zz', '%C3%A9', '%e2%82%ac'),
+    );
+    fc.assert(
+      fc.property(fc.array(part), (parts) => {
+        const text = parts.join('');
+        const encoded = encodeURIComponent(text);
+        assert.equal(percentDecode(encoded), text);
+        assert.equal(percentDecode(encoded.toLowerCase()), decodeURIComponent(encoded.toLowerCase()));
+      }),
+    );
+  });
+
+  test('costs the same whether its escapes are well formed or not', () => {
+    const cost = (unit: string): number => {
+      const query = unit.repeat(64_000 / unit.length);
+      const times = Array.from({ length: 10 }, () => {
+        const before = process.cpuUsage();
+        parseQuery(query);
+        const { user, system } = process.cpuUsage(before);
+        return user + system;
+      });
+      return Math.min(...times);
+    };
+    const wellFormed = cost('%41&');
+    for (const unit of ['%&', '%ff&', '%4&', '%=%&']) {
+      assert.ok(
+        cost(unit) < 8 * wellFormed + 2_000,
+        `${unit}: ${cost(unit)} µs, ${wellFormed} µs if well formed`,
+      );
     }
   });
 
