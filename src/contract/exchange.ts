@@ -88,8 +88,8 @@ export interface Answer {
 }
 
 /**
- * The answer with bytes of its own. A handler may lend those of a buffer that it reuses in its next call, which
- * other requests may make before an awaited answer is read.
+ * The answer with bytes of its own. A handler may lend those of a buffer that it reuses in its next call,
+ * which other requests may make before an awaited answer is read.
  */
 export function ownedAnswer(answer: Answer): Answer {
   const { body } = answer;

@@ -256,8 +256,11 @@ class Receiver {
     const body = await bodyOf(event);
     if (body === undefined) return { kind: 'void' };
     const head = messageHead(secrets, webhook, { id: event.id, body, nowMs: clock.wallMs() });
-    if (head === undefined)
-      return this.stop('The master secret of its secret is no longer among MASTER_SECRET.');
+    if (head === undefined) {
+      const reason = `This process was not given its master secret ${webhook.secretId}`;
+      log.warn({ webhook: webhook.id, event: event.id, reason }, 'an event waits');
+      return { kind: 'failed', reason, retryAfterS: 0 };
+    }
     let answered: Answered;
     try {
       answered = await send(webhook.url, head, body, turn.signal);

@@ -30,7 +30,8 @@ export const maxValueBytes = 16 * 1024 * 1024;
 export const maxUnitBytes = 4 * maxValueBytes;
 
 /**
- * The engine does not answer, or could not write: nothing was acknowledged. The message is for the operator.
+ * The engine does not answer, or could not write, or this process cannot use what it has yet: nothing was
+ * acknowledged. The message is for the operator.
  */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';

@@ -178,10 +178,29 @@ describe('the node', () => {
     }
     const world = await World.open();
     const rail = await world.begun();
-    await order(rail);
+    for (let each = 0; each < 4; each += 1) await order(rail);
     world.down = 'lookup';
     assert.equal(await rail.reconcile(), undefined);
-    assert.deepEqual(world.said, [['warn', 'the Bitcoin node cannot be used', { reason: 'lookup fails' }]]);
+    const said = ['warn', 'the Bitcoin node cannot be used', { reason: 'lookup fails' }];
+    assert.deepEqual(world.said, [said, said, said]);
+  });
+
+  test('is not asked about orders of another network, which expire and then make room', async () => {
+    const world = await World.open();
+    const made = await order(await world.begun());
+    const testnet = { ...account, network: 'testnet' } as const;
+    world.network = 'testnet';
+    const rail = await world.begun({ account: testnet, maxUnpaidOrders: 1 });
+    assert.equal(await world.count('lookup', () => rail.reconcile()), 0);
+    assert.equal((await world.shop.stored(made.id)).status, 'pending');
+    assert.deepEqual(await rail.check(), {
+      ready: false,
+      reason: 'Too many on-chain orders wait for their payment.',
+    });
+    await world.clock.pass(made.expiresAtMs - world.clock.wallMs());
+    assert.equal(await rail.reconcile(), 1);
+    assert.equal((await world.shop.stored(made.id)).status, 'expired');
+    assert.deepEqual(await rail.check(), { ready: true });
   });
 });
 

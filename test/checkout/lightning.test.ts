@@ -311,6 +311,22 @@ describe('looking orders up', () => {
     assert.match(shop.said(), /unable to locate invoice/);
   });
 
+  test('an invoice that LND has no more an hour after its end is over, as the right LND says', async () => {
+    const gone = await ordered();
+    node.forget(gone.place);
+    const after = async (ms: number): Promise<string> => {
+      shop.time.nowMs = gone.expiresAtMs + ms;
+      await rail().reconcile();
+      return (await shop.stored(gone.id)).status;
+    };
+    assert.equal(await after(3_599_999), 'pending');
+    node.network = 'testnet';
+    assert.equal(await after(3_600_000), 'pending');
+    node.network = 'regtest';
+    assert.equal(await after(3_600_000), 'expired');
+    assert.equal((await shop.stored(gone.id)).open, false);
+  });
+
   test('a node that is gone changes nothing, and it is said that not all were looked up', async () => {
     const order = await ordered();
     node.settle(order.place);

@@ -97,7 +97,7 @@ describe('an account of LND', () => {
     assert.equal(lnd.asked.length, 2);
   });
 
-  test('is read again for each look-up after a reading began: what it knows is not older than an order', async () => {
+  test('is read again for each look-up: no answer is older than the order', async () => {
     const { lnd, sum } = made();
     const first = sum();
     await turn();

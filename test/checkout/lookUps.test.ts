@@ -23,8 +23,10 @@ async function open(more: Partial<LookUpParts<'btc'>> = {}) {
     return Promise.resolve(true);
   };
   const { store, clock } = shop.book;
-  const of = new LookUps({ ...{ store, clock, rail: 'btc', freshMs: 1_000, lookUp }, ...more });
-  return { shop, looked, fences, of };
+  const said: unknown[] = [];
+  const log = { warn: (about: unknown, text?: string): void => void said.push([text, about]) };
+  const of = new LookUps({ ...{ store, clock, log, rail: 'btc', freshMs: 1_000, lookUp }, ...more });
+  return { shop, looked, fences, of, said };
 }
 
 let orders = 0;
@@ -160,22 +162,38 @@ describe('a round', () => {
     assert.equal(await of.reconcile(), 2);
   });
 
-  test('ends where the network or the store does not answer, and says so', async () => {
+  test('goes on past an order that cannot be looked up, and ends after three in a row', async () => {
     for (const outcome of [
       () => Promise.resolve(false),
       () => Promise.reject(new StoreUnavailable('told to fail')),
     ]) {
+      let fails: readonly number[] = [2];
       let count = 0;
       const lookUp = (): Promise<boolean> => {
         count += 1;
-        return count === 2 ? outcome() : Promise.resolve(true);
+        return fails.includes(count) ? outcome() : Promise.resolve(true);
       };
       const { shop, of } = await open({ lookUp });
-      for (let each = 0; each < 3; each += 1) await ordered(shop);
-      assert.equal(await of.reconcile(), undefined);
-      assert.equal(count, 2);
-      assert.equal(await of.reconcile(), 3);
+      for (let each = 0; each < 7; each += 1) await ordered(shop);
+      for (const [failing, looked, asked] of [
+        [[2], undefined, 7],
+        [[1, 2, 4, 5, 7], undefined, 7],
+        [[1, 3, 4, 5], undefined, 5],
+        [[5, 6, 7], undefined, 7],
+        [[], 7, 7],
+      ] as const) {
+        [fails, count] = [failing, 0];
+        assert.deepEqual([await of.reconcile(), count], [looked, asked], String(failing));
+      }
     }
+  });
+
+  test('names an order that cannot be looked up, and ends if orders cannot be listed', async () => {
+    const refused = await open({ lookUp: () => Promise.reject(new StoreUnavailable('told to fail')) });
+    const order = await ordered(refused.shop);
+    assert.equal(await refused.of.reconcile(), undefined);
+    const about = { order: order.id, reason: 'told to fail' };
+    assert.deepEqual(refused.said, [['an order could not be looked up', about]]);
     const { shop, of } = await open();
     await ordered(shop);
     shop.fault = { left: 0, met: false };

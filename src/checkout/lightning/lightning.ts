@@ -33,6 +33,9 @@ const prefixes: Readonly<Record<Network, string>> = {
 /** Lifetime of an invoice (s). */
 const invoiceS = 900;
 
+/** Time from an order's expiry after which an invoice that LND does not have is over (ms). */
+const forgottenMs = 3_600_000;
+
 /** Lifetime of the cached node status (ms). */
 const knownMs = 3_000;
 
@@ -131,11 +134,22 @@ export class Lightning implements Rail<
     const answer = await this.parts.lnd.invoice(order.place);
     if (answer.kind === 'failed') {
       this.told(answer);
+      if (answer.absent) await this.endForgotten(order, fence);
       return answer.absent;
     }
     if (answer.value.state === 'open' || answer.value.state === 'accepted') return true;
     await apply({ ...this.parts, fence }, order.id, { kind: 'invoice', ...answer.value });
     return true;
+  }
+
+  /** Ends an order whose invoice LND has no more: it may delete what it has canceled. */
+  private async endForgotten(order: LightningOrder, fence?: Fence): Promise<void> {
+    const { lnd, clock, network } = this.parts;
+    if (clock.wallMs() < order.expiresAtMs + forgottenMs) return;
+    const info = await lnd.info();
+    if (info.kind === 'failed' || info.value.network !== network) return;
+    const canceled = { kind: 'invoice', state: 'canceled', paidSat: 0n, settledAtMs: null } as const;
+    await apply({ ...this.parts, fence }, order.id, canceled);
   }
 
   private async look(): Promise<Liquidity> {

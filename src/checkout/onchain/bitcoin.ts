@@ -9,7 +9,14 @@ import { whenUnavailable, type Fence, type Operation } from '../../store/store.j
 import { Recent } from '../../system/shared.js';
 import type { Account } from './addresses.js';
 import { viewOnChain } from './bitcoinView.js';
-import { draftOrder, newOrderId, type BookParts, type MadeOrder, type OrderWish } from '../order/book.js';
+import {
+  apply,
+  draftOrder,
+  newOrderId,
+  type BookParts,
+  type MadeOrder,
+  type OrderWish,
+} from '../order/book.js';
 import type { Chain, Failed } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
@@ -345,6 +352,11 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
 
   /** Applies what the node knows of an order's address; false if the node does not answer. */
   private async lookUp(order: BtcOrder, fence?: Fence): Promise<boolean> {
+    if (order.network !== this.parts.account.network) {
+      // Of another network, which this node does not know: it expires.
+      await apply({ ...this.parts, fence }, order.id, { kind: 'time' });
+      return true;
+    }
     const outcome = await lookUpOrder({ ...this.parts, fence }, order);
     if (outcome.kind !== 'failed') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');

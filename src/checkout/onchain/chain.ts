@@ -21,8 +21,8 @@ export interface Chain {
    */
   readonly used: (addresses: readonly string[]) => Promise<ChainAnswer<ReadonlySet<string>>>;
   /**
-   * Time of the last block that the node knows (ms since 1970). Undefined if `network` fails while the node is
-   * catching up.
+   * Time of the last block that the node knows (ms since 1970). Undefined if `network` fails while the node
+   * is catching up.
    */
   readonly tipAtMs?: () => Promise<ChainAnswer<number>>;
   /** Every payment to an address that the node knows now. */

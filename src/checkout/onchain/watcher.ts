@@ -10,6 +10,7 @@ import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import type { Account } from './addresses.js';
 import type { Chain, Following } from './chain.js';
+import { unreachable } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
 
 /** Dependencies of a watcher. */
@@ -98,7 +99,9 @@ export class Watcher {
     const index = await nextAddressIndex(store, account.digest);
     const addresses: string[] = [];
     const list = async (): Promise<void> => {
-      for await (const { place } of openOrders(store, 'btc')) addresses.push(place);
+      for await (const { place, network } of openOrders(store, 'btc')) {
+        if (network === account.network) addresses.push(place);
+      }
     };
     // A partial filter is better than none; the rounds look up all orders.
     await whenUnavailable(list(), () => undefined);
@@ -171,11 +174,17 @@ export class Watcher {
     }
   }
 
-  /** Looks up orders; false if it ended before the last of them. */
+  /** Looks up orders; false if it did not look up all of them. */
   private async round(which: (order: BtcOrder) => boolean): Promise<boolean> {
+    const isUnreachable = unreachable();
+    let isComplete = true;
     for await (const order of openOrders(this.parts.store, 'btc')) {
-      if (this.stopped || (which(order) && !(await this.parts.lookUp(order)))) return false;
+      if (this.stopped) return false;
+      if (!which(order)) continue;
+      const isAnswered = await this.parts.lookUp(order);
+      if (isUnreachable(isAnswered)) return false;
+      isComplete &&= isAnswered;
     }
-    return true;
+    return isComplete;
   }
 }

@@ -3,6 +3,7 @@ import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
 import { findOrder, isOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
+import type { Log } from '../../system/log.js';
 import { Recent } from '../../system/shared.js';
 import { isDue } from './orders.js';
 
@@ -18,8 +19,24 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
   readonly freshMs: number;
   /** True once per `everyMs` for an order, across processes; absent: no other process shares the store. */
   readonly mayLook?: MayLook;
+  readonly log: Pick<Log, 'warn'>;
   /** Applies what the network knows of an order; false if it does not answer. */
   readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;
+}
+
+/** Failed look-ups in a row from which a network counts as unreachable. */
+const maxFailedInARow = 3;
+
+/**
+ * Tells from each outcome of a round's look-ups, true for an answer, if the round should end because the
+ * network is unreachable. An order that alone cannot be looked up does not keep the others waiting.
+ */
+export function unreachable(): (isAnswered: boolean) => boolean {
+  let failed = 0;
+  return (isAnswered) => {
+    failed = isAnswered ? 0 : failed + 1;
+    return failed === maxFailedInARow;
+  };
 }
 
 /** The look-ups of one process. */
@@ -49,7 +66,10 @@ export class LookUps<Name extends OrderRecord['rail']> {
    * Looks an order up; false if the network or the store does not answer, or another process holds the lease.
    */
   lookUp(order: OrderOn<Name>, fence?: Fence): Promise<boolean> {
-    return whenUnavailable(this.parts.lookUp(order, fence), () => false);
+    return whenUnavailable(this.parts.lookUp(order, fence), ({ message: reason }) => {
+      this.parts.log.warn({ order: order.id, reason }, 'an order could not be looked up');
+      return false;
+    });
   }
 
   /** A round over all open orders that are due; resolves as {@link Rail.reconcile} does. */
@@ -60,12 +80,16 @@ export class LookUps<Name extends OrderRecord['rail']> {
   private async round(fence?: Fence, lastMs?: number): Promise<number | undefined> {
     const { store, rail, clock } = this.parts;
     const nowMs = clock.wallMs();
+    const isUnreachable = unreachable();
     let looked = 0;
+    let isComplete = true;
     for await (const order of openOrders(store, rail)) {
       if (lastMs !== undefined && !isDue(order, lastMs, nowMs)) continue;
-      looked += 1;
-      if (!(await this.lookUp(order, fence))) return undefined;
+      const isAnswered = await this.lookUp(order, fence);
+      if (isUnreachable(isAnswered)) return undefined;
+      if (isAnswered) looked += 1;
+      else isComplete = false;
     }
-    return looked;
+    return isComplete ? looked : undefined;
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../../store/tables/keys.js';
 import type { OrderRecord } from '../../store/tables/order.js';
 import type { OrderChange } from '../../store/tables/orders.js';
-import type { Store } from '../../store/store.js';
+import { StoreUnavailable, type Store } from '../../store/store.js';
 import { dayMs } from '../../system/clock.js';
 import { secretId, type MasterSecrets } from '../../system/masterSecret.js';
 import type { Randomness } from '../../system/randomness.js';
@@ -24,13 +24,22 @@ export interface KeyParts {
   readonly keyFormat: KeyFormat;
 }
 
-/** Derives an order's raw key; the seed must not be erased yet. */
+/**
+ * Derives an order's raw key; the seed must not be erased yet.
+ *
+ * @throws StoreUnavailable if this process was not given the order's master secret: a node that was restarted
+ * with a new secret makes orders of it, which the others cannot complete before they have it
+ */
 export function rawKeyOf(
   { secrets, keyFormat }: Pick<KeyParts, 'secrets' | 'keyFormat'>,
   order: OrderRecord,
 ): string {
+  if (order.seed === null) throw new Error(`The key of order ${order.id} is erased`);
   const secret = secrets.find((each) => secretId(each) === order.secretId);
-  if (secret === undefined || order.seed === null) throw new Error(`The key of order ${order.id} is erased`);
+  if (secret === undefined)
+    throw new StoreUnavailable(
+      `The key of order ${order.id} needs master secret ${order.secretId}, which this process was not given`,
+    );
   const { id: orderId, keyGeneration: generation, seed } = order;
   return deriveKey({ secret, orderId, generation, seed }, keyFormat);
 }
