@@ -7,6 +7,7 @@ import { plainText } from '../contract/route.js';
 import type { Handlers } from '../contract/routes.js';
 import { findStamp } from '../store/tables/logStamps.js';
 import { findLeaf, findSigned, readLeaves, type SignedCheckpoint } from '../store/tables/receiptLog.js';
+import { mayBeReceiptId } from '../store/receiptId.js';
 import type { Store } from '../store/store.js';
 import { verifierText } from './note.js';
 import { proofText } from './proof.js';
@@ -128,8 +129,8 @@ function stamp({ store }: LogParts): Handler {
 }
 
 function receiptProof({ store, tree }: LogParts): Handler {
-  return async ({ path }) => {
-    const index = await findLeaf(store, path['id'] ?? '');
+  return async ({ path: { id = '' } }) => {
+    const index = mayBeReceiptId(id) ? await findLeaf(store, id) : undefined;
     if (index === undefined) return notLogged;
     const signed = await signedOf(store);
     if (signed === undefined || index >= signed.size) return notReady;

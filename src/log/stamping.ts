@@ -123,12 +123,16 @@ export function completed(stamp: Stamp, found: InBlock): Stamp | undefined {
   return { ...stamp, height: found.height, header: found.header, timestamp };
 }
 
-/** Continues an incomplete stamp. */
-async function advance({ store, wallet }: StampingParts, stored: StoredStamp): Promise<Stamped> {
+/** Continues an incomplete stamp; undefined: it is given up, as it is old and in no block. */
+async function advance(
+  { store, wallet, clock }: StampingParts,
+  stored: StoredStamp,
+): Promise<Stamped | undefined> {
   const { day, stamp, record } = stored;
   const failed = (reason: string): Stamped => ({ kind: 'failed', day, reason });
   const found = await wallet.find(stamp.transaction, stamp.madeAtHeight);
   if ('wrong' in found) return failed(found.wrong);
+  if (found.kind !== 'in block' && clock.wallMs() - stamp.atMs >= givenUpMs) return undefined;
   if (found.kind === 'absent') {
     const published = await wallet.publish(stamp.transaction, labelOf(day, stamp.note));
     if (published !== undefined) return failed(published.wrong);
@@ -150,7 +154,7 @@ async function begin(
   signed: SignedCheckpoint | undefined,
   day: string,
   mostSat: bigint,
-): Promise<Stamped> {
+): Promise<Stamped | undefined> {
   const { store, wallet, clock } = parts;
   // Without a key the log waits for the operator's new one; a restored checkpoint may not be the last one
   // signed.
@@ -192,13 +196,18 @@ export async function* stamp(parts: StampingParts, mostSat: bigint): AsyncGenera
   const today = dayOf(nowMs);
   let last: StoredStamp | undefined;
   for await (const stored of stampsOf(parts.store)) {
-    const { height, atMs } = stored.stamp;
-    if (height === null && nowMs - atMs < givenUpMs) yield advance(parts, stored);
+    if (stored.stamp.height === null) {
+      const stamped = await advance(parts, stored);
+      if (stamped === undefined) continue;
+      yield stamped;
+    }
     last = stored;
   }
   if (last?.day === today) return;
   const signed = (await findSigned(parts.store))?.signed;
   const isStamped = last !== undefined && textOf(last.stamp) === (signed && textOf(signed));
-  if (isStamped) yield { kind: 'nothing new', day: today };
-  else yield begin(parts, signed, today, mostSat);
+  const stamped = isStamped
+    ? ({ kind: 'nothing new', day: today } as const)
+    : await begin(parts, signed, today, mostSat);
+  if (stamped !== undefined) yield stamped;
 }

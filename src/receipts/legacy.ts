@@ -7,7 +7,7 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import { fragmentFields, fragmentOf } from '../contract/fragment.js';
 import type { CryptographicVerification, Fragment } from '../contract/fragment.js';
 import type { ReceiptResponse } from '../contract/receipt.js';
-import { isReceiptId } from '../store/receiptId.js';
+import { isReceiptId, mayBeReceiptId } from '../store/receiptId.js';
 import { implementation } from './verify.js';
 
 /** A legacy receipt. */
@@ -22,13 +22,12 @@ export interface LegacyReceipt {
 /** Longest line accepted (UTF-16 code units). */
 const longestLine = 65_536;
 
-const idForm = /^[A-Za-z0-9_-]{1,64}$/;
 const digestForm = /^[0-9a-f]{64}$/;
 const tokenForm = /^[0-9a-f]{10}$/;
 
 /** True if a text may be the id of a legacy receipt: the current contract's ids never are. */
 export function isLegacyId(text: string): boolean {
-  return idForm.test(text) && !isReceiptId(text);
+  return mayBeReceiptId(text) && !isReceiptId(text);
 }
 
 /** Reads a line; `wrong` is a sentence part. */

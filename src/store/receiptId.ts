@@ -17,6 +17,13 @@ export function receiptId(bytes: Uint8Array): string {
   return `fr_${digits}`;
 }
 
+const anyForm = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** True if a text has the form of a receipt id of any contract, legacy ones included. */
+export function mayBeReceiptId(text: string): boolean {
+  return anyForm.test(text);
+}
+
 /** True if a text has the form of a receipt id. */
 export function isReceiptId(text: string): boolean {
   return form.test(text);

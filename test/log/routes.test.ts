@@ -82,7 +82,15 @@ test('a receipt has its place at once, and its proof with the next checkpoint', 
   assert.ok('wrong' in moved);
   const forged = verifyProof(text, seal, { ...key, publicKey: keyOf(2).publicKey });
   assert.ok('wrong' in forged);
-  assert.equal((await ask('/receipt/fr_00000000000000000000000000/proof')).status, 404);
+  for (const unknown of [
+    'fr_00000000000000000000000000',
+    'legacy-7',
+    'a'.repeat(300),
+    '%00',
+    'é'.repeat(99),
+  ]) {
+    assert.equal((await ask(`/receipt/${encodeURI(unknown)}/proof`)).status, 404, unknown);
+  }
 });
 
 test('checkpoint and key are those of the signed note', async () => {

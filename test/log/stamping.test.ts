@@ -213,7 +213,26 @@ test('a transaction that no block took for two weeks is given up', async () => {
   await run(world, wallet, noonMs);
   assert.equal((await run(world, wallet, noonMs + 14 * dayMs - 1))[0]?.kind, 'waiting');
   const told = await run(world, wallet, noonMs + 14 * dayMs);
-  assert.deepEqual(told, [{ kind: 'nothing new', day: '2026-12-07' }]);
+  assert.deepEqual(
+    told.map(({ kind, day }) => [kind, day]),
+    [['published', '2026-12-07']],
+    'its checkpoint is stamped again',
+  );
+});
+
+test('a stamp whose transaction is in a block is completed however old it is', async () => {
+  const world = await logged(1);
+  const wallet = new MemoryWallet();
+  await run(world, wallet, noonMs);
+  wallet.mine(6);
+  const told = await run(world, wallet, noonMs + 30 * dayMs);
+  assert.deepEqual(
+    told.map(({ kind, day }) => [kind, day]),
+    [
+      ['complete', '2026-11-23'],
+      ['nothing new', '2026-12-23'],
+    ],
+  );
 });
 
 test('a checkpoint that is cosigned after its stamp is not paid for again', async () => {
