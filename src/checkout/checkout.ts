@@ -19,14 +19,14 @@ import type { NodeValues } from './nodeSettings.js';
 import type { OnChain } from './onchain/onChain.js';
 import type { Shop } from './orderRoutes.js';
 import { pricesOf, pricing, quote } from './pricing.js';
-import { notConfigured, type RailChecks, type Readiness } from './rail.js';
+import { checkRoom, notConfigured, type RailChecks, type Readiness, type StorageLimit } from './rail.js';
 import { createRates, type RateParts, type Rates } from './rates.js';
 import { gapSentence } from './onchain/scan.js';
 import type { CheckoutValues } from './settings.js';
 import type { Watcher } from './onchain/watcher.js';
 
 /** Parts of the checkout. */
-export interface CheckoutParts extends BookParts {
+export interface CheckoutParts extends BookParts, StorageLimit {
   readonly configuration: CheckoutValues & { readonly publicUrl: string | null };
   readonly tiers: Tiers;
   readonly clock: Clock;
@@ -158,7 +158,8 @@ export async function startCheckout(parts: CheckoutParts): Promise<Checkout> {
     payments: string,
   ): RailChecks['btc'] => {
     if (rail === undefined) return () => notConfigured(payments);
-    return (tier) => rail.check(tier === undefined ? cheapest : BigInt(tiers[tier].price_sat));
+    return (tier) =>
+      checkRoom(parts, () => rail.check(tier === undefined ? cheapest : BigInt(tiers[tier].price_sat)));
   };
   const checks: RailChecks = {
     btc: checkOf(bitcoin, 'On-chain payments'),

@@ -39,6 +39,20 @@ export function notConfigured(payments: string): Extract<Readiness, { readonly r
   return { ready: false, reason: `${payments} are not configured on this server.` };
 }
 
+/** Orders are refused while `isStorageReserved` is true; absent: never. */
+export interface StorageLimit {
+  readonly isStorageReserved?: () => boolean;
+}
+
+/** Readiness of a rail for a new order, as `check` finds it if the disk has room. */
+export function checkRoom(
+  { isStorageReserved }: StorageLimit,
+  check: () => Promise<Readiness>,
+): Promise<Readiness> {
+  if (isStorageReserved?.() !== true) return check();
+  return Promise.resolve({ ready: false, reason: 'The server has almost no disk space left.' });
+}
+
 /** A rail that the operator has not set up, or no longer: older orders are still shown. */
 export function closedRail<Order extends OrderRecord, View>(
   payments: string,

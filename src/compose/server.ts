@@ -343,11 +343,13 @@ async function checkoutOf(
   tiers: Tiers,
   upkeep: Pick<CheckoutParts, 'store' | 'secrets' | 'clock' | 'log' | 'holder'>,
   access: Access,
+  isStorageReserved: () => boolean,
 ): Promise<Checkout> {
   const checkout = await startCheckout({
     ...upkeep,
     ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
     mayLook: access.mayLookUp,
+    isStorageReserved,
     isServed: configuration.serve.includes('checkout'),
   });
   return { ...checkout, warnings: async () => [...(await checkout.warnings()), ...access.warnings()] };
@@ -391,7 +393,7 @@ export async function buildServer(
   const keyChanges = new KeyChanges({ ...opened, clock: systemClock, watcher: access, graceMs, log });
   const upkeep = { ...opened, clock: systemClock, log, holder: `${hostname()} ${process.pid}` };
   const background = startBackground(configuration, upkeep, tracer);
-  const checkout = await checkoutOf(configuration, tiers, upkeep, access);
+  const checkout = await checkoutOf(configuration, tiers, upkeep, access, room.isStorageReserved);
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
   const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });

@@ -31,12 +31,23 @@ function inWords(value: number): string {
   return value.toLocaleString('en-US', { notation: 'compact', compactDisplay: 'long' });
 }
 
+/** A tier's limits in words; 0 is no limit. */
+function limitsHtml({
+  requests_per_minute: requests,
+  characters_per_month: characters,
+}: TierPrice['limits']): string {
+  const each = [
+    requests === 0 ? 'requests without a limit' : `${grouped(requests)} requests a minute`,
+    characters === 0 ? 'characters without a limit' : `${inWords(characters)} characters in 30 days`,
+  ];
+  return each.join(',\n');
+}
+
 /** A tier with its price and its limits. */
 function tierHtml({ tier, btc, sat, fiat, limits }: TierPrice, days: number): string {
   const term = days === 0 ? 'without an end' : `for ${days} days`;
   return `<span><strong>${tierTitles[tier]}</strong> ${term}<br>${amounts(btc, sat, fiat)}<br>
-<span class="note">${grouped(limits.requests_per_minute)} requests a minute,
-${inWords(limits.characters_per_month)} characters in 30 days</span></span>`;
+<span class="note">${limitsHtml(limits)}</span></span>`;
 }
 
 /** True if a tier can be bought now. */

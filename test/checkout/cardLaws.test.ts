@@ -852,6 +852,8 @@ describe('the card endpoints', () => {
       [off.configured, off.ready, off.reason, off.methods],
       [false, false, 'Card payments are not configured on this server.', []],
     );
+    const full = await status({}, { ...routes(), isStorageReserved: () => true });
+    assert.deepEqual([full.ready, full.reason], [false, 'The server has almost no disk space left.']);
   });
 
   test('name the ways to pay that the account has switched on', async () => {

@@ -113,6 +113,19 @@ describe('a checkout', () => {
     }
   });
 
+  test('has no way to pay that is ready while orders are refused for want of disk space', async () => {
+    const { shop, clock } = await opened();
+    await known(shop);
+    const esplora = await QuietEsplora.start();
+    let isReserved = true;
+    const more = { isStorageReserved: () => isReserved };
+    const { checkout } = await start(shop, clock, onChain(esplora.chain), more);
+    const reasons = async () => reasonsOf(await pricesOf(checkout.handlers));
+    assert.deepEqual(await reasons(), { ...closed, btc: 'The server has almost no disk space left.' });
+    isReserved = false;
+    assert.deepEqual(await reasons(), { ...closed, btc: true });
+  });
+
   test('does not start with an account that is none, and says which setting it is', async () => {
     const { shop, clock } = await opened();
     const settings = { ...onChain({ kind: 'esplora', url: 'https://chain.example' }), btcXpub: 'nothing' };

@@ -237,6 +237,18 @@ describe('the shop', () => {
     assert.doesNotMatch(html, /<footer/);
   });
 
+  test('says so where a tier has no limit', async () => {
+    const free = { ...tiers, growth: { ...tiers.growth, requests_per_minute: 0, characters_per_month: 0 } };
+    const html = await shop(
+      buyPages(
+        { prices: () => pricesOf({ tiers: free, rails, rates, clock: time.clock }), orders: none },
+        (_, session) => pickups(session),
+      ),
+    );
+    assert.match(html, /requests without a limit,\ncharacters without a limit/);
+    assert.doesNotMatch(html, /\b0 (requests|characters)/);
+  });
+
   test('offers by tier only what can be bought', async () => {
     const lightning = (tier: string | undefined) =>
       tier === 'developer' || tier === undefined

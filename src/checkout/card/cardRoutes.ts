@@ -24,11 +24,12 @@ import { unknownSession, viewCard, type CardPickup } from './cardView.js';
 import { createRoute, pollRoute, railUnavailable, wishOf } from '../orderRoutes.js';
 import type { RailOrders, SentOrders } from '../orderRoutes.js';
 import { fiatPrice } from '../pricing.js';
-import { closedRail, notConfigured, pollOrder, type PollRequest } from '../rail.js';
+import { checkRoom, closedRail, notConfigured, pollOrder } from '../rail.js';
+import type { PollRequest, StorageLimit } from '../rail.js';
 import type { Rates } from '../rates.js';
 
 /** Parts of the endpoints. */
-export interface CardRoutesParts extends BookParts {
+export interface CardRoutesParts extends BookParts, StorageLimit {
   /** Undefined if the operator has not set up the rail. */
   readonly card: Card | undefined;
   readonly clock: Clock;
@@ -41,10 +42,12 @@ export interface CardRoutesParts extends BookParts {
 const payments = 'Card payments';
 
 /** Readiness of a tier by card. */
-export function cardStatus({ card, tiers, rates }: CardRoutesParts): Handler {
+export function cardStatus(parts: CardRoutesParts): Handler {
+  const { card, tiers, rates } = parts;
   return async ({ query }) => {
     const tier = (query['tier'] ?? cardStatusDefaults.tier) as Tier;
-    const readiness = card === undefined ? notConfigured(payments) : await card.check();
+    const readiness =
+      card === undefined ? notConfigured(payments) : await checkRoom(parts, () => card.check());
     const sat = BigInt(tiers[tier].price_sat);
     const price = fiatPrice(sat, tiers.surcharge_bps, await rates.current());
     const body: CardStatusResponse = {
