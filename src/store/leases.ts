@@ -1,7 +1,8 @@
 /**
  * Leases on the store: one holder at a time does a piece of background work. Its units carry a fencing
  * number, so a holder that has lost the lease without noticing can change nothing. Safety rests on that
- * number alone: clock skew between machines only delays or hastens a change of holder.
+ * number alone: clock skew between machines only hastens a change of holder, or delays it for the lease's
+ * duration.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import { writeOver } from './entries.js';
@@ -43,20 +44,28 @@ async function swap(
   return { kind: 'taken', record };
 }
 
+function isSame(left: LeaseRecord, right: LeaseRecord | undefined): boolean {
+  return left.token === right?.token && left.expiresAtMs === right.expiresAtMs;
+}
+
 /**
  * Takes a lease that is free or expired, with a fencing number above all earlier ones. A holder that asks
- * again (it crashed, or its answer was lost) waits like any other.
+ * again (it crashed, or its answer was lost) waits like any other. `dead`: a record that its holder no longer
+ * renews, so that its expiry does not count.
  */
 export async function acquireLease(
   parts: LeaseParts,
   name: LeaseName,
   holder: LeaseName,
   durationMs: number,
+  dead?: LeaseRecord,
 ): Promise<LeaseOutcome> {
   const found = await parts.store.get('leases', Buffer.from(name));
   const now = parts.clock.wallMs();
   const present = found === undefined ? undefined : decodeLease(found);
-  if (present !== undefined && present.expiresAtMs > now) return { kind: 'taken', record: present };
+  if (present !== undefined && present.expiresAtMs > now && !isSame(present, dead)) {
+    return { kind: 'taken', record: present };
+  }
   const token = (present?.token ?? 0) + 1;
   return swap(parts, name, found, { token, holder, expiresAtMs: now + durationMs });
 }
@@ -108,6 +117,8 @@ export function keepLease(parts: LeaseParts, kept: Kept): LeaseKeeper {
 
 class Keeper implements LeaseKeeper {
   private held: { readonly lease: Lease; readonly untilMs: number } | undefined;
+  /** The record of another holder, as last read, and since when it has not changed (monotonic ms). */
+  private other: { readonly record: LeaseRecord; readonly sinceMs: number } | undefined;
   private step: Promise<void> | undefined;
   private readonly timer: Timer;
 
@@ -142,16 +153,30 @@ class Keeper implements LeaseKeeper {
     const { held } = this;
     const outcome =
       held === undefined
-        ? await acquireLease(this.parts, name, holder, durationMs)
+        ? await acquireLease(this.parts, name, holder, durationMs, this.dead(beganMs))
         : await renewLease(this.parts, held.lease, durationMs);
     if (outcome.kind === 'taken') {
+      const { record } = outcome;
+      const isUnchanged =
+        this.other !== undefined && record !== undefined && isSame(record, this.other.record);
+      if (!isUnchanged) this.other = record === undefined ? undefined : { record, sinceMs: beganMs };
       this.lose();
       return;
     }
+    this.other = undefined;
     // Also new if it expired during its renewal: it is held again under the same number.
     const isNew = this.held === undefined;
     this.held = { lease: outcome.lease, untilMs: beganMs + durationMs };
     if (isNew) this.kept.onHeld(outcome.lease.record.token);
+  }
+
+  /**
+   * The record that was not renewed for the lease's duration: its holder has lost it. A clock that was ahead
+   * may have written its end.
+   */
+  private dead(nowMs: number): LeaseRecord | undefined {
+    const { other } = this;
+    return other !== undefined && nowMs - other.sinceMs >= this.kept.durationMs ? other.record : undefined;
   }
 
   private lose(): void {

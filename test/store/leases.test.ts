@@ -168,6 +168,22 @@ describe('a keeper', () => {
     assert.deepEqual(await world.pass(1), ['holds 3']);
   });
 
+  test('takes a lease that nobody renews, though a clock that was ahead wrote its end', async () => {
+    const world = await World.begin();
+    const ahead = { ...systemClock, wallMs: () => 86_400_000 };
+    const parts = { store: world.store, clock: ahead };
+    const stolen = await acquireLease(parts, 'work', 'b', durationMs);
+    assert.ok(stolen.kind === 'held');
+    assert.deepEqual(await world.pass(100), ['lost']);
+    assert.deepEqual(await world.pass(200), []);
+    // While its holder renews it, it is that holder's.
+    const later = { ...parts, clock: { ...ahead, wallMs: () => 86_400_001 } };
+    assert.equal((await renewLease(later, stolen.lease, durationMs)).kind, 'held');
+    assert.deepEqual(await world.pass(100), []);
+    assert.deepEqual(await world.pass(299), []);
+    assert.deepEqual(await world.pass(1), ['holds 3']);
+  });
+
   test('is told once that it lost the lease to another', async () => {
     const world = await World.begin();
     const clock = { ...systemClock, wallMs: () => 1e12 };
