@@ -19,6 +19,7 @@ import { graph } from '../explore/graph.js';
 import { exploreHandlers } from '../explore/handlers.js';
 import { receiptHandlers } from '../receipts/handlers.js';
 import { createPreviews } from '../receipts/previews.js';
+import type { SubmitParts } from '../receipts/submit.js';
 import { followTotal } from '../receipts/total.js';
 import { admission, servedRoutes, type PipelineParts } from '../http/pipeline.js';
 import type { ServedRoute } from '../http/routes.js';
@@ -142,7 +143,12 @@ function exploration(
 }
 
 /** The fragment door's handlers. */
-function door(configuration: Configuration, opened: OpenedStore, { explore }: ExplorationProcess, log: Log) {
+function door(
+  configuration: Configuration,
+  opened: OpenedStore & Pick<SubmitParts, 'isFull'>,
+  { explore }: ExplorationProcess,
+  log: Log,
+) {
   const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies, serve } = configuration;
   const kept = withFile(
     previewsFile(dataFolder),
@@ -315,7 +321,7 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
   const fragments = followTotal({ ...any, store, mostBytes: doorMaxGb * 1_000_000_000 });
   return {
     isStorageReserved: reserve.isReserved,
-    isDoorFull: fragments.isFull,
+    isFull: fragments.isFull,
     stop() {
       reserve.stop();
       fragments.stop();

@@ -70,15 +70,6 @@ export const storageReserved = problem(
   { 'retry-after': '60' },
 );
 
-/** 503: the fragments have reached their limit on the disk. */
-export const doorFull = problem(
-  503,
-  'storage_reserved',
-  'This server stores no more fragments: they take as much of its disk as its operator gives them ' +
-    '(DOOR_MAX_GB). Receipts are still read and verified.',
-  { 'retry-after': '3600' },
-);
-
 /** 405 for a path with these methods; `docs`: path of the reference. */
 export function methodNotAllowed(methods: readonly string[], docs?: string): Answer {
   const named =

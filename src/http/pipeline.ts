@@ -19,7 +19,7 @@ import type { ValidationError } from '../contract/schema/validation.js';
 import type { WireType } from '../contract/schema/wireType.js';
 import { unnamedPage, type PageMaker } from '../pages/page.js';
 import { refusalPage } from '../pages/refusal.js';
-import { doorFull, storageReserved } from './failures.js';
+import { storageReserved } from './failures.js';
 import { parseQuery } from './parameters.js';
 import type { CheckResult, RequestChecks, ServedRoute } from './routes.js';
 
@@ -79,8 +79,6 @@ export interface PipelineParts extends BodyParts {
   readonly access: Pick<Access, 'keyed' | 'limited' | 'store' | 'stored'>;
   /** True if the rest of the disk is reserved for paid data. */
   readonly isStorageReserved?: () => boolean;
-  /** True if the fragments have reached their limit on the disk. */
-  readonly isDoorFull?: () => boolean;
   /** The answer to callers without a key, if only callers with a key may store something. */
   readonly refuseKeyless?: Answer;
   /** Makes the pages that browsers get for a refusal. */
@@ -147,14 +145,13 @@ function storingKeyed(parts: PipelineParts): ServedRoute['admit'] & object {
 
 /** The check of a request's sender; undefined on a route without a limit. */
 export function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
-  const { access, limit, counts, answers, part, storesFromStrangers = false } = route;
+  const { access, limit, counts, answers, storesFromStrangers = false } = route;
   if (access === 'key') return storesFromStrangers ? storingKeyed(parts) : parts.access.keyed;
   if (limit === undefined) return undefined;
   const admit = (head: Head): Admission => {
     const admission = parts.access.limited(limit, head, counts);
     if (!storesFromStrangers || admission.refusal !== undefined) return admission;
     if (parts.isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
-    if (part === 'door' && parts.isDoorFull?.() === true) return { ...admission, refusal: doorFull };
     return storing(admission, head, route, {
       store: (...what) => parts.access.store(limit, ...what),
       stored: (...what) => parts.access.stored(limit, ...what),

@@ -6,14 +6,26 @@ import { kinds } from '../contract/exploration.js';
 import type { FragmentDigests, ReceiptStatus, StoredFragmentIdentity } from '../contract/fragment.js';
 import type { Accepted, Receipt, Received, Submitted } from './submit.js';
 
+const conflict = problemAnswer(
+  409,
+  'idempotency_conflict',
+  'This idempotency key was used for other content. Use a new key, such as a UUID, for new content.',
+);
+
+/** Why no fragment is stored any more. */
+export const fullDetail =
+  'This server stores no more fragments: they take as much of its disk as its operator gives them ' +
+  '(DOOR_MAX_GB). Receipts are still read and verified.';
+
+const full: Answer = {
+  ...problemAnswer(503, 'storage_reserved', fullDetail),
+  headers: { 'retry-after': '3600' },
+};
+
 /** The answer that refuses a submission; undefined if it has a receipt. */
-export function refusalOf(submitted: Submitted): Answer | undefined {
-  if (submitted.kind !== 'conflict') return undefined;
-  return problemAnswer(
-    409,
-    'idempotency_conflict',
-    'This idempotency key was used for other content. Use a new key, such as a UUID, for new content.',
-  );
+export function refusalOf({ kind }: Submitted): Answer | undefined {
+  if (kind === 'conflict') return conflict;
+  return kind === 'full' ? full : undefined;
 }
 
 /** The status under which a fragment is stored. */

@@ -7,7 +7,7 @@ import { checkBody } from '../contract/schema/validate.js';
 import type { ValidationError } from '../contract/schema/validation.js';
 import type { ShardMarker } from '../native/index.js';
 import { inSlice } from '../system/slices.js';
-import { digestsOf, statusOf, warningField } from './answers.js';
+import { digestsOf, fullDetail, statusOf, warningField } from './answers.js';
 import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
 
 /** Dependencies of harvesting. */
@@ -70,6 +70,7 @@ async function harvestOne(
   const fields = await inSlice(() => fieldsOf(marker, mind));
   if ('error' in fields) return rejected(index, marker, fields.error);
   const { submitted, accepted } = await submit(parts, fields, undefined);
+  if (submitted.kind === 'full') return rejected(index, marker, fullDetail);
   if (submitted.kind === 'conflict') throw new Error('A submission without a key met a conflict of keys');
   return admitted(index, submitted, warningField(accepted, fields.kind));
 }

@@ -37,6 +37,8 @@ export interface SubmitParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly sealFragment: SealFragment;
+  /** True if fragments have reached their limit on the disk; absent: they have none. */
+  readonly isFull?: () => boolean;
 }
 
 /** The six fields as received; null and undefined mean absent. */
@@ -69,7 +71,9 @@ export type Received =
 export type Submitted =
   | Received
   /** The idempotency key was used before with other content. */
-  | { readonly kind: 'conflict' };
+  | { readonly kind: 'conflict' }
+  /** Fragments have reached their limit on the disk, and this one is new. */
+  | { readonly kind: 'full' };
 
 function accepted({ canonical, digests, knownKind, probe }: SealedFragment): Accepted {
   return {
@@ -162,12 +166,17 @@ export async function replay(
 }
 
 /**
- * The original with the same content, after binding the key to it; undefined: none. `changed`: look again.
+ * The original with the same content, after binding the key to it if `mayBind`; undefined: none. `changed`:
+ * look again.
  */
-async function byContent(store: Store, candidate: Candidate): Promise<Submitted | 'changed' | undefined> {
+async function byContent(
+  store: Store,
+  candidate: Candidate,
+  mayBind: boolean,
+): Promise<Submitted | 'changed' | undefined> {
   const found = await findDuplicate(store, duplicateKey(candidate));
   if (found === undefined) return undefined;
-  if (candidate.key !== undefined) {
+  if (candidate.key !== undefined && mayBind) {
     const operations = [insertBinding(candidate.key, bindingOf(candidate, found))];
     const outcome = await store.commit(operations);
     if (outcome.kind !== 'done') return 'changed';
@@ -176,9 +185,10 @@ async function byContent(store: Store, candidate: Candidate): Promise<Submitted 
 }
 
 /** One round: finds the stored receipt, or commits the unit that stores it; `changed` after a conflict. */
-async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 'changed'> {
-  const known = (await byKey(store, candidate)) ?? (await byContent(store, candidate));
+async function attempt(store: Store, candidate: Candidate, isFull: boolean): Promise<Submitted | 'changed'> {
+  const known = (await byKey(store, candidate)) ?? (await byContent(store, candidate, !isFull));
   if (known !== undefined) return known;
+  if (isFull) return { kind: 'full' };
   const { key, stored } = candidate;
   const bindings: Operation[] =
     key === undefined ? [] : [insertBinding(key, bindingOf(candidate, stored.receipt))];
@@ -193,7 +203,7 @@ async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 
  * this payload for good. Resolves to the accepted fragment and its outcome.
  */
 export async function submit(
-  { store, clock, sealFragment }: SubmitParts,
+  { store, clock, sealFragment, isFull }: SubmitParts,
   given: GivenFragment,
   key: string | undefined,
 ): Promise<{ readonly accepted: Accepted; readonly submitted: Submitted }> {
@@ -202,7 +212,7 @@ export async function submit(
   const own = accepted(sealed);
   const stored = { receipt, fragment: own.fragment, envelope: sealed.envelope, seal: sealed.seal };
   for (;;) {
-    const submitted = await attempt(store, { stored, key, ...own });
+    const submitted = await attempt(store, { stored, key, ...own }, isFull?.() === true);
     if (submitted !== 'changed') return { accepted: own, submitted };
   }
 }

@@ -6,7 +6,7 @@ import type { Admission } from '../../src/access/admission.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import { recordBytes } from '../../src/contract/route.js';
 import { routes } from '../../src/contract/routes.js';
-import { doorFull, storageReserved } from '../../src/http/failures.js';
+import { storageReserved } from '../../src/http/failures.js';
 import { admission, type PipelineParts } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { noOperator } from '../../src/outreach/operator.js';
@@ -119,23 +119,21 @@ describe('what strangers send to be stored', () => {
     const refused = watched({ refusal: answer(401) });
     assert.equal(await decide('dream', refused), refused.decided);
     for (const [id, full, refusal] of [
-      ['dream', { isStorageReserved: () => true, isDoorFull: () => true }, storageReserved],
+      ['dream', { isStorageReserved: () => true }, storageReserved],
       ['leads', { isStorageReserved: () => true }, storageReserved],
-      ['dream', { isDoorFull: () => true }, doorFull],
     ] as const) {
       const parts = watched();
       assert.deepEqual(await decide(id, parts, full), { ...parts.decided, refusal });
       assert.deepEqual(parts.asked.length, 1);
     }
-    for (const full of [{ isDoorFull: () => true }, { isStorageReserved: () => false }]) {
-      assert.equal((await decide('leads', watched(), full)).refusal, undefined);
+    for (const id of ['leads', 'dream'] as const) {
+      assert.equal((await decide(id, watched(), { isStorageReserved: () => false })).refusal, undefined);
     }
-    assert.equal((await decide('dream', watched(), { isDoorFull: () => false })).refusal, undefined);
   });
 
   test('takes nothing on a route that stores nothing of theirs', async () => {
     const parts = watched();
-    const all = { isStorageReserved: () => true, isDoorFull: () => true };
+    const all = { isStorageReserved: () => true };
     assert.equal(await decide('graph', parts, all), parts.decided);
     assert.deepEqual(parts.asked, [['limited', routes.graph.limit, undefined]]);
   });

@@ -15,7 +15,6 @@ import {
 import { answerOptions, crossOriginLines } from '../../src/http/cors.js';
 import {
   bodyTooLarge,
-  doorFull,
   internalError,
   lineTooLong,
   methodNotAllowed,
@@ -106,7 +105,6 @@ describe('answers that http gives itself', () => {
       [unsupportedEncoding, 415, 'unsupported_encoding', { 'accept-encoding': 'identity' }],
       [overloaded, 503, 'overloaded', { 'retry-after': '1' }],
       [storageReserved, 503, 'storage_reserved', { 'retry-after': '60' }],
-      [doorFull, 503, 'storage_reserved', { 'retry-after': '3600' }],
       [tooManyFailed, 400, 'invalid_request', undefined],
       [answerTooLarge(3), 413, 'answer_too_large', undefined],
       [bodyTooLarge(3), 413, 'body_too_large', undefined],

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { followTotal } from '../../src/receipts/total.js';
 import type { DreamResponse } from '../../src/contract/dream.js';
+import type { HarvestResponse } from '../../src/contract/harvest.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 import { countFragments, encodeTotal, fragmentBytes } from '../../src/store/tables/fragments.js';
 import { HandClock } from '../support/handClock.js';
@@ -19,9 +20,11 @@ test('fragments are counted once each, and none is stored beyond the most', asyn
     clock: { every: () => ({ stop: () => undefined }) },
     log: { warn: say, info: say },
   });
-  const door = await startDoor({ store, isDoorFull: total.isFull });
+  const door = await startDoor({ store, isFull: total.isFull });
   const send = (count: number) =>
-    door.post<DreamResponse>('/dream', { title: `title ${count}`, content: 'c'.repeat(1_000) });
+    door.post<DreamResponse>('/dream', {
+      ...{ title: `title ${count}`, content: 'c'.repeat(1_000), idempotency_key: `key ${count}` },
+    });
   assert.equal(await fragmentBytes(store), 0);
   const receipts: string[] = [];
   for (let count = 0; count < 5; count += 1) receipts.push((await send(count)).body.receipt);
@@ -35,7 +38,25 @@ test('fragments are counted once each, and none is stored beyond the most', asyn
   const refused = await door.post<{ code: string; detail: string }>('/dream', { title: 'b', content: 'b' });
   assert.deepEqual([refused.status, refused.body.code], [503, 'storage_reserved']);
   assert.match(refused.body.detail, /DOOR_MAX_GB/);
+  assert.equal(refused.headers.get('retry-after'), '3600');
   assert.equal((await door.get(`/receipt/${receipts[0] ?? ''}`)).status, 200);
+  // What is stored answers as before: by its key, and by its content, under a key that is bound to nothing.
+  const again = { content: 'c'.repeat(1_000), title: 'title 1' };
+  for (const key of ['key 1', 'another key']) {
+    const { status, body } = await door.post<DreamResponse>('/dream', { ...again, idempotency_key: key });
+    assert.deepEqual([status, body.status, body.receipt], [200, 'duplicate', receipts[1]]);
+  }
+  const other = { title: 'b', content: 'b', idempotency_key: 'another key' };
+  assert.equal((await door.post('/dream', other)).status, 503);
+  const shards = [
+    { ...again, title: 'title 2' },
+    { title: 'new', content: 'new' },
+  ];
+  const text = shards.map((each) => `<<SHARD>>${JSON.stringify(each)}<</SHARD>>`).join(' ');
+  const harvested = await door.post<HarvestResponse>('/harvest', { text });
+  const told = harvested.body.results.map(({ ok, status, error }) => [ok, status, error]);
+  assert.deepEqual(told[0], [true, 'duplicate', undefined]);
+  assert.match(String(told[1]?.[2]), /DOOR_MAX_GB/);
   assert.equal(lines.length, 1);
 });
 

@@ -40,7 +40,7 @@ export interface DoorOptions {
   /** The exploration that answers; one of its own where absent. */
   readonly exploration?: ExplorationProcess;
   readonly isStorageReserved?: () => boolean;
-  readonly isDoorFull?: () => boolean;
+  readonly isFull?: () => boolean;
 }
 
 /** What a test may set of an exploration. */
@@ -168,6 +168,7 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     store,
     clock,
     sealFragment: native.sealFragment,
+    isFull: rest.isFull ?? (() => false),
     findShards: native.findShards,
     previews: createPreviews({
       native: new native.Previews(rest.previewsFile ?? previewsFile()),
@@ -190,7 +191,6 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     ...native,
     access,
     isStorageReserved: rest.isStorageReserved ?? (() => false),
-    isDoorFull: rest.isDoorFull ?? (() => false),
   };
   const routes = routeList
     .filter((route) => route.part === 'door' || route.everywhere === true)
