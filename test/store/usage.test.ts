@@ -7,6 +7,7 @@ import { FailingStore, openTestStore } from '../support/serving.js';
 import { bytes } from './subject.js';
 
 const day = 86_400_000;
+const month = 30 * day;
 const store = await openTestStore();
 const failing = new FailingStore(store);
 let subjects = 0;
@@ -26,32 +27,50 @@ describe('characters of a month', () => {
   test('are added up', async () => {
     const { add, find } = subject();
     assert.equal(await find(), undefined);
-    assert.deepEqual(await add(10, 3), { monthStartMs: 10, characters: 3, days: [] });
-    assert.deepEqual(await add(10, 4), { monthStartMs: 10, characters: 7, days: [] });
-    assert.deepEqual(await find(), { monthStartMs: 10, characters: 7, days: [] });
+    assert.deepEqual(await add(10 * month, 3), { monthStartMs: 10 * month, characters: 3, days: [] });
+    assert.deepEqual(await add(10 * month, 4), { monthStartMs: 10 * month, characters: 7, days: [] });
+    assert.deepEqual(await find(), { monthStartMs: 10 * month, characters: 7, days: [] });
   });
 
   test('begin at nothing in a later month', async () => {
     const { add, find } = subject();
-    await add(10, 3);
-    assert.deepEqual(await add(11, 4), { monthStartMs: 11, characters: 4, days: [] });
-    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4, days: [] });
+    await add(10 * month, 3);
+    assert.deepEqual(await add(11 * month, 4), { monthStartMs: 11 * month, characters: 4, days: [] });
+    assert.deepEqual(await find(), { monthStartMs: 11 * month, characters: 4, days: [] });
+  });
+
+  test('count for one month though two nodes saw it begin at different times', async () => {
+    for (const [first, second] of [
+      [0, 5_000],
+      [5_000, 0],
+      [0, 29 * day - 1],
+    ] as const) {
+      const { add } = subject();
+      await add(10 * month + first, 3);
+      const total = { monthStartMs: 10 * month, characters: 7, days: [] };
+      assert.deepEqual(await add(10 * month + second, 4), total);
+    }
+    const { add } = subject();
+    await add(10 * month, 3);
+    assert.deepEqual(await add(10 * month + 29 * day, 4), {
+      ...{ monthStartMs: 10 * month + 29 * day, characters: 4, days: [] },
+    });
   });
 
   test('no longer count once a later month has begun', async () => {
     const { add, find } = subject();
-    await add(11, 4);
+    await add(11 * month, 4);
     assert.deepEqual(
-      await add(10, 3),
-      { monthStartMs: 11, characters: 4, days: [] },
+      await add(10 * month, 3),
+      { monthStartMs: 11 * month, characters: 4, days: [] },
       'the total of the later month',
     );
-    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4, days: [] });
+    assert.deepEqual(await find(), { monthStartMs: 11 * month, characters: 4, days: [] });
   });
 
   test('that many add at once are all counted, and each is told a total that was reached', async () => {
     const { add, find } = subject();
-    const totals = await Promise.all(Array.from({ length: 20 }, () => add(10, 1)));
+    const totals = await Promise.all(Array.from({ length: 20 }, () => add(10 * month, 1)));
     const told = totals.map((total) => ('characters' in total ? total.characters : -1));
     assert.deepEqual(
       told.toSorted((left, right) => left - right),
@@ -62,18 +81,18 @@ describe('characters of a month', () => {
 
   test('of one subject are not those of another', async () => {
     const [one, other] = [subject(), subject()];
-    await one.add(10, 3);
+    await one.add(10 * month, 3);
     assert.equal(await other.find(), undefined);
   });
 
   test('that the store cannot read or take are told as such', async () => {
     const { add, key } = subject();
-    await add(10, 3);
+    await add(10 * month, 3);
     failing.failure = 'not written';
     for (const failReads of [true, false]) {
       failing.failReads = failReads;
       const expected = { name: 'StoreUnavailable', message: 'told to fail' };
-      await assert.rejects(add(10, 4, failing.seen), expected);
+      await assert.rejects(add(10 * month, 4, failing.seen), expected);
     }
     failing.failReads = true;
     await assert.rejects(findUsage(failing.seen, key), StoreUnavailable);
@@ -92,7 +111,7 @@ describe('days', () => {
   test('are added up each, in order, and the last thirty with any use are kept', async () => {
     const { key, find } = subject();
     const add = (...days: readonly DayUse[]) =>
-      addUsage(store, key, { monthStartMs: 10, characters: 0, days });
+      addUsage(store, key, { monthStartMs: 10 * month, characters: 0, days });
     await add(use(5), use(3));
     assert.deepEqual((await find())?.days, [use(3), use(5)]);
     await add(use(5, 2));
@@ -107,16 +126,23 @@ describe('days', () => {
 
   test('go on from month to month, also what comes late for an earlier one', async () => {
     const { key, find } = subject();
-    await addUsage(store, key, { monthStartMs: 11, characters: 4, days: [use(8)] });
-    const total = await addUsage(store, key, { monthStartMs: 10, characters: 3, days: [use(7)] });
-    assert.deepEqual(total, { monthStartMs: 11, characters: 4, days: [use(7), use(8)] });
-    await addUsage(store, key, { monthStartMs: 12, characters: 1, days: [use(9)] });
-    assert.deepEqual(await find(), { monthStartMs: 12, characters: 1, days: [use(7), use(8), use(9)] });
+    await addUsage(store, key, { monthStartMs: 11 * month, characters: 4, days: [use(8)] });
+    const total = await addUsage(store, key, { monthStartMs: 10 * month, characters: 3, days: [use(7)] });
+    assert.deepEqual(total, { monthStartMs: 11 * month, characters: 4, days: [use(7), use(8)] });
+    await addUsage(store, key, { monthStartMs: 12 * month, characters: 1, days: [use(9)] });
+    assert.deepEqual(await find(), {
+      monthStartMs: 12 * month,
+      characters: 1,
+      days: [use(7), use(8), use(9)],
+    });
   });
 });
 
 describe('a charge', () => {
-  const [usage, expected] = [{ monthStartMs: 10, characters: 5, days: [] }, { message: 'told to fail' }];
+  const [usage, expected] = [
+    { monthStartMs: 10 * month, characters: 5, days: [] },
+    { message: 'told to fail' },
+  ];
   const charged = (on: Store, key: Uint8Array, mayMake: () => 'refused' | undefined = () => undefined) =>
     new Charge<'refused'>(on, key, usage, mayMake);
 
@@ -150,7 +176,7 @@ describe('a charge', () => {
 
   test('of a subject that has a record is never refused', async () => {
     const { add, key } = subject();
-    await add(10, 1);
+    await add(10 * month, 1);
     const total = await charged(store, key, () => 'refused').add();
     assert.deepEqual(total, { ...usage, characters: 6 });
   });
@@ -177,7 +203,7 @@ describe('a charge', () => {
         return reads === 2 ? Promise.reject(new StoreUnavailable('told to fail')) : store.get(space, key);
       },
       commit: async (operations, id) => {
-        if (reads === 1) await add(10, 1);
+        if (reads === 1) await add(10 * month, 1);
         return store.commit(operations, id);
       },
     };
@@ -190,9 +216,13 @@ describe('a charge', () => {
 
   test('for a month that is over, without days, writes nothing', async () => {
     const { add } = subject();
-    await add(11, 4);
+    await add(11 * month, 4);
     const before = failing.commits;
-    assert.deepEqual(await add(10, 3, failing.seen), { monthStartMs: 11, characters: 4, days: [] });
+    assert.deepEqual(await add(10 * month, 3, failing.seen), {
+      monthStartMs: 11 * month,
+      characters: 4,
+      days: [],
+    });
     assert.equal(failing.commits, before);
   });
 });

@@ -115,19 +115,33 @@ export class Charge<Refused extends 'refused' = never> {
   }
 }
 
+/**
+ * Starts that are less apart belong to the same month of 30 days (ms). The month of an address begins with
+ * its first request, which two nodes may see at different times, as may one that could not read the record.
+ */
+const sameMonthMs = 29 * dayMs;
+
 /** Usage of a subject with more added; the same object if nothing changes. */
 function totalOf(before: Usage | undefined, { monthStartMs, characters, days }: Usage): Usage {
-  const isLate = before !== undefined && before.monthStartMs > monthStartMs;
-  if (isLate && days.length === 0) return before;
-  const carried = before?.monthStartMs === monthStartMs ? before.characters : 0;
-  const ofMonth = isLate ? before : { monthStartMs, characters: carried + characters };
-  return { ...ofMonth, days: addedDays(before?.days ?? [], days) };
+  if (before === undefined) return { monthStartMs, characters, days: addedDays([], days) };
+  const laterMs = monthStartMs - before.monthStartMs;
+  const isSame = Math.abs(laterMs) < sameMonthMs;
+  if (!isSame && laterMs < 0) {
+    return days.length === 0 ? before : { ...before, days: addedDays(before.days, days) };
+  }
+  const ofMonth = isSame
+    ? {
+        monthStartMs: Math.min(before.monthStartMs, monthStartMs),
+        characters: before.characters + characters,
+      }
+    : { monthStartMs, characters };
+  return { ...ofMonth, days: addedDays(before.days, days) };
 }
 
 /**
- * Adds to a subject's usage in the month that began at `monthStartMs` and returns the month's total. A later
- * month starts at the added amount; a late charge for an earlier month counts for its days alone. A subject
- * without a record gets one unless `mayMake` refuses it.
+ * Adds to a subject's usage in the month that began about `monthStartMs` and returns the month's total. A
+ * later month starts at the added amount; a late charge for an earlier month counts for its days alone. A
+ * subject without a record gets one unless `mayMake` refuses it.
  */
 export function addUsage<Refused extends 'refused' = never>(
   store: Store,
