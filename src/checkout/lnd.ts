@@ -161,6 +161,14 @@ function receivable(channel: Json): bigint {
   return room > 0n ? room : 0n;
 }
 
+/** Satoshi that can be received. */
+export interface Inbound {
+  /** Over all channels. */
+  readonly sat: bigint;
+  /** Over those that the network knows. */
+  readonly announcedSat: bigint;
+}
+
 /** A client of one node. */
 export class Lnd {
   private readonly agent: Agent;
@@ -197,18 +205,29 @@ export class Lnd {
     });
   }
 
-  /** Satoshi that can be received now, over all active channels. */
-  inbound(): Promise<LndAnswer<bigint>> {
+  /** Satoshi that can be received now, over active channels. */
+  inbound(): Promise<LndAnswer<Inbound>> {
     return this.ask('/v1/channels?active_only=true', undefined, (json) => {
       const channels: unknown = json['channels'] ?? [];
       if (!Array.isArray(channels)) throw new Error('its channels are not a list');
-      return channels.filter(isJson).reduce((sum, channel) => sum + receivable(channel), 0n);
+      const sumOf = (some: readonly Json[]): bigint =>
+        some.reduce((sum, channel) => sum + receivable(channel), 0n);
+      const all = channels.filter(isJson);
+      return { sat: sumOf(all), announcedSat: sumOf(all.filter((channel) => channel['private'] !== true)) };
     });
   }
 
-  /** Makes an invoice that expires after `expiryS` seconds. */
-  addInvoice(sat: bigint, memo: string, expiryS: number): Promise<LndAnswer<MadeInvoice>> {
-    const body = { memo, value: sat.toString(), expiry: String(expiryS) };
+  /**
+   * Makes an invoice that expires after `expiryS` seconds. `hints`: it names unannounced channels, without
+   * which nobody finds a way through them.
+   */
+  addInvoice(
+    sat: bigint,
+    memo: string,
+    expiryS: number,
+    hints = false,
+  ): Promise<LndAnswer<MadeInvoice>> {
+    const body = { memo, value: sat.toString(), expiry: String(expiryS), ...(hints && { private: true }) };
     return this.ask('/v1/invoices', body, (json) => {
       const { r_hash: hash, payment_request: bolt11 } = json;
       if (typeof hash !== 'string' || typeof bolt11 !== 'string') throw new Error('its invoice is malformed');

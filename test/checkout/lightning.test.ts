@@ -147,7 +147,8 @@ describe('an order over Lightning', () => {
       node.broken = path;
       later();
       assert.deepEqual(await rail().liquidity(), {
-        ...{ inboundSat: null, network: null, reason: 'The Lightning node does not answer.' },
+        ...{ inboundSat: null, announcedSat: 0n, network: null },
+        reason: 'The Lightning node does not answer.',
         checkedAtMs: shop.book.clock.wallMs(),
       });
       assert.match(shop.said(), /^warn: the Lightning node cannot be used .*LND does not answer/);
@@ -173,6 +174,21 @@ describe('an order over Lightning', () => {
       const reason = `The node can receive ${inbound} sat over Lightning now, not 50000.`;
       if (inbound < 50_000) assert.equal(await refusal(lightning), reason);
       else assert.equal((await ordered(lightning)).sat, 50_000n);
+    }
+  });
+
+  test('names unannounced channels only where the announced ones cannot take its amount', async () => {
+    const hidden = { private: true };
+    for (const [channels, named] of [
+      [[channel(51_000)], undefined],
+      [[channel(51_000), channel(51_000, hidden)], undefined],
+      [[channel(51_000, hidden)], true],
+      [[channel(26_000), channel(26_000, hidden)], true],
+    ] as const) {
+      node.channels = channels;
+      later();
+      await ordered();
+      assert.equal(node.wishes.at(-1)?.['private'], named);
     }
   });
 

@@ -108,10 +108,12 @@ describe('what can be received', () => {
       [{ remote_balance: undefined }, 0n],
       [{ remote_balance: 7 }, 7n],
     ] as const) {
-      assert.equal(await inbound({ channels: [channel(more)] }), expected, JSON.stringify(more));
+      const found = { sat: expected, announcedSat: expected };
+      assert.deepEqual(await inbound({ channels: [channel(more)] }), found, JSON.stringify(more));
     }
-    assert.equal(await inbound({ channels: [channel({}), null, 'x', channel({})] }), 20_000n);
-    assert.equal(await inbound({}), 0n);
+    const some = [channel({}), null, 'x', channel({ private: true })];
+    assert.deepEqual(await inbound({ channels: some }), { sat: 20_000n, announcedSat: 10_000n });
+    assert.deepEqual(await inbound({}), { sat: 0n, announcedSat: 0n });
     assert.equal(node.asked[0], 'GET /v1/channels?active_only=true');
   });
 
@@ -134,7 +136,10 @@ describe('an invoice', () => {
       paymentHash: '0123abcd',
       bolt11: 'lnbc1',
     });
-    assert.equal(node.asked[0], 'POST /v1/invoices {"memo":"memo","value":"50000","expiry":"900"}');
+    const plain = '{"memo":"memo","value":"50000","expiry":"900"}';
+    assert.equal(node.asked[0], `POST /v1/invoices ${plain}`);
+    await read(() => lnd.addInvoice(50_000n, 'memo', 900, true), { r_hash, payment_request: 'lnbc1' });
+    assert.equal(node.asked[1], `POST /v1/invoices ${plain.slice(0, -1)},"private":true}`);
     for (const wrong of [
       {},
       { r_hash },

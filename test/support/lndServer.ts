@@ -30,6 +30,7 @@ export interface Channel {
   readonly remote_balance: string;
   readonly remote_chan_reserve_sat: string;
   readonly commit_fee: string;
+  readonly private?: boolean;
 }
 
 /** A channel in which the other side has this much to send, less a reserve of 1,000 sat. */
@@ -61,7 +62,7 @@ export class LndServer extends HttpsNode {
   nextPreimage: Buffer | undefined;
   readonly asked: Asked[] = [];
   /** Bodies of what it was asked to make invoices of. */
-  readonly wishes: Readonly<Record<string, string>>[] = [];
+  readonly wishes: Readonly<Record<string, unknown>>[] = [];
   private readonly invoices = new Map<string, Invoice>();
 
   private constructor(private readonly nowMs: () => number) {

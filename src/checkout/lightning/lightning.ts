@@ -56,6 +56,8 @@ export interface LightningParts extends BookParts {
 export interface Liquidity {
   /** Satoshi; null if the node did not say. */
   readonly inboundSat: bigint | null;
+  /** The part over channels that the network knows. */
+  readonly announcedSat: bigint;
   readonly network: string | null;
   /** Why nothing can be received, a sentence; null if it can. */
   readonly reason: string | null;
@@ -99,7 +101,9 @@ export class Lightning implements Rail<
     if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
     const { lnd, network, randomness } = this.parts;
     const id = newOrderId(randomness);
-    const made = await lnd.addInvoice(wish.sat, `Fusegate ${wish.tier}, order ${id}`, invoiceS);
+    // Names of unannounced channels say more of the node than others need to know.
+    const hints = (await this.liquidity()).announcedSat < wish.sat;
+    const made = await lnd.addInvoice(wish.sat, `Fusegate ${wish.tier}, order ${id}`, invoiceS, hints);
     if (made.kind === 'failed') return { kind: 'rail unavailable', reason: this.told(made) };
     const { paymentHash, bolt11 } = made.value;
     const wrong = invoiceFault(bolt11, paymentHash, wish.sat, network);
@@ -156,11 +160,12 @@ export class Lightning implements Rail<
     const { lnd, clock } = this.parts;
     const checkedAtMs = clock.wallMs();
     const [info, inbound] = await Promise.all([lnd.info(), lnd.inbound()]);
-    const unknown = { inboundSat: null, network: null, checkedAtMs } as const;
+    const unknown = { inboundSat: null, announcedSat: 0n, network: null, checkedAtMs } as const;
     if (info.kind === 'failed') return { ...unknown, reason: this.told(info) };
     if (inbound.kind === 'failed') return { ...unknown, reason: this.told(inbound) };
     const reason = this.faultOf(info.value);
-    return { inboundSat: inbound.value, network: info.value.network, reason, checkedAtMs };
+    const { sat: inboundSat, announcedSat } = inbound.value;
+    return { inboundSat, announcedSat, network: info.value.network, reason, checkedAtMs };
   }
 
   /** Why a node that answers cannot receive payments. */
