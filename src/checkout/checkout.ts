@@ -117,9 +117,13 @@ export async function openRails(parts: RailsParts): Promise<Rails | { readonly w
   };
 }
 
+/** Parts of the card rail. */
+export type CardSources = BookParts &
+  Pick<CheckoutParts, 'configuration' | 'tiers' | 'clock' | 'log' | 'getPage'>;
+
 /** The configured card rail, and the rates that all prices are calculated from. */
-async function openCard(
-  parts: CheckoutParts,
+export async function openCard(
+  parts: CardSources,
 ): Promise<{ readonly card: Card | undefined; readonly rates: Rates }> {
   const { configuration, clock, log, store, getPage: get } = parts;
   const { stripeSecretKey: secretKey, rateSource } = configuration;

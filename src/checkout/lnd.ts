@@ -221,12 +221,7 @@ export class Lnd {
    * Makes an invoice that expires after `expiryS` seconds. `hints`: it names unannounced channels, without
    * which nobody finds a way through them.
    */
-  addInvoice(
-    sat: bigint,
-    memo: string,
-    expiryS: number,
-    hints = false,
-  ): Promise<LndAnswer<MadeInvoice>> {
+  addInvoice(sat: bigint, memo: string, expiryS: number, hints = false): Promise<LndAnswer<MadeInvoice>> {
     const body = { memo, value: sat.toString(), expiry: String(expiryS), ...(hints && { private: true }) };
     return this.ask('/v1/invoices', body, (json) => {
       const { r_hash: hash, payment_request: bolt11 } = json;

@@ -13,6 +13,8 @@ import { replaceUnrevealedKey } from './order/reissue.js';
 import type { Chain } from './onchain/chain.js';
 import { searchHistory } from './onchain/freshAddresses.js';
 import type { Lnd } from './lnd.js';
+import type { Card } from './card/card.js';
+import { dayMs, timeText } from '../system/clock.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/tables/addressIndexes.js';
 
 /** Indexes skipped after the last one known to be given out. */
@@ -49,6 +51,35 @@ export async function recoverOrders(parts: RecoverParts): Promise<Recovery> {
     ...(moved === 0 ? [] : [`The address index was moved on, past ${margin} addresses.`]),
   ];
   return { keys, done, lost: [...(search?.lost ?? []), ...unowned] };
+}
+
+/** Time for which Stripe keeps its events (ms). */
+const eventsKeptMs = 30 * dayMs;
+
+/** Time before the backup from which events are applied again (ms): they may have been under way. */
+const beforeBackupMs = 3_600_000;
+
+/** Applies the events of card payments since the backup; `card` undefined: the rail is not set up. */
+export async function recoverCards(
+  card: Pick<Card, 'catchUp'> | undefined,
+  madeAtMs: number,
+  nowMs: number,
+): Promise<Pick<Recovery, 'done' | 'lost'>> {
+  if (card === undefined) return { done: [], lost: [] };
+  const outcome = await card.catchUp(madeAtMs - beforeBackupMs);
+  const since = timeText(madeAtMs);
+  const resend = `Send its events since ${since} again (Stripe's dashboard, Developers, Events).`;
+  if ('wrong' in outcome)
+    return { done: [], lost: [`card: Stripe cannot be asked (${outcome.wrong}). ${resend}`] };
+  const old =
+    nowMs - madeAtMs > eventsKeptMs
+      ? [`card: Stripe keeps events for 30 days: compare payments since ${since} with its dashboard.`]
+      : [];
+  const { changed } = outcome;
+  return {
+    done: changed === 0 ? [] : [`card: ${counted(changed, 'event')} since the backup applied.`],
+    lost: old,
+  };
 }
 
 function counted(count: number, noun: string): string {

@@ -14,14 +14,17 @@ import type { Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { changeOf } from './changes.js';
 import { progressOn } from './progress.js';
+import type { ServeParts } from './serve.js';
 import { withConfiguration, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 
 /** Dependencies of the commands. */
-export interface BackupParts extends CommandParts {
+export interface BackupParts extends CommandParts, Pick<ServeParts, 'readTiers'> {
   readonly version: string;
   readonly keyFormat: KeyFormat;
   readonly log: Log;
+  /** Fetches a page of a rate source; rejects if it does not arrive in time. */
+  readonly getPage: (url: string) => Promise<string>;
   /** Lowers the priority of this process for good. */
   readonly lowerPriority: () => void;
   /** Locks the data folder; returns a sentence if that fails. */
@@ -147,8 +150,10 @@ async function bringUpToDate(
   madeAtMs: number,
   progress: Progress,
 ): Promise<Told | { readonly wrong: string }> {
-  const { openRails } = await import('../checkout/checkout.js');
-  const { recoverOrders } = await import('../checkout/recover.js');
+  const { openCard, openRails } = await import('../checkout/checkout.js');
+  const { recoverCards, recoverOrders } = await import('../checkout/recover.js');
+  const read = parts.readTiers(parts.configuration);
+  if ('errors' in read) return { wrong: read.errors.join('\n') };
   const opened = await openRails(parts);
   if ('wrong' in opened) return opened;
   try {
@@ -169,7 +174,10 @@ async function bringUpToDate(
         reconciled.done.push(`${name}: ${looked} open ${orders} looked up.`);
       }
     }
-    return { done: [...recovered.done, ...reconciled.done], lost: [...recovered.lost, ...reconciled.lost] };
+    const { card } = await openCard({ ...parts, tiers: read.tiers });
+    const cards = await recoverCards(card, madeAtMs, parts.clock.wallMs());
+    const all = [recovered, reconciled, cards];
+    return { done: all.flatMap(({ done }) => done), lost: all.flatMap(({ lost }) => lost) };
   } finally {
     opened.close();
   }

@@ -48,7 +48,7 @@ const added: readonly Added[] = [
     names: ['backup', 'restore'],
     async load() {
       const { addBackup } = await import('../commands/backup.js');
-      return (program, parts) => addBackup(program, { ...parts, ...quiet, lockFolder });
+      return (program, parts) => addBackup(program, { ...parts, ...quiet, lockFolder, getPage });
     },
   },
   { names: ['orders'], load: async () => (await import('../commands/orders.js')).addOrders },

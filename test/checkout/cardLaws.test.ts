@@ -1027,3 +1027,59 @@ describe('the card endpoints', () => {
     assert.equal((await look(asked, order.place))?.pickup.status, 'pending');
   });
 });
+
+describe('events since a backup', () => {
+  const at = (ms: number): number => Math.floor(ms / 1_000);
+
+  /** An event as Stripe keeps it. */
+  function happens(type: string, object: object): string {
+    const id = `evt_${random()}`;
+    const created = at(shop.time.nowMs);
+    stripe.events.push(Object.assign({ id, created, type }, { livemode: false, data: { object } }));
+    return id;
+  }
+
+  function pays({ order }: MadeCardOrder, intent: string): string {
+    const money = { payment_status: 'paid', amount_total: Number(price), currency: 'usd' };
+    const session = { id: order.place, payment_intent: intent, created: at(order.createdAtMs), ...money };
+    return happens('checkout.session.completed', session);
+  }
+
+  beforeEach(() => {
+    stripe.events.splice(0);
+    stripe.pageEvents = 100;
+  });
+
+  test('are applied in their order, over several pages, and once', async () => {
+    const card = rail();
+    const [paid, refunded, known] = [await ordered(), await ordered(), await ordered()];
+    const fromMs = shop.time.nowMs;
+    stripe.pageEvents = 2;
+    const intent = `pi_${random()}`;
+    pays(paid, `pi_${random()}`);
+    pays(refunded, intent);
+    happens('charge.refunded', { payment_intent: intent, amount_refunded: Number(price) });
+    happens('customer.created', { id: 'cus_1' });
+    pays(known, `pi_${random()}`);
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 4 });
+    const statusOf = async ({ order }: MadeCardOrder) => (await shop.stored(order.id)).key;
+    assert.deepEqual(
+      [await statusOf(paid), await statusOf(refunded), await statusOf(known)],
+      ['active', 'revoked', 'active'],
+    );
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 0 });
+  });
+
+  test('are asked for from a time on', async () => {
+    const made = await ordered();
+    pays(made, `pi_${random()}`);
+    assert.deepEqual(await rail().catchUp(shop.time.nowMs + 1_000), { changed: 0 });
+    assert.equal((await shop.stored(made.order.id)).status, 'open');
+  });
+
+  test('that Stripe does not show are told of', async () => {
+    stripe.up = false;
+    const told = await rail().catchUp(0);
+    assert.match('wrong' in told ? told.wrong : '', /Invalid API Key/);
+  });
+});

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { apply, makeOrder, newOrderId, type BookParts } from '../../src/checkout/order/book.js';
 import type { Chain } from '../../src/checkout/onchain/chain.js';
-import { recoverOrders, type RecoverParts, type Recovery } from '../../src/checkout/recover.js';
+import { recoverCards, recoverOrders, type RecoverParts, type Recovery } from '../../src/checkout/recover.js';
 import { native } from '../../src/native/addon.js';
 import { findKey, type KeyRecord } from '../../src/store/tables/keys.js';
 import { findOrder } from '../../src/store/tables/orders.js';
@@ -244,4 +244,27 @@ test('a key that may have been handed out since is replaced; one that was stays'
   assert.deepEqual((await recovered(parts)).done, ['1 order will give out another key than before.']);
   await pay(unpaid);
   assert.equal(await keyOf(parts, await reveal(unpaid)), 'active');
+});
+
+test('events of cards are applied since an hour before the backup; what is missing is named', async () => {
+  const [hour, day] = [3_600_000, 86_400_000];
+  const madeAtMs = Date.UTC(2026, 10, 1);
+  const asked: number[] = [];
+  const told = (outcome: { changed: number } | { wrong: string }, nowMs = madeAtMs + day) => {
+    const catchUp = (fromMs: number) => {
+      asked.push(fromMs);
+      return Promise.resolve(outcome);
+    };
+    return recoverCards({ catchUp }, madeAtMs, nowMs);
+  };
+  assert.deepEqual(await recoverCards(undefined, madeAtMs, madeAtMs), { done: [], lost: [] });
+  assert.deepEqual(await told({ changed: 0 }), { done: [], lost: [] });
+  const one = ['card: 1 event since the backup applied.'];
+  assert.deepEqual(await told({ changed: 1 }, madeAtMs + 30 * day), { done: one, lost: [] });
+  const old = await told({ changed: 1 }, madeAtMs + 30 * day + 1);
+  assert.deepEqual(old.done, one);
+  assert.match(old.lost.join(), /keeps events for 30 days: compare payments since 2026-11-01T00:00:00.000Z/);
+  const failed = await told({ wrong: 'it is down' });
+  assert.match(failed.lost.join(), /\(it is down\)\. Send its events since 2026-11-01T00:00:00.000Z again/);
+  assert.deepEqual(new Set(asked), new Set([madeAtMs - hour]));
 });

@@ -42,6 +42,10 @@ export class StripeServer {
   readonly sessions: MadeSession[] = [];
   /** What sessions made elsewhere sold: ids of prices, each with a quantity. */
   readonly sold = new Map<string, readonly (readonly [string | null, number | null])[]>();
+  /** Events that it keeps, in the order in which they happened. */
+  readonly events: { readonly id: string; readonly created: number; readonly type: string }[] = [];
+  /** Events in one answer. */
+  pageEvents = 100;
   readonly asked: string[] = [];
   /** Header fields of what it was asked. */
   readonly fields: IncomingHttpHeaders[] = [];
@@ -85,7 +89,8 @@ export class StripeServer {
       this.failures -= 1;
       return { status: 500, json: { error: { type: 'api_error', message: 'Something went wrong.' } } };
     }
-    const { pathname } = new URL(url, 'http://localhost');
+    const { pathname, searchParams } = new URL(url, 'http://localhost');
+    if (pathname === '/v1/events') return this.listEvents(searchParams);
     const [, session] = /^\/v1\/checkout\/sessions\/(\w+)\/line_items$/.exec(pathname) ?? [];
     if (session !== undefined) return this.lineItems(session);
     if (pathname === '/v1/payment_method_configurations') return this.configured(pathname);
@@ -103,6 +108,17 @@ export class StripeServer {
     const json = { id, object: 'checkout.session', url: address };
     this.byIdempotencyKey.set(idempotencyKey, json);
     return { status: 200, json };
+  }
+
+  /** The newest come first, a page at a time. */
+  private listEvents(query: URLSearchParams): Told {
+    const types = [...query].filter(([name]) => name.startsWith('types[')).map(([, type]) => type);
+    const from = Number(query.get('created[gte]'));
+    const all = this.events.filter(({ created, type }) => created >= from && types.includes(type)).reverse();
+    const start = 1 + all.findIndex(({ id }) => id === query.get('starting_after'));
+    const page = all.slice(start, start + this.pageEvents);
+    const more = { has_more: start + page.length < all.length };
+    return { status: 200, json: { object: 'list', data: page, url: '/v1/events', ...more } };
   }
 
   private configured(pathname: string): Told {

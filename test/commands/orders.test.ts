@@ -12,6 +12,7 @@ import { LndServer } from '../support/lndServer.js';
 import { run, memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
 import { Shop } from '../support/shop.js';
+import { StripeServer } from '../checkout/stripeServer.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';
@@ -206,4 +207,37 @@ test('a restore looks the open orders up, or says that the server will', async (
     );
     assert.ok(!not.some((each) => each.startsWith('lightning: ')), not.join());
   }
+});
+
+test('a restore applies what the processor reported of cards since the backup', async () => {
+  const stripe = await StripeServer.start();
+  const url = `lmdb:${memoryFolder()}/store`;
+  const settings = { STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_BASE: stripe.apiBase };
+  const environment = { STORE_URL: url, MASTER_SECRET, RATE_SOURCE: 'fixed:60000', ...settings };
+  const shop = await Shop.open(await storeAt(url));
+  const { order } = await shop.make('card', { place: 'cs_test_1' });
+  await shop.book.store.close();
+  const folder = join(memoryFolder(), 'backup');
+  assert.equal((await here(['backup', folder], environment)).code, 0);
+  const created = Math.floor(Date.now() / 1_000);
+  const money = { payment_status: 'paid', amount_total: Number(order.cents), currency: 'usd' };
+  const object = { id: 'cs_test_1', payment_intent: 'pi_1', created, ...money };
+  const event = {
+    id: 'evt_1',
+    type: 'checkout.session.completed',
+    created,
+    livemode: false,
+    data: { object },
+  };
+  stripe.events.push(event);
+  const restored = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
+  assert.match(
+    (await here(['restore', folder], restored)).text,
+    /^card: 1 event since the backup applied\.$/m,
+  );
+  assert.equal(await statusOf(order.id, restored), 'paid');
+  stripe.up = false;
+  const away = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
+  const { text } = await here(['restore', folder], away);
+  assert.match(text, /^card: Stripe cannot be asked \(Invalid API Key\)\. Send its events since .* again/m);
 });

@@ -27,6 +27,7 @@ import type { Log } from '../../system/log.js';
 import { Recent } from '../../system/shared.js';
 import { apply, draftOrder, makeOrder, newOrderId } from '../order/book.js';
 import type { BookParts, Effect, MadeOrder, OrderWish } from '../order/book.js';
+import { cardEventTypes, readCardEvent } from './cardEvents.js';
 import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
 import { centsOf } from '../money.js';
 import { viewCard, type CardPickup } from './cardView.js';
@@ -157,6 +158,23 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
   /** Stripe sends an event again until it is acknowledged: a look-up would find nothing more. */
   reconcile(): Promise<number> {
     return Promise.resolve(0);
+  }
+
+  /**
+   * Applies the events since a time (ms since 1970), which a store that was lost may have acknowledged.
+   * Resolves to the number that changed something, or to a sentence part that says why not all were applied.
+   */
+  async catchUp(fromMs: number): Promise<{ readonly changed: number } | { readonly wrong: string }> {
+    const answer = await this.parts.stripe.events(fromMs, cardEventTypes);
+    if (answer.kind === 'failed') return { wrong: answer.reason };
+    let changed = 0;
+    for (const each of answer.value) {
+      const event = readCardEvent(each);
+      const outcome = event === undefined ? settled('ignored') : await this.settle(event);
+      if (outcome.kind === 'unanswered') return { wrong: outcome.reason };
+      if (outcome.result !== 'duplicate' && outcome.result !== 'ignored') changed += 1;
+    }
+    return { changed };
   }
 
   /** Applies a verified event, once. On disk when it resolves. */

@@ -66,6 +66,15 @@ const sessionEvents = {
   'checkout.session.expired': 'expired',
 } as const;
 
+/** Types of the events that concern keys. */
+export const cardEventTypes: readonly string[] = [
+  ...Object.keys(sessionEvents),
+  'charge.refunded',
+  'charge.dispute.created',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.closed',
+];
+
 const other: CardSubject = { kind: 'other' };
 
 function sessionOf(object: Members): CardSession | undefined {

@@ -133,6 +133,19 @@ export class StripeClient {
     });
   }
 
+  /**
+   * The account's events of these types since a time (ms since 1970), the oldest first, as webhooks get them.
+   * Stripe keeps events for 30 days.
+   */
+  events(fromMs: number, types: readonly string[]): Promise<StripeAnswer<readonly unknown[]>> {
+    return this.ask(async () => {
+      const since = { created: { gte: Math.floor(fromMs / 1_000) }, types: [...types], limit: 100 };
+      const newestFirst: unknown[] = [];
+      for await (const event of this.sdk.events.list(since)) newestFirst.push(event);
+      return newestFirst.reverse();
+    });
+  }
+
   private async ask<Value>(question: () => Promise<Value>): Promise<StripeAnswer<Value>> {
     const span = activeSpan()?.child('Stripe', 'client');
     try {
