@@ -66,7 +66,7 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
       embedding,
       embedText,
       visitorId,
-      hidden: hiddenFragments(store, parts.clock, visitorId),
+      hidden: hiddenFragments(store, parts.clock, vectors),
       randomness,
       inTurn: workQueue(1, longWaiting),
       inShortTurn: workQueue(2, shortWaiting),

@@ -11,11 +11,9 @@ import type { ValidationError } from '../contract/schema/validation.js';
 import type { FragmentBoard, FragmentRegion } from '../native/index.js';
 import { withheldAmong } from '../store/tables/notices.js';
 import type { Store } from '../store/store.js';
+import type { HiddenFragments } from './hiddenFragments.js';
 import { cardsOf, exploringTooMuch, frame, readAsOf, type ExploreParts } from './explore.js';
 import { remembered } from '../system/workQueue.js';
-
-/** Most fragments of a visitor that are read to find a name that is not withheld. */
-const namesTried = 100;
 
 /** Fragments by kind, fewest first; ties in the contract's order. `counts`: indexed by the kinds' numbers. */
 function kindsOf(counts: readonly number[]): FocusKind[] {
@@ -46,24 +44,42 @@ async function named({ store }: ExploreParts, regions: readonly FragmentRegion[]
   }));
 }
 
+/** Makes what depends on the withheld fragments anew when others are withheld. */
+function perHidden<Made>(make: (hidden: number[]) => Made): (hidden: HiddenFragments) => Made {
+  let last: { readonly places: number[]; readonly made: Made } | undefined;
+  return ({ places }) => {
+    if (last?.places !== places) last = { places, made: make(places) };
+    return last.made;
+  };
+}
+
 /** Answers with the kinds and regions that have the fewest fragments. */
 export function focus(parts: ExploreParts): Handler {
-  const regionsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.regions(asOf), signal));
+  const { vectors } = parts;
+  const countsOf = perHidden((hidden) =>
+    remembered((asOf, signal) =>
+      parts.inTurn(
+        async () => ({
+          counts: await vectors.kinds(asOf, hidden),
+          regions: await vectors.regions(asOf, hidden),
+        }),
+        signal,
+      ),
+    ),
+  );
   return async (request) => {
     const signal = request.signal();
     const state = presentOr(parts, request.query);
     if ('loc' in state) return unprocessable([state]);
-    const { asOf, board } = state;
-    const found = await regionsAt(asOf, signal);
+    const { asOf } = state;
+    const found = await countsOf(await parts.hidden())(asOf, signal);
     if (found === 'busy') return exploringTooMuch;
-    const regions = await named(parts, found);
-    const counts = board?.kinds ?? (await parts.vectors.kinds(asOf));
     const { embedding } = parts;
     const body: FocusResponse = {
       ...frame(parts, asOf),
       embedding,
-      kinds: kindsOf(counts),
-      regions,
+      kinds: kindsOf(found.counts),
+      regions: await named(parts, found.regions),
     };
     return jsonAnswer(200, body);
   };
@@ -103,39 +119,30 @@ async function readAhead({ store, vectors, warmed }: ExploreParts, names: Names)
   await namesIn(store, names, receipts);
 }
 
-/** A visitor's name, from any visible fragment of theirs; null if all are withheld. */
-async function anyNameOf(
-  { store, vectors }: ExploreParts,
-  asOf: number,
-  visitor: string,
-): Promise<string | null> {
-  const { places } = await vectors.select(asOf, { visitor }, 0, namesTried);
-  const cards = await cardsOf(
-    store,
-    places.map(({ receipt }) => receipt),
-  );
-  return [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null;
-}
-
 /** Ranks visitors by their number of fragments with distinct content; ties share a rank. */
 export function leaderboard(parts: ExploreParts): Handler {
   const names: Names = new Map();
   // If the store does not answer, a request reads them.
   void readAhead(parts, names).catch(() => undefined);
-  const standingsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.standings(asOf), signal));
+  const standingsOf = perHidden((hidden) =>
+    remembered((asOf, signal) => parts.inTurn(() => parts.vectors.standings(asOf, hidden), signal)),
+  );
   return async (request) => {
     const signal = request.signal();
     const state = presentOr(parts, request.query);
     if ('loc' in state) return unprocessable([state]);
     const { asOf, board } = state;
-    const standings = board?.standings ?? (await standingsAt(asOf, signal));
+    const hidden = await parts.hidden();
+    const present = hidden.places.length === 0 ? board?.standings : undefined;
+    const standings = present ?? (await standingsOf(hidden)(asOf, signal));
     if (standings === 'busy') return exploringTooMuch;
     const visitors: LeaderboardEntry[] = [];
     const receipts = standings.map(({ receipt }) => receipt);
     const found = await namesIn(parts.store, names, receipts);
-    for (const { receipt, visitor: id, fragments } of standings) {
-      const visitor = found.get(receipt) ?? (await anyNameOf(parts, asOf, id));
-      if (visitor === null) continue;
+    for (const { receipt, fragments } of standings) {
+      const visitor = found.get(receipt);
+      // Withheld since the list of withheld fragments was read.
+      if (visitor === undefined) continue;
       const rank = 1 + standings.findIndex((other) => other.fragments === fragments);
       visitors.push({ rank, visitor, fragments });
     }

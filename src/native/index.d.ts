@@ -381,8 +381,13 @@ export declare class Vectors {
   vector(index: number): Buffer
   /** The receipts of the fragments at indexes `from` to `to` - 1; fewer if there are fewer. */
   receipts(from: number, to: number): Array<string>
-  /** Fragments that match: their total, and at most `most` of them from index `from` on. */
-  select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
+  /** Indexes of the fragments with these receipts, one on each line, from index `from` on, in order. */
+  placesOf(receipts: string, from: number): Promise<Array<number>>
+  /**
+   * Fragments that match: their total, and at most `most` of them from index `from` on. `hidden`: indexes
+   * of the fragments that are left out, in order.
+   */
+  select(position: number, filter: FragmentFilter, from: number, most: number, hidden: Array<number>): Promise<FragmentSelection>
   /**
    * The nearest to a vector: the most similar first, ties in log order. `thorough`: the index examines
    * more candidates, for answers of a single search.
@@ -394,12 +399,15 @@ export declare class Vectors {
   links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
   /** The current counts; null while the writer updates them. */
   board(): FragmentBoard | null
-  /** Ranking of the visitors with most fragments, at most a hundred. */
-  standings(position: number): Promise<Array<VisitorStanding>>
-  /** Number of fragments by kind number. */
-  kinds(position: number): Promise<Array<number>>
-  /** The regions of the fragments, the smallest first. */
-  regions(position: number): Promise<Array<FragmentRegion>>
+  /**
+   * Ranking of the visitors with most fragments, at most a hundred. `hidden`: indexes of the fragments
+   * that do not count, in order.
+   */
+  standings(position: number, hidden: Array<number>): Promise<Array<VisitorStanding>>
+  /** Number of fragments that are not `hidden`, by kind number. */
+  kinds(position: number, hidden: Array<number>): Promise<Array<number>>
+  /** The regions of the fragments that are not `hidden`, the smallest first. */
+  regions(position: number, hidden: Array<number>): Promise<Array<FragmentRegion>>
 }
 
 /** A walk from neighbour to neighbour. */

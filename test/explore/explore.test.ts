@@ -60,10 +60,10 @@ test('the work of closed connections is taken away', async () => {
     select: (...given) => explore.vectors.select(...given),
     receipts: (...given) => explore.vectors.receipts(...given),
     board: () => explore.vectors.board(),
-    kinds: (asOf) => explore.vectors.kinds(asOf),
+    kinds: (...given) => explore.vectors.kinds(...given),
     links: (...given) => explore.vectors.links(...given),
     standings: (...given) => explore.vectors.standings(...given),
-    regions: (asOf) => explore.vectors.regions(asOf),
+    regions: (...given) => explore.vectors.regions(...given),
     nearest: (...given) => explore.vectors.nearest(...given),
     walk(...given) {
       looked += 1;

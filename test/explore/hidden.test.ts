@@ -1,6 +1,7 @@
 /** A withheld fragment is found by no filter and no nearness that would tell of its content. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { FocusResponse } from '../../src/contract/focus.js';
 import type { FragmentsResponse, GraphResponse } from '../../src/contract/graph.js';
 import type { LeaderboardResponse } from '../../src/contract/leaderboard.js';
 import type { NearResponse } from '../../src/contract/near.js';
@@ -22,7 +23,7 @@ for (const [title, content, visitor] of [
   ['Beams', 'lattice beams under load bend', 'Mallory'],
   ['Bread', 'dough rises in the warm kitchen', 'Ada'],
 ] as const) {
-  const { body } = await door.post('/dream', { title, content, visitor });
+  const { body } = await door.post('/dream', { title, content, visitor, kind: 'BRIDGE' });
   receipts.push(String(body['receipt']));
 }
 await explored(exploration);
@@ -97,6 +98,32 @@ describe('a withheld fragment', () => {
     assert.equal((await byVisitor('Ada')).matching, 2);
     const { body } = await door.get<LeaderboardResponse>('/leaderboard', {});
     assert.ok(body.visitors.some(({ visitor }) => visitor === 'Mallory'));
+  });
+
+  test('is in no count, at present or at any earlier position', async () => {
+    const sum = (list: readonly { readonly fragments: number }[]): number =>
+      list.reduce((total, { fragments }) => total + fragments, 0);
+    const counts = async (query: Record<string, string>) => {
+      const board = await door.get<LeaderboardResponse>('/leaderboard', query);
+      const { kinds } = (await door.get<FocusResponse>('/focus', query)).body;
+      return [...board.body.visitors.map(({ visitor, fragments }) => `${visitor} ${fragments}`), sum(kinds)];
+    };
+    const regions = async () => (await door.get<FocusResponse>('/focus', {})).body.regions;
+    const { body } = await door.get<GraphResponse>('/graph', {});
+    const now = Number(body.as_of);
+    for (const query of [{}, { as_of: String(now) }]) {
+      assert.deepEqual(await counts(query), ['Ada 2', 'Mallory 1', 3]);
+    }
+    // Neither before nor after it was submitted does anything change by it.
+    assert.deepEqual(await counts({ as_of: String(now - 2) }), ['Ada 1', 1]);
+    assert.deepEqual(await counts({ as_of: String(now - 3) }), ['Ada 1', 1]);
+    const without = await regions();
+    assert.ok(!found(without));
+    await decide(false);
+    assert.deepEqual(await counts({}), ['Ada 2', 'Mallory 2', 4]);
+    assert.equal(sum(await regions()), sum(without) + 1);
+    await decide(true);
+    assert.deepEqual(await counts({}), ['Ada 2', 'Mallory 1', 3]);
   });
 
   test('does not name its visitor, whom another fragment names', async () => {

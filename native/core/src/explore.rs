@@ -3,6 +3,7 @@
 
 pub mod clusters;
 pub mod explored;
+pub mod hidden;
 pub mod nearest;
 pub mod regions;
 pub mod vectors;

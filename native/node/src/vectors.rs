@@ -334,7 +334,17 @@ impl Vectors {
         Ok(places.map(|index| receipt_at(&view, index)).collect())
     }
 
-    /// Fragments that match: their total, and at most `most` of them from index `from` on.
+    /// Indexes of the fragments with these receipts, one on each line, from index `from` on, in order.
+    #[napi(ts_return_type = "Promise<Array<number>>")]
+    pub fn places_of(&self, receipts: String, from: u32) -> AsyncTask<Work<Vec<u32>>> {
+        self.work(move |explored| {
+            let receipts: HashSet<&str> = receipts.lines().collect();
+            Ok(explored.vectors().all()?.places_of(&receipts, from as usize))
+        })
+    }
+
+    /// Fragments that match: their total, and at most `most` of them from index `from` on. `hidden`: indexes
+    /// of the fragments that are left out, in order.
     #[napi(ts_return_type = "Promise<FragmentSelection>")]
     pub fn select(
         &self,
@@ -342,6 +352,7 @@ impl Vectors {
         filter: FragmentFilter,
         from: u32,
         most: u32,
+        hidden: Vec<u32>,
     ) -> Result<AsyncTask<Work<FragmentSelection>>> {
         let filter = filter_of(&filter)?;
         Ok(self.work(move |explored| {
@@ -350,9 +361,9 @@ impl Vectors {
                 index,
                 receipt: receipt_at(&view, index),
             };
-            let places = view.select(&filter, from as usize, most as usize);
+            let places = view.select(&filter, from as usize, most as usize, &hidden);
             Ok(FragmentSelection {
-                matching: explored.matching(&view, &filter)? as u32,
+                matching: explored.matching(&view, &filter, &hidden)? as u32,
                 places: places.into_iter().map(named).collect(),
             })
         }))
@@ -433,26 +444,27 @@ impl Vectors {
         }))
     }
 
-    /// Ranking of the visitors with most fragments, at most a hundred.
+    /// Ranking of the visitors with most fragments, at most a hundred. `hidden`: indexes of the fragments
+    /// that do not count, in order.
     #[napi(ts_return_type = "Promise<Array<VisitorStanding>>")]
-    pub fn standings(&self, position: f64) -> AsyncTask<Work<Vec<VisitorStanding>>> {
+    pub fn standings(&self, position: f64, hidden: Vec<u32>) -> AsyncTask<Work<Vec<VisitorStanding>>> {
         self.work(move |explored| {
-            let standings = explored.standings(position as u64)?;
+            let standings = explored.standings(position as u64, &hidden)?;
             Ok(named_standings(&explored.vectors().all()?, &standings))
         })
     }
 
-    /// Number of fragments by kind number.
+    /// Number of fragments that are not `hidden`, by kind number.
     #[napi(ts_return_type = "Promise<Array<number>>")]
-    pub fn kinds(&self, position: f64) -> AsyncTask<Work<Vec<u32>>> {
-        self.work(move |explored| Ok(explored.kinds(position as u64)?.to_vec()))
+    pub fn kinds(&self, position: f64, hidden: Vec<u32>) -> AsyncTask<Work<Vec<u32>>> {
+        self.work(move |explored| Ok(explored.kinds(position as u64, &hidden)?.to_vec()))
     }
 
-    /// The regions of the fragments, the smallest first.
+    /// The regions of the fragments that are not `hidden`, the smallest first.
     #[napi(ts_return_type = "Promise<Array<FragmentRegion>>")]
-    pub fn regions(&self, position: f64) -> AsyncTask<Work<Vec<FragmentRegion>>> {
+    pub fn regions(&self, position: f64, hidden: Vec<u32>) -> AsyncTask<Work<Vec<FragmentRegion>>> {
         self.work(move |explored| {
-            let found = explored.regions(position as u64)?;
+            let found = explored.regions(position as u64, &hidden)?;
             let view = explored.vectors().all()?;
             let named = |region: regions::Region| FragmentRegion {
                 receipt: receipt_at(&view, region.centre),

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use super::clusters::board::{Board, KINDS, LISTED, Tally};
-use super::clusters::{Clusters, Effort};
+use super::clusters::{Clusters, Effort, IndexState};
+use super::hidden::HiddenVisitors;
 use super::nearest::Neighbour;
 use super::regions::{self, Region};
-use super::vectors::{Facts, Filter, LINK_LEAST, LINKS, Links, Standing, Vectors, View};
+use super::vectors::{Facts, Filter, LINK_LEAST, LINKS, Links, Standing, Vectors, View, is_hidden};
 use crate::embed::static_model::Vector;
 
 mod walk;
@@ -23,6 +24,9 @@ const KNOWN_LINKS: usize = 50_000;
 
 /// Most clusters for regions.
 const REGION_CLUSTERS: usize = 1_024;
+
+/// Most hidden fragments around a region's centre that are passed over.
+const HIDDEN_CENTRES: usize = 63;
 
 /// Path of the index beside the vectors.
 fn index_path(vectors: &Path) -> PathBuf {
@@ -59,6 +63,7 @@ pub struct Explored {
     tally: Mutex<Tally>,
     /// Links by fragment index: they never change, as later fragments do not affect them.
     links: Mutex<HashMap<u32, Links>>,
+    visible: Mutex<HiddenVisitors>,
 }
 
 impl Explored {
@@ -70,6 +75,7 @@ impl Explored {
             from,
             tally: Mutex::default(),
             links: Mutex::default(),
+            visible: Mutex::default(),
         })
     }
 
@@ -120,8 +126,11 @@ impl Explored {
         };
         let all = self.all()?;
         let count = all.count() as u32;
-        if self.index.state()?.count + 1 == count {
-            self.index.insert(&all)?;
+        let is_next = |state: IndexState| state.count + 1 == count;
+        // The fragment is in the file: an error would have it appended once more. If the index does not take
+        // it now, growing it does.
+        if self.index.state().is_ok_and(is_next) && self.index.insert(&all).is_err() {
+            return Ok(());
         }
         if tally.count() + 1 == count {
             tally.add(all.facts(count as usize - 1));
@@ -279,32 +288,48 @@ impl Explored {
         Ok(board.filter(|board| board.count as usize == view.count()))
     }
 
-    /// Ranking of the visitors with most fragments at a position, at most [`LISTED`].
-    pub fn standings(&self, position: u64) -> io::Result<Vec<Standing>> {
+    /// Ranking of the visitors with most fragments at a position, at most [`LISTED`]. `hidden`: indexes of
+    /// the fragments that do not count, in order.
+    pub fn standings(&self, position: u64, hidden: &[u32]) -> io::Result<Vec<Standing>> {
         let view = self.vectors.view(position)?;
-        Ok(match self.board_of(&view)? {
-            Some(board) => board.standings,
-            None => view.standings().into_iter().take(LISTED).collect(),
-        })
+        let hidden = view.hidden(hidden);
+        if let Some(board) = self.board_of(&view)? {
+            if hidden.is_empty() {
+                return Ok(board.standings);
+            }
+            let mut visible = self.visible.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(ranked) = visible.ranked(&view, hidden, &board.standings) {
+                return Ok(ranked);
+            }
+        }
+        Ok(view.standings(hidden).into_iter().take(LISTED).collect())
     }
 
-    /// Number of fragments at a position, by kind number.
-    pub fn kinds(&self, position: u64) -> io::Result<[u32; KINDS]> {
+    /// Number of fragments at a position that are not `hidden`, by kind number.
+    pub fn kinds(&self, position: u64, hidden: &[u32]) -> io::Result<[u32; KINDS]> {
         let view = self.vectors.view(position)?;
-        if let Some(board) = self.board_of(&view)? {
-            return Ok(board.kinds);
-        }
-        let mut kinds = [0; KINDS];
-        for facts in view.all_facts() {
-            if let Some(kind) = kinds.get_mut(usize::from(facts.kind)) {
-                *kind += 1;
-            }
+        let mut kinds = match self.board_of(&view)? {
+            Some(board) => board.kinds,
+            None => kinds_of(view.all_facts()),
+        };
+        let hidden = view
+            .hidden(hidden)
+            .iter()
+            .map(|&index| view.facts(index as usize));
+        for (kind, hidden) in kinds.iter_mut().zip(kinds_of(hidden)) {
+            *kind -= hidden;
         }
         Ok(kinds)
     }
 
-    /// Number of fragments at a position that match a filter.
-    pub fn matching(&self, view: &View, filter: &Filter) -> io::Result<usize> {
+    /// Number of fragments at a position that match a filter and are not `hidden`.
+    pub fn matching(&self, view: &View, filter: &Filter, hidden: &[u32]) -> io::Result<usize> {
+        let fits = |&&index: &&u32| filter.fits(view.facts(index as usize));
+        let hidden = view.hidden(hidden).iter().filter(fits).count();
+        Ok(self.all_matching(view, filter)? - hidden)
+    }
+
+    fn all_matching(&self, view: &View, filter: &Filter) -> io::Result<usize> {
         Ok(match (filter, self.board_of(view)?) {
             (filter, _) if filter.lets_all() => view.count(),
             (
@@ -319,24 +344,38 @@ impl Explored {
         })
     }
 
-    /// The regions at a position, the smallest first.
-    pub fn regions(&self, position: u64) -> io::Result<Vec<Region>> {
+    /// The regions at a position, the smallest first. `hidden` fragments do not count and are no centres.
+    pub fn regions(&self, position: u64, hidden: &[u32]) -> io::Result<Vec<Region>> {
         let view = self.vectors.view(position)?;
+        let hidden = view.hidden(hidden);
         if !self.answers(view.count())? {
-            return Ok(regions::regions(&view));
+            return Ok(regions::regions(&view, hidden));
         }
         let clusters = self.index.clusters(&view, REGION_CLUSTERS)?;
         let mut found = Vec::new();
-        for (centre, fragments) in regions::of_clusters(&clusters) {
-            let nearest = self.index.nearest(&view, &centre, 1, Effort::Quick)?;
-            found.extend(nearest.first().map(|nearest| Region {
-                centre: nearest.index,
-                count: fragments,
+        let candidates = 1 + hidden.len().min(HIDDEN_CENTRES);
+        let vectors = hidden.iter().map(|&index| view.vector(index as usize));
+        for (centre, count) in regions::of_clusters(&clusters, vectors) {
+            let nearest = self.index.nearest(&view, &centre, candidates, Effort::Quick)?;
+            let visible = nearest.iter().find(|one| !is_hidden(hidden, one.index));
+            found.extend(visible.map(|one| Region {
+                centre: one.index,
+                count,
             }));
         }
         found.sort_by_key(|region| (region.count, region.centre));
         Ok(found)
     }
+}
+
+fn kinds_of<'a>(all: impl Iterator<Item = &'a Facts>) -> [u32; KINDS] {
+    let mut kinds = [0; KINDS];
+    for facts in all {
+        if let Some(kind) = kinds.get_mut(usize::from(facts.kind)) {
+            *kind += 1;
+        }
+    }
+    kinds
 }
 
 #[cfg(test)]

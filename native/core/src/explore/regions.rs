@@ -3,7 +3,7 @@
 
 use super::clusters::Cluster;
 use super::nearest::{Best, Neighbour, square};
-use super::vectors::View;
+use super::vectors::{View, is_hidden};
 use crate::embed::static_model::{DIMENSION, Vector, quantized};
 
 /// Most regions.
@@ -52,8 +52,9 @@ fn moved(points: &[Weighted], centres: &[Vector]) -> Vec<Vector> {
         .collect()
 }
 
-/// Centres of regions of clusters, each with its number of fragments.
-pub fn of_clusters(clusters: &[Cluster]) -> Vec<(Vector, u32)> {
+/// Centres of regions of clusters, each with its number of fragments. `hidden`: vectors of the fragments that
+/// do not count.
+pub fn of_clusters<'a>(clusters: &[Cluster], hidden: impl Iterator<Item = &'a Vector>) -> Vec<(Vector, u32)> {
     let points: Vec<Weighted> = clusters.iter().map(|one| (&one.middle, one.fragments)).collect();
     let wanted = points.len().min(MOST);
     let mut centres: Vec<Vector> = (0..wanted)
@@ -69,12 +70,19 @@ pub fn of_clusters(clusters: &[Cluster]) -> Vec<(Vector, u32)> {
         let region = nearest(&centres, &squares, vector).map_or(0, |centre| centre.index as usize);
         found[region].1 += fragments;
     }
+    for vector in hidden {
+        let region = nearest(&centres, &squares, vector).map_or(0, |centre| centre.index as usize);
+        if let Some((_, fragments)) = found.get_mut(region) {
+            *fragments = fragments.saturating_sub(1);
+        }
+    }
     found.retain(|(_, fragments)| *fragments > 0);
     found
 }
 
-/// The regions of a view, the smallest first. Fragments without words belong to none.
-pub fn regions(view: &View) -> Vec<Region> {
+/// The regions of a view, the smallest first. Fragments without words belong to none; `hidden` ones do not
+/// count and are no centres.
+pub fn regions(view: &View, hidden: &[u32]) -> Vec<Region> {
     let count = view.count();
     let wanted = (count / FEW).clamp(usize::from(count > 0), MOST);
     let spread = |number: usize| (0..number).map(move |at| at * count / number);
@@ -90,7 +98,7 @@ pub fn regions(view: &View) -> Vec<Region> {
         .iter()
         .map(|_| (Region { centre: 0, count: 0 }, 0.0))
         .collect();
-    for place in 0..count {
+    for place in (0..count).filter(|&place| !is_hidden(hidden, place as u32)) {
         let Some(centre) = nearest(&centres, &squares, view.vector(place)) else {
             continue;
         };
@@ -138,10 +146,10 @@ mod tests {
             .map(|number| format!("{} {number}", topics[number % 3]))
             .collect();
         view_of(&texts, |view| {
-            let found = regions(view);
+            let found = regions(view, &[]);
             assert_eq!(found.iter().map(|region| region.count).sum::<u32>(), 120);
             assert!(found.len() <= MOST && found.is_sorted_by_key(|region| (region.count, region.centre)));
-            assert_eq!(found, regions(view));
+            assert_eq!(found, regions(view, &[]));
             let topics: std::collections::HashSet<u32> =
                 found.iter().map(|region| region.centre % 3).collect();
             assert_eq!(topics.len(), 3);
@@ -150,10 +158,10 @@ mod tests {
 
     #[test]
     fn few_fragments_and_none() {
-        view_of(&[], |view| assert_eq!(regions(view), []));
+        view_of(&[], |view| assert_eq!(regions(view, &[]), []));
         let texts = ["one word".to_owned(), "--".to_owned()];
         view_of(&texts, |view| {
-            assert_eq!(regions(view), [Region { centre: 0, count: 1 }])
+            assert_eq!(regions(view, &[]), [Region { centre: 0, count: 1 }])
         });
     }
 }

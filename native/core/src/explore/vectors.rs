@@ -85,6 +85,11 @@ impl PartialOrd for Standing {
     }
 }
 
+/// True if a fragment is hidden; `hidden`: indexes in order.
+pub fn is_hidden(hidden: &[u32], index: u32) -> bool {
+    hidden.binary_search(&index).is_ok()
+}
+
 /// State of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
@@ -255,18 +260,30 @@ impl View {
         all.into_iter().map(Best::take).collect()
     }
 
-    /// Indexes of the fragments that match, from an index on, at most `most`.
-    pub fn select(&self, filter: &Filter, from: usize, most: usize) -> Vec<u32> {
+    /// Indexes of the fragments that match and are not `hidden`, from an index on, at most `most`.
+    pub fn select(&self, filter: &Filter, from: usize, most: usize, hidden: &[u32]) -> Vec<u32> {
         let fitting = (from..self.count).filter(|&index| filter.fits(self.facts(index)));
-        fitting.map(|index| index as u32).take(most).collect()
+        let visible = fitting
+            .map(|index| index as u32)
+            .filter(|&index| !is_hidden(hidden, index));
+        visible.take(most).collect()
     }
 
-    /// Every visitor's standing, in rank order. Fragments without a visitor do not count.
-    pub fn standings(&self) -> Vec<Standing> {
+    /// Indexes of the fragments with these receipts, from an index on, in order.
+    pub fn places_of(&self, receipts: &HashSet<&str>, from: usize) -> Vec<u32> {
+        let named = |&index: &usize| receipts.contains(self.facts(index).receipt());
+        (from..self.count)
+            .filter(named)
+            .map(|index| index as u32)
+            .collect()
+    }
+
+    /// Every visitor's standing, in rank order. Fragments that are hidden or have no visitor do not count.
+    pub fn standings(&self, hidden: &[u32]) -> Vec<Standing> {
         let mut found: HashMap<u64, (u32, HashSet<u64>)> = HashMap::new();
         for (index, facts) in (0_u32..)
             .zip(self.all_facts())
-            .filter(|(_, facts)| facts.visitor != 0)
+            .filter(|(index, facts)| facts.visitor != 0 && !is_hidden(hidden, *index))
         {
             let (_, contents) = found
                 .entry(facts.visitor)
@@ -281,6 +298,11 @@ impl View {
         let mut standings: Vec<Standing> = found.into_iter().map(standing).collect();
         standings.sort();
         standings
+    }
+
+    /// Those of `hidden` that it has.
+    pub fn hidden<'a>(&self, hidden: &'a [u32]) -> &'a [u32] {
+        &hidden[..hidden.partition_point(|&index| (index as usize) < self.count)]
     }
 
     /// Number of fragments that match.

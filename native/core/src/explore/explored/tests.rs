@@ -89,7 +89,7 @@ fn the_counts_of_the_present_are_those_of_all() {
         let view = reader.vectors().view(position).expect("a view");
         let board = reader.board().expect("the file").expect("counts");
         assert_eq!((board.position, board.count as usize), (position, count));
-        let all = view.standings();
+        let all = view.standings(&[]);
         assert_eq!(board.standings, all[..all.len().min(LISTED)], "{count}");
         for (kind, &fragments) in (0_u8..).zip(&board.kinds) {
             let filter = Filter {
@@ -98,17 +98,62 @@ fn the_counts_of_the_present_are_those_of_all() {
             };
             assert_eq!(fragments as usize, view.matching(&filter));
             assert_eq!(
-                reader.matching(&view, &filter).expect("a count"),
+                reader.matching(&view, &filter, &[]).expect("a count"),
                 fragments as usize
             );
         }
     }
     // An earlier position is counted from scratch.
     let then = reader.vectors().view(position_of(299)).expect("a view");
-    let standings = reader.standings(position_of(299)).expect("standings");
-    assert_eq!(standings, then.standings()[..LISTED]);
-    let kinds = reader.kinds(position_of(299)).expect("counts");
+    let standings = reader.standings(position_of(299), &[]).expect("standings");
+    assert_eq!(standings, then.standings(&[])[..LISTED]);
+    let kinds = reader.kinds(position_of(299), &[]).expect("counts");
     assert_eq!(kinds.iter().sum::<u32>(), 300);
+}
+
+#[test]
+fn hidden_fragments_are_in_no_count() {
+    let folder = Folder::new();
+    let explored = folder.opened(2_000);
+    explored.begin().expect("a beginning");
+    let mut from = 0;
+    for count in [1, 30, 600, 601, 2_500] {
+        fill(&explored, from, count);
+        from = count;
+        let now = position_of(count - 1);
+        let third: Vec<u32> = (0..count as u32 + 9).filter(|index| index % 3 == 1).collect();
+        let first: Vec<u32> = vec![0];
+        let all: Vec<u32> = (0..count as u32).collect();
+        for hidden in [&third, &first, &third, &all] {
+            for position in [now, position_of(count / 2)] {
+                let view = explored.vectors().view(position).expect("a view");
+                let standings = explored.standings(position, hidden).expect("standings");
+                let every = view.standings(hidden);
+                assert_eq!(standings, every[..every.len().min(LISTED)], "{count}");
+                let kinds = explored.kinds(position, hidden).expect("counts");
+                let visible = (0..view.count() as u32).filter(|&index| !is_hidden(hidden, index));
+                assert_eq!(kinds.iter().sum::<u32>() as usize, visible.clone().count());
+                for (kind, &fragments) in (0_u8..).zip(&kinds) {
+                    let filter = Filter {
+                        kind: Some(kind),
+                        ..Filter::default()
+                    };
+                    let matching = explored.matching(&view, &filter, hidden).expect("a count");
+                    assert_eq!(matching, fragments as usize);
+                    assert_eq!(view.select(&filter, 0, usize::MAX, hidden).len(), matching);
+                }
+                let regions = explored.regions(position, hidden).expect("regions");
+                assert!(regions.iter().all(|region| !is_hidden(hidden, region.centre)));
+                let counted: u32 = regions.iter().map(|region| region.count).sum();
+                assert!(counted as usize <= visible.count());
+            }
+        }
+    }
+    let view = explored.vectors().all().expect("a view");
+    let named = [7, 900, 2_499].map(|index| view.facts(index).receipt().to_owned());
+    let receipts = named.iter().map(String::as_str).chain(["unknown"]).collect();
+    assert_eq!(view.places_of(&receipts, 0), [7, 900, 2_499]);
+    assert_eq!(view.places_of(&receipts, 8), [900, 2_499]);
 }
 
 #[test]
@@ -129,7 +174,7 @@ fn a_next_writer_counts_on() {
     grow(&next);
     let board = next.board().expect("the file").expect("counts");
     let view = next.vectors().all().expect("a view");
-    assert_eq!(board.standings, view.standings()[..LISTED]);
+    assert_eq!(board.standings, view.standings(&[])[..LISTED]);
     assert_eq!((board.count, next.indexed().expect("a count")), (3_010, 3_010));
 }
 
@@ -193,15 +238,15 @@ fn regions_have_every_fragment_and_stay() {
     explored.begin().expect("a beginning");
     fill(&explored, 0, 2_500);
     let position = position_of(2_499);
-    let regions = explored.regions(position).expect("regions");
+    let regions = explored.regions(position, &[]).expect("regions");
     assert!((2..=12).contains(&regions.len()));
     assert_eq!(regions.iter().map(|region| region.count).sum::<u32>(), 2_500);
     assert!(regions.is_sorted_by_key(|region| (region.count, region.centre)));
     fill(&explored, 2_500, 4_000);
-    assert_eq!(explored.regions(position).expect("regions"), regions);
-    let few = explored.regions(position_of(499)).expect("regions");
+    assert_eq!(explored.regions(position, &[]).expect("regions"), regions);
+    let few = explored.regions(position_of(499), &[]).expect("regions");
     let view = explored.vectors().view(position_of(499)).expect("a view");
-    assert_eq!(few, regions::regions(&view));
+    assert_eq!(few, regions::regions(&view, &[]));
 }
 
 #[test]

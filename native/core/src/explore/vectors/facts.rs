@@ -106,7 +106,7 @@ impl Filter {
         self.kind.is_none() && self.visitor.is_none() && self.since_ms.is_none()
     }
 
-    pub(super) fn fits(&self, facts: &Facts) -> bool {
+    pub(in crate::explore) fn fits(&self, facts: &Facts) -> bool {
         self.kind.is_none_or(|kind| kind == facts.kind)
             && self.visitor.is_none_or(|visitor| visitor == facts.visitor)
             && self.since_ms.is_none_or(|since| since <= facts.received_at_ms)

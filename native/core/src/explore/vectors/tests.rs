@@ -156,9 +156,9 @@ fn filters_agree_with_the_obvious_reading() {
     };
     let fits = |number: &usize| number % 8 == 3 && number % 5 == 1 && *number >= 100;
     let all: Vec<u32> = (0..500).filter(fits).map(|number| number as u32).collect();
-    assert_eq!(view.select(&filter, 0, 1_000), all);
+    assert_eq!(view.select(&filter, 0, 1_000, &[]), all);
     assert_eq!(view.matching(&filter), all.len());
-    assert_eq!(view.select(&filter, all[1] as usize, 2), all[1..3]);
+    assert_eq!(view.select(&filter, all[1] as usize, 2, &[]), all[1..3]);
     assert_eq!(view.matching(&Filter::default()), 500);
 }
 
@@ -192,7 +192,7 @@ fn standings_count_different_contents() {
         fragments,
         first,
     };
-    let found = vectors.view(u64::MAX).expect("a view").standings();
+    let found = vectors.view(u64::MAX).expect("a view").standings(&[]);
     assert_eq!(found, [row("a", 2, 1), row("b", 1, 0), row("c", 1, 5)]);
 }
 
