@@ -7,8 +7,11 @@ import { makeSecretFile, readSecretFile, type SecretFile, type SecretResult } fr
 import { syncPath } from '../system/sync.js';
 import { logKey, seedBytes, type LogKey } from './note.js';
 
+/** Names of keys in messages, by the names of their files. */
+const names = { 'log-key': "The log's key", 'witness-key': "The witness's key" } as const;
+
 /** The owner of a key, by the name of its file. */
-export type KeyFile = 'log-key' | 'witness-key';
+export type KeyFile = keyof typeof names;
 
 /** The path of a key file in a data folder. */
 export function keyPath(dataFolder: string, file: KeyFile = 'log-key'): string {
@@ -30,7 +33,7 @@ export function openKey(
 ): SecretResult<LogKey> {
   const file: SecretFile<LogKey> = {
     path: keyPath(dataFolder, owner),
-    name: "The log's key",
+    name: names[owner],
     parse: keyOf,
     draw: (random) => `${random(seedBytes).toString('hex')}\n`,
   };

@@ -82,6 +82,7 @@ describe('a key file', () => {
     );
     const file = join(temporaryFolder(), 'file');
     writeFileSync(file, '');
+    assert.match(told(openKey(file, counting(), 'witness-key')), /^The witness's key /);
     assert.match(told(openKey(file, counting())), /cannot be read or made \(ENOTDIR/);
   });
 
