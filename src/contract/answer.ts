@@ -44,3 +44,6 @@ export function notFound(): Answer {
   const problem: HttpProblem = { detail: 'Not Found' };
   return jsonAnswer(404, problem);
 }
+
+/** The answer to a client that has gone: nobody gets it. */
+export const callerGone: Answer = problemAnswer(503, 'overloaded', 'The connection was closed.');

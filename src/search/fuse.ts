@@ -3,11 +3,12 @@
  * request. A request that waits for vectors stays parsed there while a model computes them.
  */
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
-import { answerTooLarge } from '../contract/answer.js';
+import { answerTooLarge, callerGone } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { FuseOutcome, Fuser } from '../native/index.js';
+import type { FuseAttempt, FuseOutcome, Fuser } from '../native/index.js';
 import { ownerRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
+import { inPool } from '../system/threadPool.js';
 import { JSON_TYPE, ownAnswer, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 
@@ -97,36 +98,51 @@ class FuseHandler {
    */
   private async answerOffLoop(request: RouteRequest, mostDocs: number): Promise<Answer> {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
-    const { fuser, choice } = embedMode;
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
-    let room = this.pooled.take(byteLength + byteLength / 4);
-    let owner = this.parts.ownerOf?.(request.key);
-    const { mostAnswerBytes = Infinity } = request;
-    let attempt = await fuser.fuseAsync(body, room, mostDocs, owner, mostAnswerBytes);
-    if (attempt.outcome === outcomes.OwnerUnknown) {
-      const learner = this.parts.learnerOf?.(request.key) ?? null;
-      if (learner === null) {
-        this.pooled.give(room);
-        return ownerRequired;
-      }
-      owner = learner;
-      attempt = await fuser.fuseAsync(body, room, mostDocs, owner, mostAnswerBytes);
-    }
-    if (attempt.outcome === outcomes.NeedsRoom) {
-      this.pooled.give(room);
-      room = this.pooled.take(attempt.length);
-      attempt = await fuser.fuseAsync(body, room, mostDocs, owner, mostAnswerBytes);
-    }
+    const made = await inPool(() => this.attempt(body, request, mostDocs), request.signal());
+    if (made === 'busy') return callerGone;
+    if ('status' in made) return made;
+    const { attempt, room } = made;
     const { outcome } = attempt;
     if (outcome === outcomes.Written) return this.pooled.answer(room, attempt);
     this.pooled.give(room);
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, attempt.takePending(), false);
     if (outcome === outcomes.Invalid) {
       const refused = attempt.takeWrittenOut() ?? body;
+      const { choice } = embedMode;
       return refusalOffLoop({ body: refused, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
     }
-    return this.refused(outcome, mostAnswerBytes);
+    return this.refused(outcome, request.mostAnswerBytes ?? Infinity);
+  }
+
+  /** Fuses in the thread pool, into pooled memory that is large enough. */
+  private async attempt(
+    body: Buffer,
+    { key, mostAnswerBytes = Infinity }: RouteRequest,
+    mostDocs: number,
+  ): Promise<{ readonly attempt: FuseAttempt; readonly room: Buffer } | Answer> {
+    const { embedMode, FuseOutcome: outcomes } = this.parts;
+    let room = this.pooled.take(body.length + body.length / 4);
+    const fuse = (owner: string | undefined): Promise<FuseAttempt> =>
+      embedMode.fuser.fuseAsync(body, room, mostDocs, owner, mostAnswerBytes);
+    let owner = this.parts.ownerOf?.(key);
+    let attempt = await fuse(owner);
+    if (attempt.outcome === outcomes.OwnerUnknown) {
+      const learner = this.parts.learnerOf?.(key) ?? null;
+      if (learner === null) {
+        this.pooled.give(room);
+        return ownerRequired;
+      }
+      owner = learner;
+      attempt = await fuse(owner);
+    }
+    if (attempt.outcome === outcomes.NeedsRoom) {
+      this.pooled.give(room);
+      room = this.pooled.take(attempt.length);
+      attempt = await fuse(owner);
+    }
+    return { attempt, room };
   }
 
   private refused(outcome: FuseOutcome, mostAnswerBytes: number): Answer {

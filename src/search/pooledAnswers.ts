@@ -3,6 +3,7 @@ import { answerTooLarge } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
+import { inPoolAnyway } from '../system/threadPool.js';
 import type { EmbedMode } from './embedMode.js';
 
 /** Most memory that the pool holds for further answers (bytes). */
@@ -70,7 +71,9 @@ export class PooledAnswers {
 
   private async writePending(pending: PendingFuse, onLoop: boolean, mostBytes: number): Promise<Answer> {
     const room = this.pool.take(pending.room);
-    const attempt = onLoop ? this.attemptOnLoop(pending, room) : await pending.answerAsync(room);
+    const attempt = onLoop
+      ? this.attemptOnLoop(pending, room)
+      : await inPoolAnyway(() => pending.answerAsync(room));
     if (attempt.outcome === this.outcomes.Written) return this.answer(room, attempt);
     this.pool.give(room);
     if (attempt.outcome === this.outcomes.TooLarge) return answerTooLarge(mostBytes);

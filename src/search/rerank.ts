@@ -2,12 +2,13 @@
  * The handlers of other services' rerank interfaces: pass the body's bytes to the native module, which reads
  * them as those services do, scores as POST /v1/fuse does and writes the answer of each interface.
  */
-import { jsonAnswer, problemAnswer } from '../contract/answer.js';
+import { callerGone, jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { ModelList, RerankerInfo } from '../contract/rerank.js';
 import type { FuseOutcome, RerankPath, RerankRefusal } from '../native/index.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { LOOP_BODY_LIMIT } from './fuse.js';
+import { inPool } from '../system/threadPool.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 
 /** Parts of the handlers. */
@@ -68,8 +69,12 @@ class RerankHandlers {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
-    const room = this.pooled.take(byteLength + byteLength / 4);
-    const attempt = await embedMode.fuser.rerankAsync(body, room, mostDocs, path, request.id);
+    const made = await inPool(async () => {
+      const room = this.pooled.take(byteLength + byteLength / 4);
+      return { room, attempt: await embedMode.fuser.rerankAsync(body, room, mostDocs, path, request.id) };
+    }, request.signal());
+    if (made === 'busy') return callerGone;
+    const { room, attempt } = made;
     if (attempt.outcome === outcomes.Written) return this.pooled.answer(room, attempt);
     this.pooled.give(room);
     if (attempt.outcome === outcomes.Pending) {

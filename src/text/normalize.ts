@@ -4,11 +4,13 @@
  */
 import { normalizeRequestType } from '../contract/normalize.js';
 import { type BodyParts, briefBytes, briefBytesOffLoop } from '../contract/schema/bytes.js';
+import { callerGone } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Checked } from '../contract/schema/validate.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { NormalizeOutcome, NormalizeResult } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
+import { inPool } from '../system/threadPool.js';
 
 /** The native module's functions for this handler. */
 export interface NormalizeParts extends BodyParts {
@@ -62,6 +64,12 @@ function explained(checked: Checked<unknown>): Answer {
   return refused(checked.errors);
 }
 
+/** Normalizes in the thread pool, into pooled memory. */
+async function inRoom({ normalizeAsync }: NormalizeParts, pool: BufferPool, bytes: Buffer) {
+  const room = pool.take(3 * bytes.byteLength);
+  return { room, ...(await normalizeAsync(bytes, room)) };
+}
+
 /** Makes the handler. */
 export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest) => Answer | Promise<Answer> {
   const { NormalizeOutcome: outcomes } = parts;
@@ -97,10 +105,11 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
   }
 
   /** Answers a body that no one else holds. */
-  async function offLoop(body: Uint8Array): Promise<Answer> {
+  async function offLoop(body: Uint8Array, signal: AbortSignal): Promise<Answer> {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    const room = pool.take(3 * bytes.byteLength);
-    const { outcome, length, characters, beside } = await parts.normalizeAsync(bytes, room);
+    const made = await inPool(() => inRoom(parts, pool, bytes), signal);
+    if (made === 'busy') return callerGone;
+    const { room, outcome, length, characters, beside } = made;
     const release = (): void => pool.give(room);
     if (outcome !== outcomes.Written || beside != null) release();
     if (outcome === outcomes.Invalid) {
@@ -117,8 +126,8 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
 
   return (request) => {
     const { length } = request.body;
-    if (length > LOOP_PLAIN_LIMIT) return offLoop(request.retain());
+    if (length > LOOP_PLAIN_LIMIT) return offLoop(request.retain(), request.signal());
     const answer = length > LOOP_BODY_LIMIT ? plainOnLoop(request.body) : onLoop(request.body);
-    return answer ?? offLoop(request.retain());
+    return answer ?? offLoop(request.retain(), request.signal());
   };
 }

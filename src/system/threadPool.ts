@@ -1,0 +1,23 @@
+/**
+ * Work on bodies in Node's thread pool, which has four threads (libuv). Writes to the store, files and names
+ * of hosts use the same ones: they must not wait until bodies of many clients are done.
+ */
+import { workQueue, type InTurn } from './workQueue.js';
+
+/** Threads that work on bodies. */
+const atOnce = 3;
+
+/**
+ * Runs work in the pool, in its turn; `busy`: the caller has gone meanwhile. What waits holds its body, so
+ * that the memory for bodies bounds its number.
+ */
+export const inPool: InTurn = workQueue(atOnce, Infinity);
+
+const never = new AbortController().signal;
+
+/** As {@link inPool}, for a caller that waits in any case. */
+export async function inPoolAnyway<Value>(work: () => Promise<Value>): Promise<Value> {
+  const value = await inPool(work, never);
+  if (value === 'busy') throw new Error('Work was dropped that its caller waits for');
+  return value;
+}

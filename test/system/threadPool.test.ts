@@ -1,0 +1,31 @@
+/** Work on bodies in the thread pool leaves a thread to others. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inPool, inPoolAnyway } from '../../src/system/threadPool.js';
+
+test('three pieces run at once, others in turn; what nobody waits for never begins', async () => {
+  const began: string[] = [];
+  const ends: (() => void)[] = [];
+  const work = (name: string) => () =>
+    new Promise<string>((resolve) => {
+      began.push(name);
+      ends.push(() => resolve(name));
+    });
+  const { signal } = new AbortController();
+  const gone = new AbortController();
+  const all = [
+    inPool(work('a'), signal),
+    inPoolAnyway(work('b')),
+    inPool(work('c'), signal),
+    inPool(work('gone'), gone.signal),
+    inPoolAnyway(work('d')),
+  ];
+  assert.deepEqual(began, ['a', 'b', 'c']);
+  gone.abort();
+  assert.equal(await all[3], 'busy');
+  ends[0]?.();
+  assert.equal(await all[0], 'a');
+  assert.deepEqual(began, ['a', 'b', 'c', 'd']);
+  for (const end of ends) end();
+  assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'busy', 'd']);
+});
