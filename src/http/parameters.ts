@@ -8,14 +8,7 @@ export const noParameters: Parameters = Object.freeze(Object.create(null) as Rec
 
 const percent = '%'.charCodeAt(0);
 
-/** Values of hexadecimal digits by their bytes; NaN for other bytes. */
-const digits = Float64Array.from({ length: 256 }, (_, byte) =>
-  Number.parseInt(String.fromCharCode(byte), 16),
-);
-
-function digitAt(bytes: Uint8Array, at: number): number {
-  return digits[bytes[at] ?? 0] ?? NaN;
-}
+const hexDigits = /^[\dA-Fa-f]{2}$/;
 
 /**
  * Percent-decodes one value. A malformed escape stays as it is; bytes that are not UTF-8 become U+FFFD. It
@@ -26,10 +19,11 @@ export function percentDecode(text: string): string {
   const bytes = Buffer.from(text);
   let end = 0;
   for (let at = 0; at < bytes.length; at += 1, end += 1) {
-    const byte = bytes[at] ?? 0;
-    const value = byte === percent ? 16 * digitAt(bytes, at + 1) + digitAt(bytes, at + 2) : NaN;
-    bytes[end] = Number.isNaN(value) ? byte : value;
-    if (!Number.isNaN(value)) at += 2;
+    const byte = bytes.readUInt8(at);
+    const digits = byte === percent ? bytes.toString('latin1', at + 1, at + 3) : '';
+    const isEscape = hexDigits.test(digits);
+    bytes[end] = isEscape ? Number.parseInt(digits, 16) : byte;
+    if (isEscape) at += 2;
   }
   return bytes.toString('utf8', 0, end);
 }

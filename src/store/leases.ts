@@ -157,13 +157,11 @@ class Keeper implements LeaseKeeper {
         : await renewLease(this.parts, held.lease, durationMs);
     if (outcome.kind === 'taken') {
       const { record } = outcome;
-      const isUnchanged =
-        this.other !== undefined && record !== undefined && isSame(record, this.other.record);
-      if (!isUnchanged) this.other = record === undefined ? undefined : { record, sinceMs: beganMs };
+      if (record !== undefined && !isSame(record, this.other?.record))
+        this.other = { record, sinceMs: beganMs };
       this.lose();
       return;
     }
-    this.other = undefined;
     // Also new if it expired during its renewal: it is held again under the same number.
     const isNew = this.held === undefined;
     this.held = { lease: outcome.lease, untilMs: beganMs + durationMs };

@@ -14,6 +14,8 @@ test('a type is preferred to JSON by its weight, its kind’s or that of all typ
     ['text/html;q=0.5, */*;q=0.4', true],
     ['text/html;q=soon, */*;q=0.1', false],
     ['TEXT/HTML; Q=1', true],
+    ['*/*;q=0.5, application/json;q=0.1', true],
+    ['application/json;q=soon, text/html', true],
   ] as const) {
     assert.equal(prefers(accept, 'text/html'), expected, accept);
   }

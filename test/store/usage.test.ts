@@ -52,9 +52,9 @@ describe('characters of a month', () => {
     }
     const { add } = subject();
     await add(10 * month, 3);
-    assert.deepEqual(await add(10 * month + 29 * day, 4), {
-      ...{ monthStartMs: 10 * month + 29 * day, characters: 4, days: [] },
-    });
+    const next = { monthStartMs: 10 * month + 29 * day, characters: 4, days: [] };
+    assert.deepEqual(await add(10 * month + 29 * day, 4), next);
+    assert.deepEqual(await add(10 * month, 5), next, 'of the month before');
   });
 
   test('no longer count once a later month has begun', async () => {

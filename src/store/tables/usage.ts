@@ -125,16 +125,16 @@ const sameMonthMs = 29 * dayMs;
 function totalOf(before: Usage | undefined, { monthStartMs, characters, days }: Usage): Usage {
   if (before === undefined) return { monthStartMs, characters, days: addedDays([], days) };
   const laterMs = monthStartMs - before.monthStartMs;
-  const isSame = Math.abs(laterMs) < sameMonthMs;
-  if (!isSame && laterMs < 0) {
+  if (laterMs <= -sameMonthMs) {
     return days.length === 0 ? before : { ...before, days: addedDays(before.days, days) };
   }
-  const ofMonth = isSame
-    ? {
-        monthStartMs: Math.min(before.monthStartMs, monthStartMs),
-        characters: before.characters + characters,
-      }
-    : { monthStartMs, characters };
+  const ofMonth =
+    laterMs < sameMonthMs
+      ? {
+          monthStartMs: Math.min(before.monthStartMs, monthStartMs),
+          characters: before.characters + characters,
+        }
+      : { monthStartMs, characters };
   return { ...ofMonth, days: addedDays(before.days, days) };
 }
 
