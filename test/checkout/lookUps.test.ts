@@ -150,6 +150,8 @@ describe('a round', () => {
     shop.time.nowMs += hour;
     await shop.happened(expired.id, { kind: 'time' });
     assert.equal((await shop.stored(expired.id)).status, 'expired');
+    assert.equal(await of.reconcile(), 2);
+    looked.splice(0);
     const lastMs = shop.time.nowMs;
     shop.time.nowMs += 14_000;
     assert.equal(await of.reconcile(undefined, lastMs), 1);

@@ -1,6 +1,7 @@
 /** The keeper of a lease by its own clock: what it does when the store is slow, silent or failing. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { removeOver } from '../../src/store/entries.js';
 import { decodeLease } from '../../src/store/leaseRecord.js';
 import {
   acquireLease,
@@ -182,6 +183,15 @@ describe('a keeper', () => {
     assert.deepEqual(await world.pass(100), []);
     assert.deepEqual(await world.pass(299), []);
     assert.deepEqual(await world.pass(1), ['holds 3']);
+  });
+
+  test('takes the lease anew where its record is gone', async () => {
+    const world = await World.begin();
+    const [name, record] = [Buffer.from('work'), await world.store.get('leases', Buffer.from('work'))];
+    assert.ok(record !== undefined);
+    assert.equal((await world.store.commit([removeOver('leases', name, record)])).kind, 'done');
+    assert.deepEqual(await world.pass(100), ['lost']);
+    assert.deepEqual(await world.pass(100), ['holds 1']);
   });
 
   test('is told once that it lost the lease to another', async () => {
