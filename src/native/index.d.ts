@@ -942,7 +942,7 @@ export declare enum NormalizeOutcome {
   Invalid = 2,
   /** The glosses make the text too long. */
   LongText = 3,
-  /** A surface form is too long for the text. */
+  /** The search for the surface forms would take too long. */
   LongForm = 4,
   /** The body is too long for the event loop, unless its text is plain. */
   LongBody = 5,

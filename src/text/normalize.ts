@@ -55,8 +55,8 @@ function refusedGlosses(sentence: string): Answer {
 
 const longText = 'they make the text longer than 8388608 bytes; send shorter glosses, or the text in parts';
 const longForm =
-  'the bytes of the longest surface form times those of the text are over 268435456; ' +
-  'send shorter forms, or the text in parts';
+  'many surface forms begin alike, and as the text does at many places: the search takes more than 8 steps ' +
+  'a byte; send fewer or shorter forms';
 
 /** The 422 that names every error of an invalid body. */
 function explained(checked: Checked<unknown>): Answer {

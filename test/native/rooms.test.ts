@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 /** Rooms of the core in steps: a module uses those of its own room and of rooms in earlier steps only. */
 const steps: readonly (readonly string[])[] = [
   ['cpu', 'system'],
-  ['json', 'unicode'],
+  ['forms', 'json', 'unicode'],
   ['embed', 'tokens'],
   ['text'],
   ['access', 'explore', 'fuse', 'receipts'],

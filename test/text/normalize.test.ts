@@ -267,7 +267,7 @@ describe('fields', () => {
     const refused: readonly (readonly [number, Record<string, string>, string])[] = [
       [100_000, { a: 'b'.repeat(1_000_000) }, 'longer than 8388608 bytes'],
       [15_000, { a: 'b'.repeat(15_000) }, 'longer than 8388608 bytes'],
-      [100_000, { a: 'b', [`${'a'.repeat(30_000)}b`]: 'c' }, 'over 268435456'],
+      [100_000, { a: 'b', [`${'a'.repeat(30_000)}b`]: 'c' }, 'more than 8 steps a byte'],
     ];
     for (const [text, glosses, sentence] of refused) {
       const { status, value, charge } = await glossed(text, glosses);

@@ -36,7 +36,7 @@ mod writer;
 use crate::embed::dense::Gathered;
 use crate::embed::entity_map::EntityMap;
 use crate::embed::sight::Poor;
-use crate::json::Span;
+use crate::forms::Pairs;
 use crate::tokens::analyzer::Analyzer;
 use crate::tokens::tokenize::{Keyed, Tokenizer};
 use corpora::Learning;
@@ -412,12 +412,15 @@ impl Workspace {
         }
         let id = options.embed_model.map(|id| text_of(body, id, unescaped));
         let model = models.find(id.as_deref()).ok_or(Outcome::Invalid)?;
-        let mut text = |span: &Span| text_of(body, *span, unescaped);
-        let pairs = entities
-            .iter()
-            .map(|(form, substitute)| (text(form), text(substitute)));
-        let map = EntityMap::new(pairs.collect())?;
-        let query = text(&options.query);
+        let mut pairs = Pairs::default();
+        for &(form, substitute) in entities.iter() {
+            let form = text_of(body, form, unescaped);
+            with_str(body, substitute, unescaped, |substitute| {
+                pairs.add(&form, substitute)
+            });
+        }
+        let map = EntityMap::new(pairs)?;
+        let query = text_of(body, options.query, unescaped);
         let mut gathered = Gathered::new(models, model, map, &query, scratch)?;
         if more.as_ref().is_some_and(|more| more.compares_vectors()) {
             gathered.keep_vectors();

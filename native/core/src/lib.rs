@@ -9,6 +9,8 @@ mod cpu;
 /// The files, sockets and priorities that processes share.
 pub mod system;
 
+/// Surface forms, and the search for them in a text.
+pub mod forms;
 /// Strict JSON (RFC 8259): a scanner, and checks of bodies against a shape.
 pub mod json;
 /// Unicode's properties of characters: words, case folding, normal form.

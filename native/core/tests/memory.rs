@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use fusegate_core::embed::dense::Models;
 use fusegate_core::fuse::{Embedding, Outcome, Workspace};
+use fusegate_core::text::normalize::{self, gloss::Bounds};
 
 thread_local! {
     /// Bytes that this thread allocated in all, those that it holds, and the most that it held.
@@ -173,4 +174,63 @@ fn explanations_by_legs_end_at_the_bound_too() {
     let Answered { outcome, peak, .. } = answered(&body, &mut out, most);
     assert_eq!(outcome, Outcome::TooLarge);
     assert!(peak < 20 * body.len() + most + BLOCKS, "{peak} of {}", body.len());
+}
+
+/// Bodies of about so many bytes for `/v1/normalize`, nearly all glosses, each with its name.
+fn glossed(bytes: usize) -> Vec<(&'static str, String)> {
+    let body = |text: &str, forms: Vec<String>| {
+        let glosses: Vec<String> = forms.iter().map(|form| format!(r#""{form}":"v""#)).collect();
+        format!(
+            r#"{{"text":"{text}","chinese_glosses":{{{}}}}}"#,
+            glosses.join(",")
+        )
+    };
+    let letters = |seed: usize, count: usize| -> String {
+        let scattered = (seed..).map(|at| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40);
+        scattered
+            .take(count)
+            .map(|at| char::from(b'a' + (at % 26) as u8))
+            .collect()
+    };
+    let long = (0..bytes / 100_000).map(|seed| letters(seed * 1_000_003, 100_000));
+    vec![
+        ("one long form", body("x", vec![letters(0, bytes)])),
+        (
+            "forms as long as the text",
+            body(&letters(9, 100_000), long.collect()),
+        ),
+        (
+            "numbers",
+            body("x", (0..bytes / 12).map(|at| format!("k{at}")).collect()),
+        ),
+        (
+            "to be repaired",
+            body("x", (0..bytes / 12).map(|at| format!("\u{200B}k{at}")).collect()),
+        ),
+        (
+            "of two letters",
+            body("x", (0..bytes / 28).map(|at| format!("{at:020b}")).collect()),
+        ),
+    ]
+}
+
+#[test]
+fn glosses_take_a_few_times_their_bytes() {
+    for (name, body) in glossed(1 << 21) {
+        let mut out = vec![0; 2 * body.len()];
+        let mut workspace = normalize::Workspace::default();
+        let held = HELD.get();
+        PEAK.set(held);
+        let outcome = workspace.normalize(body.as_bytes(), &mut out, Bounds::REQUEST);
+        let peak = PEAK.get() - held;
+        assert!(
+            matches!(outcome, normalize::Outcome::Written { .. }),
+            "{name}: {outcome:?}"
+        );
+        assert!(
+            peak < 4 * body.len() + (1 << 18),
+            "{name}: {peak} of {}",
+            body.len()
+        );
+    }
 }

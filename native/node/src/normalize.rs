@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use fusegate_core::forms::Pairs;
 use fusegate_core::text::normalize::gloss::{Bounds, Glosses, Refused};
 use fusegate_core::text::normalize::properties::Kind;
 use fusegate_core::text::normalize::stream::{Fault, Piece, Settings};
@@ -26,7 +27,7 @@ pub enum NormalizeOutcome {
     Invalid,
     /// The glosses make the text too long.
     LongText,
-    /// A surface form is too long for the text.
+    /// The search for the surface forms would take too long.
     LongForm,
     /// The body is too long for the event loop, unless its text is plain.
     LongBody,
@@ -165,15 +166,11 @@ impl TextNormalizer {
     pub fn new(mode: String, contextual: bool, glosses: Vec<GlossPair>) -> Result<Self> {
         let mode =
             Mode::named(&mode).ok_or_else(|| napi::Error::from_reason(format!("{mode} is no mode")))?;
-        let pairs: Vec<_> = glosses
-            .into_iter()
-            .map(|pair| (pair.surface, pair.gloss))
+        let pairs: Pairs = glosses
+            .iter()
+            .map(|pair| (pair.surface.as_str(), pair.gloss.as_str()))
             .collect();
-        let glosses = if pairs.is_empty() {
-            None
-        } else {
-            Glosses::new(&pairs, contextual)
-        };
+        let glosses = (!pairs.is_empty()).then(|| Glosses::new(pairs, contextual));
         let settings = Settings {
             mode,
             contextual,

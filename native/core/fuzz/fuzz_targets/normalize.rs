@@ -9,8 +9,8 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|input: (&str, &str, &str, bool)| {
     let (text, surface, word, contextual) = input;
     naive::assert_sound(text, Mode::Repair, contextual, None);
-    let glosses = Glosses::new(&[(surface.to_owned(), word.to_owned())], contextual);
+    let glosses = Glosses::new([(surface, word)].into_iter().collect(), contextual);
     for mode in [Mode::Augment, Mode::Replace] {
-        naive::assert_sound(text, mode, contextual, glosses.as_ref());
+        naive::assert_sound(text, mode, contextual, Some(&glosses));
     }
 });

@@ -121,11 +121,11 @@ impl Workspace {
         if body.len() > bounds.worked_body && !body[..BEGINNING.min(body.len())].is_ascii() {
             return Outcome::Refused(Refused::Body);
         }
-        let Ok(options) = request::read(body) else {
+        let Ok(mut options) = request::read(body) else {
             return Outcome::Invalid;
         };
         let mut answer = Answer::new(out);
-        let written = self.write(body, &options, bounds, &mut answer);
+        let written = self.write(body, &mut options, bounds, &mut answer);
         if self.unescaped.capacity() > KEPT_BYTES {
             self.unescaped = Vec::new();
         }
@@ -141,7 +141,7 @@ impl Workspace {
     fn write(
         &mut self,
         body: &[u8],
-        options: &Options,
+        options: &mut Options,
         bounds: Bounds,
         writer: &mut Answer,
     ) -> Result<Option<u64>, Refused> {
@@ -162,11 +162,9 @@ impl Workspace {
         if characters > MAX_CHARACTERS {
             return Ok(None);
         }
-        let glosses = if options.mode == Mode::Repair || options.glosses.is_empty() {
-            None
-        } else {
-            Glosses::new(&options.glosses, options.contextual)
-        };
+        let pairs = std::mem::take(&mut options.glosses);
+        let glosses = (options.mode != Mode::Repair && !pairs.is_empty())
+            .then(|| Glosses::new(pairs, options.contextual));
         let edits = bounded_edits(text, options.mode, options.contextual, glosses.as_ref(), bounds)?;
         writer.head(raw, text, &edits, options.mode);
         writer.changes(text, &edits, options.max_changes);

@@ -1,11 +1,12 @@
 //! Glosses: CLDR's English short names for emoji and symbols, and the caller's own words for their terms.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use std::cell::Cell;
 
 use super::edits::Edits;
 use super::properties::{Kind, properties};
 use super::repair;
 use super::spelling::Spelled;
+use crate::forms::{Forms, MOST_STEPS_PER_BYTE, Pairs};
 use crate::text::normalize_tables::{NAME_FIRSTS, NAMES};
 
 /// Where a gloss goes.
@@ -17,8 +18,8 @@ pub enum Place {
     Instead,
 }
 
-/// Limits on the cost of glossing a text. Both costs are products of a text's and a gloss's length, so a
-/// short body can cause much work.
+/// Limits on the cost of glossing a text. Both costs can grow with the text's length times a gloss's or a
+/// form's, so a short body can cause much work.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Longest body whose text may need repair or glosses. Longer ones must be plain, so that their text is
@@ -26,8 +27,7 @@ pub struct Bounds {
     pub worked_body: usize,
     /// Most bytes of the glossed text.
     pub text_bytes: usize,
-    /// Most steps of the search: bytes of the text times bytes of the longest surface form. After each match
-    /// the search may have to go back by that length.
+    /// Most steps of the search for the surface forms, for each byte of the text.
     pub steps: usize,
 }
 
@@ -42,13 +42,13 @@ impl Bounds {
     pub const BRIEF: Bounds = Bounds {
         worked_body: 32 << 10,
         text_bytes: 64 << 10,
-        steps: 1 << 20,
+        steps: MOST_STEPS_PER_BYTE,
     };
     /// For one request: four times the longest body, more than CLDR's names can make of any text.
     pub const REQUEST: Bounds = Bounds {
         worked_body: usize::MAX,
         text_bytes: 8 << 20,
-        steps: 1 << 28,
+        steps: MOST_STEPS_PER_BYTE,
     };
     /// For one piece of a file.
     pub const PIECE: Bounds = Bounds {
@@ -65,17 +65,13 @@ pub enum Refused {
     Body,
     /// The glossed text is too long.
     Text,
-    /// The longest surface form is too long for the text.
+    /// The search for the surface forms takes too long.
     Forms,
 }
 
 /// The caller's glosses, prepared for the search.
 pub struct Glosses {
-    search: AhoCorasick,
-    /// Bytes of the longest surface form.
-    longest: usize,
-    /// The repaired gloss of each surface form.
-    words: Vec<String>,
+    forms: Forms,
 }
 
 fn repaired(text: &str, contextual: bool) -> String {
@@ -88,44 +84,30 @@ impl Glosses {
     /// Glosses by surface form; the last of equal forms counts, empty ones are ignored. Forms and glosses are
     /// repaired, since they are searched for in repaired text and inserted there.
     #[must_use]
-    pub fn new(pairs: &[(String, String)], contextual: bool) -> Option<Self> {
-        let mut pairs: Vec<(String, String)> = pairs
-            .iter()
-            .rev()
-            .map(|(surface, word)| (repaired(surface, contextual), repaired(word, contextual)))
-            .filter(|(surface, _)| !surface.is_empty())
-            .collect();
-        // The sort is stable, so the last of equal forms, first here, stays.
-        pairs.sort_by(|left, right| left.0.cmp(&right.0));
-        pairs.dedup_by(|next, kept| next.0 == kept.0);
-        let forms = pairs.iter().map(|(surface, _)| surface);
-        let longest = forms.clone().map(String::len).max().unwrap_or(0);
-        // A DFA takes up to a thousand times the bytes of the forms.
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(forms)
-            .ok()?;
-        let words = pairs.into_iter().map(|(_, word)| word).collect();
-        Some(Glosses {
-            search,
-            longest,
-            words,
-        })
+    pub fn new(pairs: Pairs, contextual: bool) -> Self {
+        // Most need no repair, and no copy.
+        if repair::plain_length(pairs.text().as_bytes()) == pairs.text().len() {
+            return Glosses {
+                forms: Forms::new(pairs),
+            };
+        }
+        let mut whole = Pairs::default();
+        for (form, word) in pairs.iter() {
+            whole.add(&repaired(form, contextual), &repaired(word, contextual));
+        }
+        drop(pairs);
+        Glosses {
+            forms: Forms::new(whole),
+        }
     }
 
-    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Item<'a>> {
-        self.search.find_iter(text).map(|found| Item {
-            start: found.start(),
-            end: found.end(),
-            word: &self.words[found.pattern().as_usize()],
+    fn find<'a>(&'a self, text: &'a str, left: &'a Cell<usize>) -> impl Iterator<Item = Item<'a>> {
+        self.forms.find(text, left).map(|found| Item {
+            start: found.place.start,
+            end: found.place.end,
+            word: found.word,
             kind: Kind::Gloss,
         })
-    }
-
-    /// Most steps of a search through a text; a form cannot match beyond the text's length.
-    fn steps(&self, text: &str) -> usize {
-        text.len().saturating_mul(self.longest.min(text.len()))
     }
 }
 
@@ -150,10 +132,9 @@ pub fn text(
     spelled: &[Spelled],
     bounds: Bounds,
 ) -> Result<Edits, Refused> {
-    if glosses.is_some_and(|glosses| glosses.steps(source) > bounds.steps) {
-        return Err(Refused::Forms);
-    }
-    let found = glosses.map(|glosses| glosses.find(source));
+    // One more, since the search ends where none is left.
+    let left = Cell::new(source.len().saturating_mul(bounds.steps).saturating_add(1));
+    let found = glosses.map(|glosses| glosses.find(source, &left));
     let mut edits = Edits::default();
     let mut callers = found.into_iter().flatten().peekable();
     let mut spelled = spelled.iter().peekable();
@@ -188,6 +169,9 @@ pub fn text(
         if source.len() + edits.text_bytes() > bounds.text_bytes {
             return Err(Refused::Text);
         }
+    }
+    if left.get() == 0 {
+        return Err(Refused::Forms);
     }
     Ok(edits)
 }
@@ -397,15 +381,12 @@ mod tests {
     use crate::text::normalize::{MAX_CHARACTERS, Mode, naive};
 
     fn glossed(text: &str, place: Place, pairs: &[(&str, &str)]) -> String {
-        let pairs: Vec<_> = pairs
-            .iter()
-            .map(|(form, word)| ((*form).to_owned(), (*word).to_owned()))
-            .collect();
+        let pairs = pairs.iter().copied().collect();
         let mode = match place {
             Place::After => Mode::Augment,
             Place::Instead => Mode::Replace,
         };
-        naive::assert_sound(text, mode, true, Glosses::new(&pairs, true).as_ref())
+        naive::assert_sound(text, mode, true, Some(&Glosses::new(pairs, true)))
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Reads a NormalizeRequest from its bytes: every valid one, however it is written. Why one is invalid is not
 //! reported here.
 
+use super::edits::checked;
 use super::mode::Mode;
+use crate::forms::Pairs;
 use crate::json::{Scanner, Span, Unfit, unescape};
 
 /// Most changes that are listed if the request sets no number.
@@ -15,7 +17,7 @@ pub struct Options {
     /// `mode`
     pub mode: Mode,
     /// `chinese_glosses`, in order.
-    pub glosses: Vec<(String, String)>,
+    pub glosses: Pairs,
     /// `contextual`
     pub contextual: bool,
     /// `max_changes`
@@ -46,7 +48,7 @@ pub fn read(body: &[u8]) -> Result<Options, Unfit> {
             ascii: true,
         },
         mode: Mode::Augment,
-        glosses: Vec::new(),
+        glosses: Pairs::default(),
         contextual: true,
         max_changes: MAX_CHANGES,
         include_skeleton: false,
@@ -76,26 +78,28 @@ fn mode(scanner: &mut Scanner) -> Result<Mode, Unfit> {
     Ok(Mode::ALL[place])
 }
 
-fn text(scanner: &Scanner, span: Span) -> String {
-    let mut bytes = Vec::new();
-    unescape(scanner.bytes(span), &mut bytes);
-    // The scanner has checked the encoding and the escapes.
-    String::from_utf8(bytes).unwrap_or_default()
-}
-
-fn glosses(scanner: &mut Scanner, glosses: &mut Vec<(String, String)>) -> Result<(), Unfit> {
+fn glosses(scanner: &mut Scanner, glosses: &mut Pairs) -> Result<(), Unfit> {
     glosses.clear();
     if scanner.null()? {
         return Ok(());
     }
-    let mut pairs = Vec::new();
-    scanner.pairs(2, &mut pairs)?;
-    glosses.extend(
-        pairs
-            .into_iter()
-            .map(|(form, word)| (text(scanner, form), text(scanner, word))),
-    );
-    Ok(())
+    let (mut form, mut word) = (Vec::new(), Vec::new());
+    scanner.values(2, |scanner, name| {
+        let value = scanner.string()?;
+        glosses.add(plain(scanner, name, &mut form), plain(scanner, value, &mut word));
+        Ok(())
+    })
+}
+
+/// A string of the body; `unescaped` gets it if it has escapes.
+fn plain<'a>(scanner: &Scanner<'a>, span: Span, unescaped: &'a mut Vec<u8>) -> &'a str {
+    // The scanner has checked the encoding and the escapes.
+    if !span.escaped {
+        return checked(scanner.bytes(span));
+    }
+    unescaped.clear();
+    unescape(scanner.bytes(span), unescaped);
+    checked(unescaped)
 }
 
 fn count(scanner: &mut Scanner) -> Result<usize, Unfit> {

@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn the_callers_gloss_counts() {
-        let water =
-            crate::text::normalize::gloss::Glosses::new(&[("H₂O".to_owned(), "water".to_owned())], true);
+        let pairs = [("H₂O", "water")].into_iter().collect();
+        let water = crate::text::normalize::gloss::Glosses::new(pairs, true);
         assert_eq!(
-            naive::assert_sound("H₂O CO₂", Mode::Augment, true, water.as_ref()),
+            naive::assert_sound("H₂O CO₂", Mode::Augment, true, Some(&water)),
             "H_2O (water) CO_2 (CO2)"
         );
     }

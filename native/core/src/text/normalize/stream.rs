@@ -143,7 +143,10 @@ mod tests {
         let settings = Settings {
             mode: Mode::Replace,
             contextual: true,
-            glosses: Glosses::new(&[("a".to_owned(), "b".repeat(4000))], true),
+            glosses: Some(Glosses::new(
+                [("a", "b".repeat(4000).as_str())].into_iter().collect(),
+                true,
+            )),
             bounds: Bounds::BRIEF,
         };
         let text = format!("a\nc\n{}", "a".repeat(20));

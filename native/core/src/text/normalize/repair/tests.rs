@@ -147,9 +147,9 @@ proptest! {
         word in any_text(),
     ) {
         naive::assert_sound(&text, Mode::Repair, contextual, None);
-        let glosses = Glosses::new(&[(surface, word), ("漢".to_owned(), "Han".to_owned())], contextual);
+        let glosses = Glosses::new([(surface.as_str(), word.as_str()), ("漢", "Han")].into_iter().collect(), contextual);
         for mode in [Mode::Augment, Mode::Replace] {
-            naive::assert_sound(&text, mode, contextual, glosses.as_ref());
+            naive::assert_sound(&text, mode, contextual, Some(&glosses));
             naive::assert_sound(&text, mode, contextual, None);
         }
     }
