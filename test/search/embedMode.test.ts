@@ -203,6 +203,30 @@ test('a body too long for the event loop gets the same answer from the pool', as
   }
 });
 
+test('texts of a long body are not mapped on the event loop, whatever the keys are', async () => {
+  const keys = Array.from({ length: 4_000 }, (_, at) => [`k${at}`, 'v'] as const);
+  const request = {
+    query: 'a red fox',
+    docs: [
+      { id: 'a', text: 'a red k12 k3999k4000' },
+      { id: 'b', text: 'kk7' },
+    ],
+  };
+  const bodies = [{}, Object.fromEntries(keys)].map((map) => {
+    const docs = [...request.docs, { id: 'c', text: 'k'.repeat(40_000) }];
+    return { ...request, docs, entity_map: map };
+  });
+  for (const [at, asked] of bodies.entries()) {
+    const body = Buffer.from(JSON.stringify(asked));
+    assert.ok(body.length > 32 << 10 && body.length <= LOOP_BODY_LIMIT);
+    const sent = handler(requestWith(body));
+    assert.equal(sent instanceof Promise, at === 1);
+    assert.deepEqual(answered(await sent), await expectedAnswer(asked));
+  }
+  const short = handler(requestWith(Buffer.from(JSON.stringify({ ...request, entity_map: { k7: 'v' } }))));
+  assert.ok(!(short instanceof Promise));
+});
+
 test('a text of which the model knows no word counts as the least of the others', async () => {
   const asked = async (query: string, ...texts: string[]): Promise<[number[], unknown[]]> => {
     const docs = texts.map((text, at) => ({ id: String(at), text }));

@@ -397,7 +397,10 @@ impl Workspace {
         body: &[u8],
         options: &Options,
         Embedding {
-            models, most_docs, ..
+            models,
+            most_docs,
+            mapped_body,
+            ..
         }: Embedding<'_>,
     ) -> Result<Gathered, Outcome> {
         let Workspace {
@@ -412,6 +415,9 @@ impl Workspace {
         }
         let id = options.embed_model.map(|id| text_of(body, id, unescaped));
         let model = models.find(id.as_deref()).ok_or(Outcome::Invalid)?;
+        if body.len() > mapped_body && !entities.is_empty() {
+            return Err(Outcome::LongMapped);
+        }
         let mut pairs = Pairs::default();
         for &(form, substitute) in entities.iter() {
             let form = text_of(body, form, unescaped);
