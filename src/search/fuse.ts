@@ -28,8 +28,8 @@ export interface FuseParts extends BodyParts {
 
 /**
  * Longest body (bytes) that is answered on the event loop, where it takes about 0.2 ms. That is also the cost
- * of using another thread on a busy machine. Up to 1.5 ms if dense scores are computed as well. A body with an
- * `entity_map` leaves the event loop from 32 KiB on.
+ * of using another thread on a busy machine. Up to 1.5 ms if dense scores are computed as well. A body with
+ * an `entity_map` leaves the event loop from 32 KiB on.
  */
 export const LOOP_BODY_LIMIT = 256 * 1024;
 

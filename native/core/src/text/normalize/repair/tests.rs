@@ -147,7 +147,8 @@ proptest! {
         word in any_text(),
     ) {
         naive::assert_sound(&text, Mode::Repair, contextual, None);
-        let glosses = Glosses::new([(surface.as_str(), word.as_str()), ("漢", "Han")].into_iter().collect(), contextual);
+        let pairs = [(surface.as_str(), word.as_str()), ("漢", "Han")];
+        let glosses = Glosses::new(pairs.into_iter().collect(), contextual);
         for mode in [Mode::Augment, Mode::Replace] {
             naive::assert_sound(&text, mode, contextual, Some(&glosses));
             naive::assert_sound(&text, mode, contextual, None);
