@@ -64,7 +64,7 @@ async function submissions(store: Store, seconds: number, mark: string): Promise
   const began = performance.now();
   const until = began + seconds * 1_000;
   let done = 0;
-  const parts = { store, clock: systemClock, sealFragment: native.sealFragment };
+  const parts = { store, clock: systemClock, sealFragment: native.sealFragment, isFull: () => false };
   const one = async (lane: number): Promise<void> => {
     for (let number = 0; performance.now() < until; number += 1) {
       const title = `Title ${mark} ${lane} ${number}`;

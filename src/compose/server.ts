@@ -238,7 +238,7 @@ function holderHandlers(
 /** The door's handlers, with its pages for browsers. */
 function doorForAll(
   configuration: Configuration,
-  opened: OpenedStore,
+  opened: OpenedStore & Pick<SubmitParts, 'isFull'>,
   explorer: ExplorationProcess,
   page: PageMaker,
   log: Log,
@@ -258,7 +258,7 @@ function doorForAll(
 function handlers(
   configuration: Configuration,
   tiers: Tiers,
-  opened: OpenedStore,
+  opened: OpenedStore & Pick<SubmitParts, 'isFull'>,
   clicks: ClickLog,
   checkout: Checkout,
   explorer: ExplorationProcess,
@@ -377,6 +377,11 @@ function metricsOf(parts: readonly Pick<Server, 'metrics'>[]): ReturnType<Server
   return parts.flatMap((part) => part.metrics());
 }
 
+/** Parts of the contract at the server's own address. */
+function partsAt({ doorPort }: Configuration): readonly ('gateway' | 'door')[] {
+  return doorPort === null ? ['gateway', 'door'] : ['gateway'];
+}
+
 /** Builds a worker's server. @throws Error with a sentence that says why it cannot serve */
 export async function buildServer(
   configuration: Configuration,
@@ -406,12 +411,12 @@ export async function buildServer(
   const { embedMode, corpora, profiles } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);
-  const rest = handlers(configuration, tiers, opened, clicks, checkout, explorer, search, page, log);
+  const door = { ...opened, isFull: room.isFull };
+  const rest = handlers(configuration, tiers, door, clicks, checkout, explorer, search, page, log);
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, page, log) };
   const pipeline = { ...native, access, ...room, ...keylessStoring(configuration), page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
-  const served = configuration.doorPort === null ? (['gateway', 'door'] as const) : (['gateway'] as const);
-  const routes = servedRoutes(all, pipeline, served, configuration.serve);
+  const routes = servedRoutes(all, pipeline, partsAt(configuration), configuration.serve);
   const server = createServer({
     routes,
     doorRoutes: doorRoutes(configuration, all, pipeline),

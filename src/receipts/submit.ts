@@ -37,8 +37,8 @@ export interface SubmitParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly sealFragment: SealFragment;
-  /** True if fragments have reached their limit on the disk; absent: they have none. */
-  readonly isFull?: () => boolean;
+  /** True if fragments have reached their limit on the disk. */
+  readonly isFull: () => boolean;
 }
 
 /** The six fields as received; null and undefined mean absent. */
@@ -212,7 +212,7 @@ export async function submit(
   const own = accepted(sealed);
   const stored = { receipt, fragment: own.fragment, envelope: sealed.envelope, seal: sealed.seal };
   for (;;) {
-    const submitted = await attempt(store, { stored, key, ...own }, isFull?.() === true);
+    const submitted = await attempt(store, { stored, key, ...own }, isFull());
     if (submitted !== 'changed') return { accepted: own, submitted };
   }
 }

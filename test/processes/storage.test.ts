@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { writeOver } from '../../src/store/entries.js';
+import { encodeTotal } from '../../src/store/tables/fragments.js';
 import { exchange, head, post, type RawResponse } from '../support/raw.js';
+import { storeAt } from '../support/openStore.js';
 import { buildWithoutSync } from '../store/noSync.js';
 import { skipWithout } from '../store/tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from '../store/trace.js';
@@ -226,4 +229,23 @@ test('a full disk is a 503; the rest is served, and writing goes on when there i
   assert.deepEqual([new Set(stored).size, kept.filter((id) => !stored.includes(id))], [stored.length, []]);
   server.child.kill('SIGTERM');
   await server.ended();
+});
+
+test('a server whose fragments take what they may stores no more of them', async () => {
+  const data = temporaryFolder();
+  const store = await storeAt(`lmdb:${data}/store`);
+  const total = encodeTotal({ position: 0, bytes: 1_000_000_000 });
+  await store.commit([writeOver('state', Buffer.from('bytes of fragments'), undefined, total)]);
+  await store.close();
+  const server = run(main, ['serve'], { ...environmentOf(data), DOOR_MAX_GB: '1' });
+  const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+  let count = 0;
+  const refused = async (): Promise<string> => {
+    count += 1;
+    const body = JSON.stringify({ title: `title ${count}`, content: 'content' });
+    const { status, body: told } = await exchange(Number(port), post('/dream', body, json));
+    return status === 200 ? '' : `${status} ${(JSON.parse(told.toString()) as { code: string }).code}`;
+  };
+  // Each worker reads the total at its start.
+  await until(async () => (await refused()) === '503 storage_reserved');
 });

@@ -11,7 +11,7 @@ const { sealFragment } = native;
 const store = new FailingStore(await openTestStore()).seen;
 
 async function submitted(given: GivenFragment, key?: string, to: Store = store): Promise<Submitted> {
-  const parts = { store: to, clock: systemClock, sealFragment };
+  const parts = { store: to, clock: systemClock, sealFragment, isFull: () => false };
   return (await submit(parts, given, key)).submitted;
 }
 
