@@ -768,8 +768,8 @@ export declare enum FuseOutcome {
   LongSearch = 7,
   /** The request learns, and `owner` was not given. */
   OwnerUnknown = 8,
-  /** The body is too long for its texts to be mapped by `entity_map` on the event loop. */
-  LongMapped = 9,
+  /** The body is too long for a model to read its texts on the event loop. */
+  LongRead = 9,
 }
 
 /** A surface form and its gloss. */

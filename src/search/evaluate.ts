@@ -81,6 +81,26 @@ async function brought(parts: Asked, pending: PendingFuse): Promise<Buffer> {
   }
 }
 
+/** Answers a long request in the thread pool. @throws Error as `ask` */
+async function askOffLoop(parts: Asked, body: Buffer, mostDocs: number): Promise<FuseResponse> {
+  const { fuser, FuseOutcome: outcomes } = parts;
+  let room = Buffer.alloc(2 * body.length);
+  let attempt = await fuser.fuseAsync(body, room, mostDocs);
+  if (attempt.outcome === outcomes.NeedsRoom) {
+    room = Buffer.alloc(attempt.length);
+    attempt = await fuser.fuseAsync(body, room, mostDocs);
+  }
+  if (attempt.outcome === outcomes.Pending) {
+    const answer = await brought(parts, attempt.takePending());
+    return JSON.parse(answer.toString('utf8', 0, facts[0])) as FuseResponse;
+  }
+  if (attempt.outcome !== outcomes.Written) throw refused(attempt.outcome);
+  return JSON.parse((attempt.takeAnswer() ?? room).toString('utf8', 0, attempt.length)) as FuseResponse;
+}
+
+const refused = (outcome: FuseOutcome): Error =>
+  new Error(`a request of the evaluation was refused (${outcome})`);
+
 /** Answers a request. @throws Error if it is refused, or a model computes no vectors */
 export async function ask(parts: Asked, request: FuseRequest): Promise<FuseResponse> {
   const { fuser, FuseOutcome: outcomes } = parts;
@@ -91,10 +111,11 @@ export async function ask(parts: Asked, request: FuseRequest): Promise<FuseRespo
     out = Buffer.alloc(facts[0] ?? 0);
     outcome = fuser.fuse(body, out, facts, length);
   }
+  if (outcome === outcomes.LongRead) return askOffLoop(parts, body, length);
   let answer: Buffer = out;
   if (outcome === outcomes.Pending) answer = await brought(parts, fuser.takePending());
   else if (outcome === outcomes.Written) answer = fuser.takeAnswer() ?? out;
-  else throw new Error(`a request of the evaluation was refused (${outcome})`);
+  else throw refused(outcome);
   return JSON.parse(answer.toString('utf8', 0, facts[0])) as FuseResponse;
 }
 

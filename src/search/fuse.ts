@@ -28,8 +28,8 @@ export interface FuseParts extends BodyParts {
 
 /**
  * Longest body (bytes) that is answered on the event loop, where it takes about 0.2 ms. That is also the cost
- * of using another thread on a busy machine. Up to 1.5 ms if dense scores are computed as well. A body with
- * an `entity_map` leaves the event loop from 32 KiB on.
+ * of using another thread on a busy machine. If dense scores are computed as well, a body leaves the event
+ * loop from 48 KiB on, which may take 4 ms.
  */
 export const LOOP_BODY_LIMIT = 256 * 1024;
 
@@ -69,7 +69,7 @@ class FuseHandler {
       if (length > this.out.length) return ownAnswer(fuser.takeAnswer(), charge);
       return { status: 200, body: { bytes: this.out.subarray(0, length), type: JSON_TYPE }, charge };
     }
-    if (outcome === outcomes.LongMapped) return this.answerOffLoop(request, mostDocs);
+    if (outcome === outcomes.LongRead) return this.answerOffLoop(request, mostDocs);
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
     if (outcome === outcomes.Invalid) {
       const names = fuser.takeFaults();

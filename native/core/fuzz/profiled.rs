@@ -54,7 +54,7 @@ fn answer(request: &Map<String, Value>, profiles: &Profiles) -> (Outcome, String
         models: &MODELS,
         most_docs: 50,
         most_bytes: usize::MAX,
-        mapped_body: usize::MAX,
+        read_body: usize::MAX,
         corpora: Some(Visible {
             corpora: &corpora,
             profiles: Some(profiles),

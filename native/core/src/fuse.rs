@@ -399,7 +399,7 @@ impl Workspace {
         Embedding {
             models,
             most_docs,
-            mapped_body,
+            read_body,
             ..
         }: Embedding<'_>,
     ) -> Result<Gathered, Outcome> {
@@ -415,8 +415,8 @@ impl Workspace {
         }
         let id = options.embed_model.map(|id| text_of(body, id, unescaped));
         let model = models.find(id.as_deref()).ok_or(Outcome::Invalid)?;
-        if body.len() > mapped_body && !entities.is_empty() {
-            return Err(Outcome::LongMapped);
+        if body.len() > read_body {
+            return Err(Outcome::LongRead);
         }
         let mut pairs = Pairs::default();
         for &(form, substitute) in entities.iter() {

@@ -127,7 +127,7 @@ fn answers_are_json() {
         models: &models,
         most_docs: 50,
         most_bytes: usize::MAX,
-        mapped_body: usize::MAX,
+        read_body: usize::MAX,
         corpora: None,
     };
     let mut workspace = Workspace::default();

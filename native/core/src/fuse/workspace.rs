@@ -87,8 +87,8 @@ pub struct Embedding<'a> {
     pub most_docs: usize,
     /// Most bytes of an answer. A longer one is not written, nor its details beyond them.
     pub most_bytes: usize,
-    /// Longest body whose texts are mapped here by an `entity_map`.
-    pub mapped_body: usize,
+    /// Longest body whose texts are read here for a model, by an `entity_map` if it has one.
+    pub read_body: usize,
     /// The statistics and profiles that requests may name.
     pub corpora: Option<Visible<'a>>,
 }
@@ -126,8 +126,8 @@ pub enum Outcome {
     OwnerUnknown,
     /// `entity_map` cannot be applied.
     Entities(Refused),
-    /// The body has an `entity_map` and more than [`Embedding::mapped_body`].
-    LongMapped,
+    /// A model needs the texts of a body that is longer than [`Embedding::read_body`].
+    LongRead,
 }
 
 impl From<Refused> for Outcome {
