@@ -1,0 +1,136 @@
+/**
+ * Requests made by hand that once cost far more than their bytes, all that rank or repair valid: the search
+ * of the census does not find them, since its shapes know no words. `census.test.ts` holds them.
+ */
+import { LOOP_BODY_LIMIT as loopFuse } from '../../src/search/fuse.js';
+import { LOOP_BODY_LIMIT as loopNormalize } from '../../src/text/normalize.js';
+import { head } from '../support/raw.js';
+
+/** A request with a key, and the status that it must get; null: any. */
+export interface WorstCase {
+  readonly name: string;
+  readonly path: string;
+  readonly body: string;
+  readonly type: string;
+  readonly status: number | null;
+}
+
+/** Most bytes of a body whose texts a model reads on the event loop. */
+const loopRead = 48 << 10;
+
+const mostNormalize = 2 << 20;
+const large = 1 << 20;
+
+/** Parts, each of another number, up to so many bytes. */
+function parts(bytes: number, separator: string, part: (at: number) => string): string {
+  const made: string[] = [];
+  for (let left = bytes, at = 0; ; at += 1) {
+    const next = part(at);
+    left -= next.length + separator.length;
+    if (left < 0) return made.join(separator);
+    made.push(next);
+  }
+}
+
+/** So many letters, others for each number. */
+function letters(at: number, count: number): string {
+  return Array.from({ length: count }, (_, place) =>
+    String.fromCharCode(97 + (Math.floor(at / 26 ** place) % 26)),
+  ).join('');
+}
+
+/** Members of a map whose keys once made one circle of all states of the search. */
+const circle = (bytes: number): string => parts(bytes, ',', (at) => `"k${at}":"v"`);
+
+/** Text that such keys are in, or nearly. */
+const circled = (bytes: number): string => parts(bytes, '', (at) => `kk${at}`);
+
+/** Words of 24 bytes that once had one hash, whatever its seed. */
+const doubled = (bytes: number): string => parts(bytes, ' ', (at) => `${letters(at, 8).repeat(2)}zzzzzzzz`);
+
+const words = (bytes: number): string => parts(bytes, ' ', (at) => at.toString(16));
+
+const bare = (bytes: number): string => parts(bytes, ',', () => '{"id":"","text":"","dense_score":1}');
+
+const name = (what: string, bytes: number): string => `${what}, ${Math.round(bytes / 1024)} KiB`;
+
+/** A body in JSON, with what `json` puts into it for the bytes that the rest leaves. */
+function posted(path: string, what: string, bytes: number, json: (left: number) => string): WorstCase {
+  return { name: name(what, bytes), path, body: json(bytes - 200), type: 'application/json', status: 200 };
+}
+
+function normalized(bytes: number): WorstCase[] {
+  const asked = (what: string, json: (left: number) => string): WorstCase =>
+    posted('/v1/normalize', `normalize: ${what}`, bytes, json);
+  const text = (left: number): string => circled(Math.min(left / 3, 90_000));
+  return [
+    asked('glosses in a circle', (left) => `{"text":"x","chinese_glosses":{${circle(left)}}}`),
+    asked(
+      'glosses in a circle, and their text',
+      (left) => `{"text":"${text(left)}","max_changes":0,"chinese_glosses":{${circle((left * 2) / 3)}}}`,
+    ),
+    asked('one long form', (left) => `{"text":"x","chinese_glosses":{"${'ab'.repeat(left / 2)}":"a"}}`),
+  ];
+}
+
+function mapped(bytes: number): WorstCase {
+  return posted('/v1/fuse', 'fuse: entities in a circle, and their text', bytes, (left) => {
+    const docs = `[{"id":"a","text":"${circled(left / 2)}"}]`;
+    return `{"query":"a","embed_model":"static-256","docs":${docs},"entity_map":{${circle(left / 2)}}}`;
+  });
+}
+
+function fused(bytes: number): WorstCase[] {
+  const asked = (what: string, json: (left: number) => string): WorstCase =>
+    posted('/v1/fuse', `fuse: ${what}`, bytes, json);
+  return [
+    asked('words that are one word twice', (left) => {
+      const text = doubled(left / 2);
+      return `{"query":"${text}","docs":[{"id":"a","text":"${text}","dense_score":1}]}`;
+    }),
+    asked(
+      'many words of a query, explained for many docs',
+      (left) => `{"query":"${words(left / 2)}","docs":[${bare(left / 2)}],"explain":true,"analyzer":{}}`,
+    ),
+  ];
+}
+
+function reranked(bytes: number): WorstCase[] {
+  const asked = (what: string, documents: (left: number) => string) =>
+    posted('/v2/rerank', `rerank: ${what}`, bytes, (left) => documents(left));
+  return [
+    asked('words that are one word twice', (left) => {
+      const text = doubled(left / 2);
+      return `{"model":"static-256","query":"${text}","documents":["${text}"]}`;
+    }),
+    asked('many words, many documents', (left) => {
+      const documents = Array<string>(1_000).fill(`"${words((left - 4_000) / 2_000)}"`);
+      return `{"model":"static-256","query":"${words(left / 2)}","documents":[${documents.join(',')}]}`;
+    }),
+  ];
+}
+
+/** Every case, on the event loop and off it. */
+export function worstCases(): WorstCase[] {
+  return [
+    ...normalized(loopNormalize),
+    ...normalized(mostNormalize),
+    ...[loopRead, loopFuse, large].map(mapped),
+    ...[loopFuse, large].flatMap(fused),
+    ...[loopRead, loopFuse, large].flatMap(reranked),
+    {
+      name: '/buy: a form of nothing but signs',
+      path: '/buy',
+      body: '%&'.repeat(8_000),
+      type: 'application/x-www-form-urlencoded',
+      status: null,
+    },
+  ];
+}
+
+/** The request of a case. */
+export function worstRequest({ path, body, type }: WorstCase, key: string): Buffer {
+  const fields = { 'X-API-Key': key, 'Accept-Encoding': 'identity' };
+  const more = { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(body)) };
+  return Buffer.concat([Buffer.from(head('POST', path, { ...fields, ...more })), Buffer.from(body)]);
+}
