@@ -112,25 +112,29 @@ function reranked(bytes: number): WorstCase[] {
 
 /** Every case, on the event loop and off it. */
 export function worstCases(): WorstCase[] {
+  const percents = '%&'.repeat(3_500);
+  const form = { type: 'application/x-www-form-urlencoded', status: null };
+  const asked = ['/dream_get', '/dream_confirm', '/graph/near', '/walk', '/buy'].map((path): WorstCase => ({
+    ...form,
+    name: `${path}: a query of nothing but signs`,
+    path: `${path}?${percents}`,
+    body: '',
+  }));
   return [
     ...normalized(loopNormalize),
     ...normalized(mostNormalize),
     ...[loopRead, loopFuse, large].map(mapped),
     ...[loopFuse, large].flatMap(fused),
     ...[loopRead, loopFuse, large].flatMap(reranked),
-    {
-      name: '/buy: a form of nothing but signs',
-      path: '/buy',
-      body: '%&'.repeat(8_000),
-      type: 'application/x-www-form-urlencoded',
-      status: null,
-    },
+    ...asked,
+    { ...form, name: '/buy: a form of nothing but signs', path: '/buy', body: '%&'.repeat(8_000) },
   ];
 }
 
 /** The request of a case. */
 export function worstRequest({ path, body, type }: WorstCase, key: string): Buffer {
   const fields = { 'X-API-Key': key, 'Accept-Encoding': 'identity' };
+  if (body === '') return Buffer.from(head('GET', path, fields));
   const more = { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(body)) };
   return Buffer.concat([Buffer.from(head('POST', path, { ...fields, ...more })), Buffer.from(body)]);
 }
