@@ -54,7 +54,9 @@ async function placesOf(
   const { count } = vectors.state();
   const isKnown = before.lines === lines && before.count <= count;
   const known = isKnown ? before : { lines, places: [], count: 0 };
-  const more = lines === '' ? [] : await vectors.placesOf(lines, known.count);
+  const found = lines === '' ? [] : await vectors.placesOf(lines, known.count);
+  // Fragments that were added meanwhile are looked up again the next time.
+  const more = found.filter((place) => place < count);
   const places = more.length === 0 ? known.places : [...known.places, ...more];
   return { lines, places, count };
 }
