@@ -69,9 +69,8 @@ export function focus(parts: ExploreParts): Handler {
   );
   return async (request) => {
     const signal = request.signal();
-    const state = presentOr(parts, request.query);
-    if ('loc' in state) return unprocessable([state]);
-    const { asOf } = state;
+    const asOf = readAsOf(parts, request.query);
+    if (typeof asOf !== 'number') return unprocessable([asOf]);
     const found = await countsOf(await parts.hidden())(asOf, signal);
     if (found === 'busy') return exploringTooMuch;
     const { embedding } = parts;

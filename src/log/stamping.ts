@@ -123,16 +123,21 @@ export function completed(stamp: Stamp, found: InBlock): Stamp | undefined {
   return { ...stamp, height: found.height, header: found.header, timestamp };
 }
 
-/** Continues an incomplete stamp; undefined: it is given up, as it is old and in no block. */
+/** What the wallet knows of a stamp's transaction. */
+type Found = Awaited<ReturnType<StampWallet['find']>>;
+
+function findTransaction({ wallet }: StampingParts, { stamp }: StoredStamp): Promise<Found> {
+  return wallet.find(stamp.transaction, stamp.madeAtHeight);
+}
+
+/** Continues an incomplete stamp. */
 async function advance(
-  { store, wallet, clock }: StampingParts,
-  stored: StoredStamp,
-): Promise<Stamped | undefined> {
-  const { day, stamp, record } = stored;
+  { store, wallet }: StampingParts,
+  { day, stamp, record }: StoredStamp,
+  found: Found,
+): Promise<Stamped> {
   const failed = (reason: string): Stamped => ({ kind: 'failed', day, reason });
-  const found = await wallet.find(stamp.transaction, stamp.madeAtHeight);
   if ('wrong' in found) return failed(found.wrong);
-  if (found.kind !== 'in block' && clock.wallMs() - stamp.atMs >= givenUpMs) return undefined;
   if (found.kind === 'absent') {
     const published = await wallet.publish(stamp.transaction, labelOf(day, stamp.note));
     if (published !== undefined) return failed(published.wrong);
@@ -154,7 +159,7 @@ async function begin(
   signed: SignedCheckpoint | undefined,
   day: string,
   mostSat: bigint,
-): Promise<Stamped | undefined> {
+): Promise<Stamped> {
   const { store, wallet, clock } = parts;
   // Without a key the log waits for the operator's new one; a restored checkpoint may not be the last one
   // signed.
@@ -179,7 +184,7 @@ async function begin(
   // Another run may have been first: the stored transaction is published, whichever run made it.
   const stored = await findStamp(store, day);
   if (stored === undefined) throw new Error(`The stamp of ${day} was written and is not there`);
-  return advance(parts, stored);
+  return advance(parts, stored, await findTransaction(parts, stored));
 }
 
 /** A checkpoint's text, without its signatures. */
@@ -196,18 +201,18 @@ export async function* stamp(parts: StampingParts, mostSat: bigint): AsyncGenera
   const today = dayOf(nowMs);
   let last: StoredStamp | undefined;
   for await (const stored of stampsOf(parts.store)) {
-    if (stored.stamp.height === null) {
-      const stamped = await advance(parts, stored);
-      if (stamped === undefined) continue;
-      yield stamped;
+    const { height, atMs } = stored.stamp;
+    if (height === null) {
+      const found = await findTransaction(parts, stored);
+      const isLost = 'kind' in found && found.kind !== 'in block';
+      if (isLost && nowMs - atMs >= givenUpMs) continue;
+      yield advance(parts, stored, found);
     }
     last = stored;
   }
   if (last?.day === today) return;
   const signed = (await findSigned(parts.store))?.signed;
   const isStamped = last !== undefined && textOf(last.stamp) === (signed && textOf(signed));
-  const stamped = isStamped
-    ? ({ kind: 'nothing new', day: today } as const)
-    : await begin(parts, signed, today, mostSat);
-  if (stamped !== undefined) yield stamped;
+  if (isStamped) yield { kind: 'nothing new', day: today };
+  else yield begin(parts, signed, today, mostSat);
 }

@@ -397,7 +397,7 @@ export declare class Vectors {
   walk(position: number, rules: WalkRules): Walking
   /** For the fragments at indexes `from` to `to` - 1: the nearest earlier ones of each, at most three. */
   links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
-  /** The current counts; null while the writer updates them. */
+  /** The current ranking; null while the writer updates it. */
   board(): FragmentBoard | null
   /**
    * Ranking of the visitors with most fragments, at most a hundred. `hidden`: indexes of the fragments
@@ -682,12 +682,10 @@ export interface FoundNeighbours {
   neighbours: Array<Neighbour>
 }
 
-/** The current counts. */
+/** The current ranking. */
 export interface FragmentBoard {
-  /** The log position that they are for. */
+  /** The log position that it is for. */
   position: number
-  /** Number of fragments by kind number. */
-  kinds: Array<number>
   /** The visitors with most fragments, at most a hundred. */
   standings: Array<VisitorStanding>
 }

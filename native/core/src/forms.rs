@@ -3,9 +3,9 @@
 //! nor their memory, nor the search may be worse than by their bytes, whatever they are.
 //!
 //! The forms are a trie whose nodes are the places where forms end or part: at most two for a form, however
-//! long it is. An automaton with a state for each byte takes fifty times the bytes of the forms. A place of
-//! the text costs the nodes on its way, and these are counted: few forms and texts can make them many, and
-//! then the search ends.
+//! long it is. An automaton with a state for each byte takes fifty times the bytes of the forms. Each place
+//! of the text costs the nodes that are visited from it. They are counted, and the search ends if there are
+//! too many, which only few forms and texts cause.
 
 use std::cell::Cell;
 use std::ops::Range;

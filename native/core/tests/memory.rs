@@ -39,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // What another thread allocated was not counted here.
+        // Memory that another thread allocated was not added to this thread's count.
         HELD.set(HELD.get().saturating_sub(layout.size()));
         // SAFETY: as the caller promises.
         unsafe { System.dealloc(memory, layout) }

@@ -126,13 +126,11 @@ pub struct VisitorStanding {
     pub fragments: u32,
 }
 
-/// The current counts.
+/// The current ranking.
 #[napi(object)]
 pub struct FragmentBoard {
-    /// The log position that they are for.
+    /// The log position that it is for.
     pub position: f64,
-    /// Number of fragments by kind number.
-    pub kinds: Vec<u32>,
     /// The visitors with most fragments, at most a hundred.
     pub standings: Vec<VisitorStanding>,
 }
@@ -424,14 +422,11 @@ impl Vectors {
         })
     }
 
-    /// The current counts; null while the writer updates them.
+    /// The current ranking; null while the writer updates it.
     #[napi]
     pub fn board(&self) -> Result<Option<FragmentBoard>> {
         let Some(Board {
-            position,
-            kinds,
-            standings,
-            ..
+            position, standings, ..
         }) = self.inner.board()?
         else {
             return Ok(None);
@@ -439,7 +434,6 @@ impl Vectors {
         let view = self.inner.vectors().all()?;
         Ok(Some(FragmentBoard {
             position: position as f64,
-            kinds: kinds.to_vec(),
             standings: named_standings(&view, &standings),
         }))
     }

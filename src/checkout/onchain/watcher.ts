@@ -10,7 +10,7 @@ import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import type { Account } from './addresses.js';
 import type { Chain, Following } from './chain.js';
-import { unreachable } from '../order/lookUps.js';
+import { lookUpEach } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
 
 /** Dependencies of a watcher. */
@@ -176,15 +176,15 @@ export class Watcher {
 
   /** Looks up orders; false if it did not look up all of them. */
   private async round(which: (order: BtcOrder) => boolean): Promise<boolean> {
-    const isUnreachable = unreachable();
-    let isComplete = true;
+    const looked = await lookUpEach(this.open(which), (order) => this.parts.lookUp(order));
+    return looked !== undefined && !this.stopped;
+  }
+
+  /** Open orders, until the watcher is stopped. */
+  private async *open(which: (order: BtcOrder) => boolean): AsyncGenerator<BtcOrder> {
     for await (const order of openOrders(this.parts.store, 'btc')) {
-      if (this.stopped) return false;
-      if (!which(order)) continue;
-      const isAnswered = await this.parts.lookUp(order);
-      if (isUnreachable(isAnswered)) return false;
-      isComplete &&= isAnswered;
+      if (this.stopped) return;
+      if (which(order)) yield order;
     }
-    return isComplete;
   }
 }

@@ -28,15 +28,28 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
 const maxFailedInARow = 3;
 
 /**
- * Tells from each outcome of a round's look-ups, true for an answer, if the round should end because the
- * network is unreachable. An order that alone cannot be looked up does not keep the others waiting.
+ * Looks up orders, one after the other; `lookUp`: false if its order could not be looked up. An order that
+ * alone cannot be does not keep the others waiting, but after several in a row the network counts as
+ * unreachable. Resolves to their number, or to undefined if not all were looked up.
  */
-export function unreachable(): (isAnswered: boolean) => boolean {
-  let failed = 0;
-  return (isAnswered) => {
-    failed = isAnswered ? 0 : failed + 1;
-    return failed === maxFailedInARow;
-  };
+export async function lookUpEach<Order>(
+  orders: AsyncIterable<Order>,
+  lookUp: (order: Order) => Promise<boolean>,
+): Promise<number | undefined> {
+  let looked = 0;
+  let failedInARow = 0;
+  let isComplete = true;
+  for await (const order of orders) {
+    if (await lookUp(order)) {
+      looked += 1;
+      failedInARow = 0;
+      continue;
+    }
+    isComplete = false;
+    failedInARow += 1;
+    if (failedInARow === maxFailedInARow) break;
+  }
+  return isComplete ? looked : undefined;
 }
 
 /** The look-ups of one process. */
@@ -77,19 +90,15 @@ export class LookUps<Name extends OrderRecord['rail']> {
     return whenUnavailable(this.round(fence, lastMs), () => undefined);
   }
 
-  private async round(fence?: Fence, lastMs?: number): Promise<number | undefined> {
+  private round(fence?: Fence, lastMs?: number): Promise<number | undefined> {
+    return lookUpEach(this.due(lastMs), (order) => this.lookUp(order, fence));
+  }
+
+  private async *due(lastMs: number | undefined): AsyncGenerator<OrderOn<Name>> {
     const { store, rail, clock } = this.parts;
     const nowMs = clock.wallMs();
-    const isUnreachable = unreachable();
-    let looked = 0;
-    let isComplete = true;
     for await (const order of openOrders(store, rail)) {
-      if (lastMs !== undefined && !isDue(order, lastMs, nowMs)) continue;
-      const isAnswered = await this.lookUp(order, fence);
-      if (isUnreachable(isAnswered)) return undefined;
-      if (isAnswered) looked += 1;
-      else isComplete = false;
+      if (lastMs === undefined || isDue(order, lastMs, nowMs)) yield order;
     }
-    return isComplete ? looked : undefined;
   }
 }

@@ -29,7 +29,7 @@ fn listener() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// What [`listening_on`] should return, from the kernel's table: the oracle.
+/// The oracle of [`listening_on`]: reads the kernel's table.
 fn listening_by_table(port: u16) -> Vec<Descriptor> {
     let table = fs::read_to_string("/proc/self/net/tcp").expect("the table");
     let local = format!(":{port:04X}");
