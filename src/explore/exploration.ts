@@ -8,11 +8,11 @@ import type { Log } from '../system/log.js';
 import { memoryBytes } from '../system/memory.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
+import { poolQueue } from '../system/threadPool.js';
 import type { TextEmbedding } from './embedding.js';
 import type { ExploreParts } from './explore.js';
 import { hiddenFragments } from './hiddenFragments.js';
 import { followFragments } from './vectorsFollower.js';
-import { workQueue } from '../system/workQueue.js';
 
 /** Number of fragments from which the index answers. */
 export const indexedFrom = 50_000;
@@ -68,8 +68,8 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
       visitorId,
       hidden: hiddenFragments(store, parts.clock, vectors),
       randomness,
-      inTurn: workQueue(1, longWaiting),
-      inShortTurn: workQueue(2, shortWaiting),
+      inTurn: poolQueue(1, longWaiting),
+      inShortTurn: poolQueue(2, shortWaiting),
     },
     metrics() {
       const { count, position } = vectors.state();

@@ -13,34 +13,24 @@ import { shown, vectorOfReceipt } from './near.js';
 /** Bytes of a seed that this server makes. */
 const seedBytes = 8;
 
-/** A request for a walk. */
-interface Asked {
-  readonly asOf: number;
-  readonly rules: Omit<WalkRules, 'from'>;
-  /** The receipt to begin with; undefined: the seed chooses. */
-  readonly from: string | undefined;
-  /** Withheld fragments: a walk skips them. */
-  readonly hidden: ReadonlySet<string>;
-  /** Aborted once the client has gone. */
-  readonly signal: AbortSignal;
-}
-
-/** The start of a walk for its rules; an answer if the walk is refused. */
-async function beginning(parts: ExploreParts, from: string): Promise<Pick<WalkRules, 'from'> | Answer> {
+/** The start of a walk for its rules; none: the seed chooses. An answer if the walk is refused. */
+async function beginning(
+  parts: ExploreParts,
+  from: string | undefined,
+): Promise<Pick<WalkRules, 'from'> | Answer> {
+  if (from === undefined) return {};
   const vector = await vectorOfReceipt(parts, from);
   return vector instanceof Uint8Array ? { from: { receipt: from, vector } } : vector;
 }
 
-/** The steps of a walk; an answer if it is refused. */
+/** The steps of a walk; `signal`: aborted once the client has gone. */
 async function wander(
   parts: ExploreParts,
-  { asOf, rules, from, hidden, signal }: Asked,
-): Promise<readonly WalkStep[] | Answer> {
-  if (from !== undefined && hidden.has(from)) return [];
-  const start = from === undefined ? {} : await beginning(parts, from);
-  if ('status' in start) return start;
-  if (signal.aborted) return [];
-  const walking = parts.vectors.walk(asOf, { ...rules, ...start });
+  asOf: number,
+  rules: WalkRules,
+  signal: AbortSignal,
+): Promise<readonly WalkStep[]> {
+  const walking = parts.vectors.walk(asOf, rules);
   const stop = (): void => walking.stop();
   signal.addEventListener('abort', stop, { once: true });
   try {
@@ -59,11 +49,14 @@ export function walk(parts: ExploreParts): Handler {
     if (typeof asOf !== 'number') return unprocessable([asOf]);
     const seed = query['seed'] ?? parts.randomness(seedBytes).toString('hex');
     const { receipts, lines } = await parts.hidden();
-    const rules = { seed, most: numberOf(query['steps'], walkDefaults.steps), hidden: lines };
-    const asked = { asOf, rules, from: query['from'], hidden: receipts, signal };
-    const walked = await parts.inTurn(() => wander(parts, asked), signal);
+    const { from } = query;
+    // Before its turn in the thread pool, as the store may take long.
+    const start = await beginning(parts, from);
+    if ('status' in start) return start;
+    const rules = { seed, most: numberOf(query['steps'], walkDefaults.steps), hidden: lines, ...start };
+    const isHidden = from !== undefined && receipts.has(from);
+    const walked = isHidden ? [] : await parts.inTurn(() => wander(parts, asOf, rules, signal), signal);
     if (walked === 'busy' || signal.aborted) return exploringTooMuch;
-    if ('status' in walked) return walked;
     const steps = await shown(parts.store, walked);
     const body: WalkResponse = { ...frame(parts, asOf), embedding: parts.embedding, seed, steps };
     return jsonAnswer(200, body);

@@ -19,6 +19,7 @@ import type { ValidationError } from '../contract/schema/validation.js';
 import type { WireType } from '../contract/schema/wireType.js';
 import { unnamedPage, type PageMaker } from '../pages/page.js';
 import { refusalPage } from '../pages/refusal.js';
+import { inPoolAnyway } from '../system/threadPool.js';
 import { storageReserved } from './failures.js';
 import { parseQuery } from './parameters.js';
 import type { CheckResult, RequestChecks, ServedRoute } from './routes.js';
@@ -70,7 +71,8 @@ function readInput(
     return read.ok ? checkBody(schema, read.value) : read;
   }
   if (request.body.length <= loopBytes) return checkBytes(schema, request.body, parts);
-  return checkBytesOffLoop(schema, request.retain(), parts);
+  const body = request.retain();
+  return inPoolAnyway(() => checkBytesOffLoop(schema, body, parts));
 }
 
 /** Checks by other parts that the pipeline runs before a handler. */

@@ -21,6 +21,7 @@ import {
 } from '../contract/fuse.js';
 import type { Checked, ServerFaults } from '../contract/schema/validate.js';
 import { tooManyItems, valueError, type ValidationError } from '../contract/schema/validation.js';
+import { inPoolAnyway } from '../system/threadPool.js';
 import type { ModelChoice } from './embedMode.js';
 
 /** A body that was refused, and what embed mode allows for it. */
@@ -132,5 +133,6 @@ export function refusalOf(request: RefusedRequest, parts: BodyParts): Answer {
 /** As {@link refusalOf}, for a large body, in the thread pool. */
 export async function refusalOffLoop(request: RefusedRequest, parts: BodyParts): Promise<Answer> {
   const { body } = request;
-  return answerOf(request, await briefBytesOffLoop(fuseRequestType, body, parts, faultsOf(request)));
+  const read = await inPoolAnyway(() => briefBytesOffLoop(fuseRequestType, body, parts, faultsOf(request)));
+  return answerOf(request, read);
 }

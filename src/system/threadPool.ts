@@ -13,6 +13,12 @@ const atOnce = 3;
  */
 export const inPool: InTurn = workQueue(atOnce, Infinity);
 
+/** As {@link workQueue}, for work in the pool: when it is first in its own queue, it takes its turn there. */
+export function poolQueue(atOnce: number, most: number): InTurn {
+  const inTurn = workQueue(atOnce, most);
+  return (work, signal) => inTurn(() => inPool(work, signal), signal);
+}
+
 const never = new AbortController().signal;
 
 /** As {@link inPool}, for a caller that waits in any case. */

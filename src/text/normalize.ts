@@ -10,7 +10,7 @@ import type { Checked } from '../contract/schema/validate.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { NormalizeOutcome, NormalizeResult } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
-import { inPool } from '../system/threadPool.js';
+import { inPool, inPoolAnyway } from '../system/threadPool.js';
 
 /** The native module's functions for this handler. */
 export interface NormalizeParts extends BodyParts {
@@ -113,7 +113,7 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
     const release = (): void => pool.give(room);
     if (outcome !== outcomes.Written || beside != null) release();
     if (outcome === outcomes.Invalid) {
-      return explained(await briefBytesOffLoop(normalizeRequestType, body, parts));
+      return explained(await inPoolAnyway(() => briefBytesOffLoop(normalizeRequestType, body, parts)));
     }
     if (outcome === outcomes.LongText) return refusedGlosses(longText);
     if (outcome === outcomes.LongForm) return refusedGlosses(longForm);

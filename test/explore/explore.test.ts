@@ -13,6 +13,7 @@ import { openTestStore } from '../support/serving.js';
 import type { ReadVectors } from '../../src/explore/explore.js';
 import type { InTurn } from '../../src/system/workQueue.js';
 import { exchange, head, RawClient } from '../support/raw.js';
+import { assertTakesTurn } from '../support/threadPool.js';
 import { until } from '../support/until.js';
 import { embedding, explored, placesOf, startDoor, startTestExploration } from '../support/door.js';
 import { cosine, type Submitted } from './exploreReference.js';
@@ -96,6 +97,19 @@ test('the work of closed connections is taken away', async () => {
   assert.equal((await own.get<GraphResponse>('/graph', { limit: '1' })).status, 200);
   assert.equal(looked, 1, 'the others never begin');
   assert.deepEqual(made, [1], 'the walk that had begun ends before its next search');
+});
+
+test('searches take their turn in the thread pool', async () => {
+  const later = () => door.get('/info');
+  for (const [path, query] of [
+    ['/graph', {}],
+    ['/graph/near', { text: 'Bread' }],
+    ['/walk', { seed: 'turn' }],
+    ['/focus', {}],
+  ] as const) {
+    const { status } = await assertTakesTurn(() => door.get(path, query), later);
+    assert.equal(status, 200, path);
+  }
 });
 
 describe('GET /graph/near', () => {

@@ -12,6 +12,7 @@ import { loopBytes, type BodyReader, type BodyReading } from '../../src/contract
 import { bodyNamed, parametersNamed } from '../support/routeTypes.js';
 import { startServer } from '../support/http.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
+import { assertTakesTurn } from '../support/threadPool.js';
 
 /** Ids of the requests that reached a handler. */
 const handled: string[] = [];
@@ -283,6 +284,11 @@ describe('a JSON route', () => {
       assert.deepEqual(detail[0]?.loc, ['body', 'currency']);
       assert.deepEqual(ways, [way, way]);
     }
+    const turned = await assertTakesTurn(
+      () => exchange(long.port, post('/quote', quote.padEnd(loopBytes + 1), json)),
+      () => exchange(long.port, post('/quote', quote.padEnd(loopBytes), json)),
+    );
+    assert.equal(turned.status, 200);
   });
 });
 

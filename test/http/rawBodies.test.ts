@@ -23,6 +23,7 @@ import type { ReferenceResponse } from '../reference/fuse.js';
 import { withUnknown } from '../reference/unknown.js';
 import { style, writeBody } from '../support/bodies.js';
 import { answered, requestWith, staticMode } from '../support/embedding.js';
+import { assertTakesTurn } from '../support/threadPool.js';
 
 type Raw = 'FuseRequest' | 'NormalizeRequest' | 'FreeAuditRequest';
 
@@ -93,6 +94,23 @@ function assertAnswered(schema: Raw, body: Uint8Array, { status, value }: Answer
 test('every raw route is held to it', () => {
   const raw = routeList.flatMap(({ body }) => (body.kind === 'raw' ? [body.schema.name] : []));
   assert.deepEqual(raw.sort(), Object.keys(handlers).sort());
+});
+
+test('long bodies that are refused or audited take their turn in the thread pool', async () => {
+  const bodies = {
+    FuseRequest: '{"docs":[],"x":"',
+    NormalizeRequest: '{"x":"',
+    FreeAuditRequest: '{"text":"',
+  };
+  const reader = new native.BodyReader(['boolean', '-'], false);
+  for (const [schema, start] of Object.entries(bodies)) {
+    const body = Buffer.from(`${start.padEnd(100_000, 'x')}"}`);
+    const { status } = await assertTakesTurn(
+      () => answerTo(schema as Raw, body),
+      () => reader.readAsync(body, true),
+    );
+    assert.equal(status, schema === 'FreeAuditRequest' ? 200 : 422);
+  }
 });
 
 /** Members that name each other, or a language: drawn names hardly ever meet. */

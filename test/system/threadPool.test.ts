@@ -1,7 +1,7 @@
 /** Work on bodies in the thread pool leaves a thread to others. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inPool, inPoolAnyway } from '../../src/system/threadPool.js';
+import { inPool, inPoolAnyway, poolQueue } from '../../src/system/threadPool.js';
 
 test('three pieces run at once, others in turn; what nobody waits for never begins', async () => {
   const began: string[] = [];
@@ -28,4 +28,28 @@ test('three pieces run at once, others in turn; what nobody waits for never begi
   assert.deepEqual(began, ['a', 'b', 'c', 'd']);
   for (const end of ends) end();
   assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'busy', 'd']);
+});
+
+test('a queue of its own takes one turn after the other', async () => {
+  const began: string[] = [];
+  const ends: (() => void)[] = [];
+  const work = (name: string) => () =>
+    new Promise<string>((resolve) => {
+      began.push(name);
+      ends.push(() => resolve(name));
+    });
+  const { signal } = new AbortController();
+  const inTurn = poolQueue(1, 1);
+  const others = ['a', 'b', 'c'].map((name) => inPoolAnyway(work(name)));
+  const own = [inTurn(work('first'), signal), inTurn(work('second'), signal)];
+  assert.equal(await inTurn(work('third'), signal), 'busy', 'its queue is full');
+  assert.deepEqual(began, ['a', 'b', 'c']);
+  for (const end of ends.splice(0)) end();
+  await Promise.all(others);
+  assert.deepEqual(began, ['a', 'b', 'c', 'first'], 'the second waits, though there are turns left');
+  ends.splice(0)[0]?.();
+  assert.equal(await own[0], 'first');
+  assert.equal(began.at(-1), 'second');
+  ends.splice(0)[0]?.();
+  assert.equal(await own[1], 'second');
 });
