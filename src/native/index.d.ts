@@ -766,8 +766,8 @@ export declare enum FuseOutcome {
   LongSearch = 7,
   /** The request learns, and `owner` was not given. */
   OwnerUnknown = 8,
-  /** The body is too long for a model to read its texts on the event loop. */
-  LongRead = 9,
+  /** It takes too long for the event loop: a model reads many texts, or the explanations are long. */
+  Deferred = 9,
 }
 
 /** A surface form and its gloss. */

@@ -111,7 +111,7 @@ export async function ask(parts: Asked, request: FuseRequest): Promise<FuseRespo
     out = Buffer.alloc(facts[0] ?? 0);
     outcome = fuser.fuse(body, out, facts, length);
   }
-  if (outcome === outcomes.LongRead) return askOffLoop(parts, body, length);
+  if (outcome === outcomes.Deferred) return askOffLoop(parts, body, length);
   let answer: Buffer = out;
   if (outcome === outcomes.Pending) answer = await brought(parts, fuser.takePending());
   else if (outcome === outcomes.Written) answer = fuser.takeAnswer() ?? out;

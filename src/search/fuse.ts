@@ -69,7 +69,7 @@ class FuseHandler {
       if (length > this.out.length) return ownAnswer(fuser.takeAnswer(), charge);
       return { status: 200, body: { bytes: this.out.subarray(0, length), type: JSON_TYPE }, charge };
     }
-    if (outcome === outcomes.LongRead) return this.answerOffLoop(request, mostDocs);
+    if (outcome === outcomes.Deferred) return this.answerOffLoop(request, mostDocs);
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
     if (outcome === outcomes.Invalid) {
       const names = fuser.takeFaults();

@@ -55,7 +55,7 @@ class RerankHandlers {
       const bytes = this.out.subarray(0, this.facts[0]);
       return { status: 200, body: { bytes, type: JSON_TYPE }, charge: this.facts[1] ?? 0 };
     }
-    if (outcome === outcomes.LongRead) return this.answerOffLoop(request, path, mostDocs);
+    if (outcome === outcomes.Deferred) return this.answerOffLoop(request, path, mostDocs);
     if (outcome === outcomes.Pending) {
       return this.pooled.answerPending(request, fuser.takePending(), true);
     }

@@ -1,13 +1,11 @@
 /** Follows a log of changed names: a process loads everything in the store, and then each change. */
 import type { Clock, Timer } from '../system/clock.js';
+import { entriesAfter } from './entries.js';
 import type { Log } from './spaces.js';
 import { whenUnavailable, type Store } from './store.js';
 
 /** Interval of polling for changes (ms): each is known everywhere within a second. */
 const lookMs = 250;
-
-/** Changes read in one poll. */
-const pageEntries = 100;
 
 /** The log to follow, and the functions that load what the store has. */
 export interface FollowerParts {
@@ -43,7 +41,7 @@ export class Follower {
     this.timer?.stop();
   }
 
-  /** Polls once; resolves when the changes stored before it are loaded, but at most {@link pageEntries}. */
+  /** Polls once; resolves when the changes stored before it are loaded. */
   look(): Promise<unknown> {
     this.looks += 1;
     this.last = this.last.then(() => this.step()).finally(() => (this.looks -= 1));
@@ -61,9 +59,9 @@ export class Follower {
     this.seen = last;
   }
 
-  private async goOn(seen: number): Promise<void> {
+  private async goOn(after: number): Promise<void> {
     const { store, changes, takeChange } = this.parts;
-    for (const { value, position } of await store.read(changes, { after: seen, limit: pageEntries })) {
+    for await (const { value, position } of entriesAfter(store, changes, after)) {
       await takeChange(Buffer.from(value).toString());
       this.seen = position;
     }

@@ -92,6 +92,11 @@ function fused(bytes: number): WorstCase[] {
       'many words of a query, explained for many docs',
       (left) => `{"query":"${words(left / 2)}","docs":[${bare(left / 2)}],"explain":true,"analyzer":{}}`,
     ),
+    asked('words of a query, explained for docs that all have them', (left) => {
+      const [count, text] = [60, words(left / 64)];
+      const docs = Array<string>(count).fill(`{"id":"","text":"${text}","dense_score":1}`);
+      return `{"query":"${text}","docs":[${docs.join(',')}],"explain":true,"analyzer":{}}`;
+    }),
   ];
 }
 

@@ -146,6 +146,28 @@ test('an answer whose explanations are long gets the room that it needs, whereve
   }
 });
 
+test('long explanations and highlights of a short body are made off the event loop, the same', async () => {
+  const words = Array.from({ length: 800 }, (_, at) => `w${at.toString(36)}`).join(' ');
+  const docs = Array.from({ length: 60 }, (_, at) => ({ id: `${at}`, text: words, dense_score: at }));
+  const explained: ReferenceRequest = { query: words, docs: docs.slice(0, 15), explain: true, analyzer: {} };
+  const highlight = { chars: 1_000, fragments: 5 };
+  const highlighted: ReferenceRequest = { query: words, docs, top_k: 60, highlight };
+  for (const one of [explained, highlighted]) {
+    const body = Buffer.from(JSON.stringify(one));
+    assert.ok(body.length <= LOOP_BODY_LIMIT);
+    const made = handler(requestWith(body));
+    assert.ok(made instanceof Promise);
+    const whole = await made;
+    assertAgrees(one, bodyOf(whole));
+    assert.ok('bytes' in whole.body && whole.body.bytes.length > 512 * 1024);
+    const mostAnswerBytes = whole.body.bytes.length - 1;
+    const refused = await handler({ ...requestWith(body), mostAnswerBytes });
+    assert.deepEqual(refused, answerTooLarge(mostAnswerBytes));
+    const few = Buffer.from(JSON.stringify({ ...one, docs: docs.slice(0, 5) }));
+    assert.ok(!(handler(requestWith(few)) instanceof Promise));
+  }
+});
+
 test('an answer of more bytes than it may have is refused, wherever it is made', async () => {
   const scored = { id: '', text: 'running', dense_score: 1 };
   const unscored = { id: '', text: 'running' };

@@ -19,7 +19,7 @@ fn main() -> std::io::Result<()> {
         models: &models,
         most_docs: usize::MAX,
         most_bytes: usize::MAX,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: None,
     };
     let mut workspace = Workspace::default();

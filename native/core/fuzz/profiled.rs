@@ -54,7 +54,7 @@ fn answer(request: &Map<String, Value>, profiles: &Profiles) -> (Outcome, String
         models: &MODELS,
         most_docs: 50,
         most_bytes: usize::MAX,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: Some(Visible {
             corpora: &corpora,
             profiles: Some(profiles),

@@ -328,7 +328,7 @@ fn answered(request: &Value) -> Vec<Value> {
         models: &MODELS,
         most_docs: 50,
         most_bytes: usize::MAX,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: Some(Visible {
             corpora: &CORPORA,
             profiles: None,

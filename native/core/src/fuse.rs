@@ -48,13 +48,13 @@ use request::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use request::{Lists, Options, Said};
 use spans::{text_of, with_str};
 pub use visible::Visible;
-use workspace::Source;
+use workspace::{LOOP_DETAILS, LOOP_READ, Source};
 pub use workspace::{Embedding, Outcome, Workspace};
 
 impl Workspace {
     /// Answers `body` into `out`.
     pub fn fuse(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Outcome {
-        (self.most_bytes, self.apart) = (embedding.most_bytes, None);
+        self.begin(embedding.most_bytes, embedding.on_loop);
         let outcome = self
             .answer(body, out, embedding)
             .unwrap_or_else(|unanswered| unanswered);
@@ -71,7 +71,7 @@ impl Workspace {
         out: &mut [u8],
         embedding: Embedding<'_>,
     ) -> Outcome {
-        (self.most_bytes, self.apart) = (embedding.most_bytes, None);
+        self.begin(embedding.most_bytes, embedding.on_loop);
         let outcome = match self.read_rerank(body, api, id, embedding) {
             Ok(asked) => {
                 let (options, form) = (asked.options, Form::Rerank(asked));
@@ -96,13 +96,20 @@ impl Workspace {
         if room > out.len() {
             return Outcome::NeedsRoom(room);
         }
-        (self.most_bytes, self.apart) = (pending.most_bytes, None);
+        self.begin(pending.most_bytes, false);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         let source = self.complete(&pending.gathered);
         let body = pending.joined.as_deref().unwrap_or(body);
         let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         self.end(outcome)
+    }
+
+    /// Begins a request with an answer of at most `most_bytes`.
+    fn begin(&mut self, most_bytes: usize, on_loop: bool) {
+        self.most_bytes = most_bytes;
+        self.most_details = if on_loop { most_bytes.min(LOOP_DETAILS) } else { most_bytes };
+        self.apart = None;
     }
 
     /// Ends a request: an answer that is too large is none.
@@ -330,7 +337,8 @@ impl Workspace {
         }
         self.shown = self.order.len().min(options.top_k);
         if !self.detail(body, options, more, analyzer.unwrap_or(&plain)) {
-            return Outcome::TooLarge;
+            let is_deferred = self.most_details < self.most_bytes;
+            return if is_deferred { Outcome::Deferred } else { Outcome::TooLarge };
         }
         if let Some(learning) = &more.learning {
             self.learn(body, learning);
@@ -345,15 +353,14 @@ impl Workspace {
         Outcome::Written { length, characters }
     }
 
-    /// Writes the highlights and the explanations of the results; false if they are longer than an answer may
-    /// be.
+    /// Writes the highlights and the explanations of the results; false if they are longer than they may be.
     fn detail(&mut self, body: &[u8], options: &Options, more: &More, analyzer: &Analyzer) -> bool {
         self.pieces.clear();
         self.highlights.clear();
         if let Some(highlight) = more.highlight {
             self.highlight(body, options, highlight);
         }
-        self.highlights.len() <= self.most_bytes
+        self.highlights.len() <= self.most_details
             && (!options.explain || self.explain_more(body, options, more, analyzer))
     }
 
@@ -399,7 +406,7 @@ impl Workspace {
         Embedding {
             models,
             most_docs,
-            read_body,
+            on_loop,
             ..
         }: Embedding<'_>,
     ) -> Result<Gathered, Outcome> {
@@ -415,8 +422,8 @@ impl Workspace {
         }
         let id = options.embed_model.map(|id| text_of(body, id, unescaped));
         let model = models.find(id.as_deref()).ok_or(Outcome::Invalid)?;
-        if body.len() > read_body {
-            return Err(Outcome::LongRead);
+        if on_loop && body.len() > LOOP_READ {
+            return Err(Outcome::Deferred);
         }
         let mut pairs = Pairs::default();
         for &(form, substitute) in entities.iter() {

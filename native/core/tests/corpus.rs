@@ -127,7 +127,7 @@ fn answers_are_json() {
         models: &models,
         most_docs: 50,
         most_bytes: usize::MAX,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: None,
     };
     let mut workspace = Workspace::default();

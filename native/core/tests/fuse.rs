@@ -13,7 +13,7 @@ fn answer(workspace: &mut Workspace, request: &Value) -> (Value, u64) {
         models: &models,
         most_docs: 0,
         most_bytes: usize::MAX,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: None,
     };
     let body = serde_json::to_vec(request).expect("JSON");

@@ -65,7 +65,7 @@ fn answered(body: &str, out: &mut [u8], most_bytes: usize) -> Answered {
         models: &models,
         most_docs: 0,
         most_bytes,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: None,
     };
     let mut workspace = Workspace::default();

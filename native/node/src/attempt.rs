@@ -39,8 +39,8 @@ pub enum FuseOutcome {
     LongSearch,
     /// The request learns, and `owner` was not given.
     OwnerUnknown,
-    /// The body is too long for a model to read its texts on the event loop.
-    LongRead,
+    /// It takes too long for the event loop: a model reads many texts, or the explanations are long.
+    Deferred,
 }
 
 /// The sentence that says why an outcome's `entity_map` cannot be applied; null for other outcomes.
@@ -64,7 +64,7 @@ fn told(outcome: Outcome) -> (FuseOutcome, f64, f64) {
         Outcome::Pending => (FuseOutcome::Pending, 0.0, 0.0),
         Outcome::Invalid => (FuseOutcome::Invalid, 0.0, 0.0),
         Outcome::OwnerUnknown => (FuseOutcome::OwnerUnknown, 0.0, 0.0),
-        Outcome::LongRead => (FuseOutcome::LongRead, 0.0, 0.0),
+        Outcome::Deferred => (FuseOutcome::Deferred, 0.0, 0.0),
         Outcome::Entities(Refused::Keys) => (FuseOutcome::LongEntities, 0.0, 0.0),
         Outcome::Entities(Refused::Texts) => (FuseOutcome::LongTexts, 0.0, 0.0),
         Outcome::Entities(Refused::Search) => (FuseOutcome::LongSearch, 0.0, 0.0),

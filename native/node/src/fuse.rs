@@ -226,7 +226,7 @@ impl State {
             models: &self.models,
             most_docs: most_docs as usize,
             most_bytes: bytes(most_bytes),
-            read_body: LOOP_READ,
+            on_loop: true,
             corpora: self.tables.visible(owner),
         };
         let outcome = WORKSPACE.with_borrow_mut(|workspace| {
@@ -262,10 +262,6 @@ impl Tables {
     }
 }
 
-/// Longest body whose texts are read for a model on the event loop, where a byte takes up to 60 ns, and 25
-/// more if an `entity_map` has keys that are looked for in vain.
-const LOOP_READ: usize = 48 << 10;
-
 /// A number of bytes from JavaScript, which may be infinite.
 fn bytes(number: f64) -> usize {
     number as usize
@@ -293,7 +289,7 @@ impl Task for FuseTask {
             models: &self.models,
             most_docs: self.most_docs,
             most_bytes: self.most_bytes,
-            read_body: usize::MAX,
+            on_loop: false,
             corpora: self.tables.visible(self.owner.as_deref()),
         };
         let body: &[u8] = self.body.as_deref().unwrap_or_default();

@@ -15,7 +15,7 @@ fuzz_target!(|body: &[u8]| {
         models: &MODELS,
         most_docs: 50,
         most_bytes: usize::MAX,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: None,
     };
     let (outcome, out) = WORKSPACE.with_borrow_mut(|workspace| rooms::answered(workspace, body, embedding));

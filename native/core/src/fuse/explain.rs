@@ -25,7 +25,7 @@ impl Workspace {
         more: &More,
         analyzer: &Analyzer,
     ) -> bool {
-        let most = self.most_bytes.saturating_sub(self.highlights.len());
+        let most = self.most_details.saturating_sub(self.highlights.len());
         let fused = !more.legs.is_empty() || !more.boosts.is_empty();
         let mut by_legs = vec![Vec::new(); if fused { self.shown } else { 0 }];
         if !self.explain_legs(options, more, most, &mut by_legs) {

@@ -57,7 +57,7 @@ impl Workspace {
             });
             self.unescaped = unescaped;
             pieces.end();
-            if pieces.len() > self.most_bytes {
+            if pieces.len() > self.most_details {
                 break;
             }
         }

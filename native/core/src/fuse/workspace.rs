@@ -72,6 +72,8 @@ pub struct Workspace {
     pub(super) pending: Option<Pending>,
     /// Most bytes of the answer.
     pub(super) most_bytes: usize,
+    /// Most bytes of highlights, and of explanations beside them.
+    pub(super) most_details: usize,
     /// The answer that the last [`Outcome::Written`] had no room for.
     pub(super) apart: Option<Vec<u8>>,
     /// Why the last rerank request is [`Outcome::Invalid`].
@@ -87,8 +89,8 @@ pub struct Embedding<'a> {
     pub most_docs: usize,
     /// Most bytes of an answer. A longer one is not written, nor its details beyond them.
     pub most_bytes: usize,
-    /// Longest body whose texts are read here for a model, by an `entity_map` if it has one.
-    pub read_body: usize,
+    /// True on an event loop, where long work comes to [`Outcome::Deferred`].
+    pub on_loop: bool,
     /// The statistics and profiles that requests may name.
     pub corpora: Option<Visible<'a>>,
 }
@@ -126,8 +128,9 @@ pub enum Outcome {
     OwnerUnknown,
     /// `entity_map` cannot be applied.
     Entities(Refused),
-    /// A model needs the texts of a body that is longer than [`Embedding::read_body`].
-    LongRead,
+    /// On an event loop: a model needs the texts of a body of more than [`LOOP_READ`], or highlights and
+    /// explanations have more than [`LOOP_DETAILS`].
+    Deferred,
 }
 
 impl From<Refused> for Outcome {
@@ -135,6 +138,13 @@ impl From<Refused> for Outcome {
         Outcome::Entities(refused)
     }
 }
+
+/// Longest body whose texts are read for a model on an event loop, where a byte takes up to 60 ns, and 25 more
+/// if an `entity_map` has keys that are looked for in vain.
+pub(super) const LOOP_READ: usize = 48 << 10;
+
+/// Most bytes of highlights and explanations that are written on an event loop, where a byte takes up to 5 ns.
+pub(super) const LOOP_DETAILS: usize = 512 << 10;
 
 /// Workspaces for more docs than this are freed after the request.
 const KEPT_DOCS: usize = 1 << 14;

@@ -55,7 +55,7 @@ fn answer(body: &str, profiles: &Profiles, owner: &str) -> (Outcome, Vec<u8>, Op
         models: &models,
         most_docs: 50,
         most_bytes: usize::MAX,
-        read_body: usize::MAX,
+        on_loop: false,
         corpora: Some(Visible {
             corpora: &corpora,
             profiles: Some(profiles),
@@ -258,7 +258,7 @@ fn a_request_names_no_profile_of_one_before_it() {
             models: &models,
             most_docs: 50,
             most_bytes: usize::MAX,
-            read_body: usize::MAX,
+            on_loop: false,
             corpora: Some(Visible {
                 corpora: &corpora,
                 profiles: Some(&profiles),
