@@ -1,7 +1,13 @@
 /** Events of the card processor as they are read: what each says, and what is none. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { readCardEvent, type CardEvent, type CardSubject } from '../../src/checkout/card/cardEvents.js';
+import {
+  cardEventTypes,
+  readCardEvent,
+  type CardEvent,
+  type CardSubject,
+} from '../../src/checkout/card/cardEvents.js';
 
 /** An event of Stripe's around an object. */
 function event(type: string, object: unknown, more: object = {}): object {
@@ -120,6 +126,17 @@ describe('a session', () => {
       assert.deepEqual(read({ metadata }), sessionWith({ tier: null }));
     }
   });
+});
+
+test('the types that are asked for are those that an endpoint is made with', () => {
+  const guide = readFileSync('docs/checkout.md', 'utf8');
+  const [, names = ''] = /webhook` with the events\n([^]*?), and put its/.exec(guide) ?? [];
+  let prefix = '';
+  const written = [...names.matchAll(/`([\w.]+)`/g)].map(([, name = '']) => {
+    if (!name.startsWith('.')) prefix = name.slice(0, name.lastIndexOf('.'));
+    return name.startsWith('.') ? prefix + name : name;
+  });
+  assert.deepEqual(cardEventTypes, written);
 });
 
 test('a refund tells what was refunded of a payment so far', () => {

@@ -1070,6 +1070,35 @@ describe('events since a backup', () => {
     assert.deepEqual(await card.catchUp(fromMs), { changed: 0 });
   });
 
+  test('that change no order are not counted', async () => {
+    const card = rail();
+    const fromMs = shop.time.nowMs;
+    const made = await ordered();
+    const intent = `pi_${random()}`;
+    pays(made, intent);
+    const inquiry = { id: 'dp_1', payment_intent: intent, status: 'warning_needs_response' };
+    happens('charge.dispute.created', inquiry);
+    const euros = { payment_status: 'paid', amount_total: Number(price), currency: 'eur' };
+    const session = { id: (await ordered()).order.place, payment_intent: null, created: 0, ...euros };
+    happens('checkout.session.completed', session);
+    stripe.events.push({ id: 'evt_without_data', created: at(fromMs), type: 'charge.refunded' });
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 1 });
+  });
+
+  test('end where Stripe does not say what was sold, and go on there the next time', async () => {
+    const card = rail({ prices: { price_a: 'growth' } });
+    const fromMs = shop.time.nowMs;
+    const intent = `pi_${random()}`;
+    const id = `cs_test_${random()}`;
+    const money = { payment_status: 'paid', amount_total: 10 * Number(price), currency: 'usd' };
+    happens('checkout.session.completed', { id, payment_intent: intent, created: at(fromMs), ...money });
+    pays(await ordered(), `pi_${random()}`);
+    const told = await card.catchUp(fromMs);
+    assert.match('wrong' in told ? told.wrong : '', /No such/);
+    stripe.sold.set(id, [['price_a', 1]]);
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 2 });
+  });
+
   test('are asked for from a time on', async () => {
     const made = await ordered();
     pays(made, `pi_${random()}`);

@@ -265,6 +265,7 @@ test('events of cards are applied since an hour before the backup; what is missi
   assert.deepEqual(old.done, one);
   assert.match(old.lost.join(), /keeps events for 30 days: compare payments since 2026-11-01T00:00:00.000Z/);
   const failed = await told({ wrong: 'it is down' });
+  assert.deepEqual(failed.done, []);
   assert.match(failed.lost.join(), /\(it is down\)\. Send its events since 2026-11-01T00:00:00.000Z again/);
   assert.deepEqual(new Set(asked), new Set([madeAtMs - hour]));
 });

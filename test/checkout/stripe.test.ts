@@ -86,6 +86,30 @@ describe('an account', () => {
   });
 });
 
+test('events come the oldest first, asked for in few pages, by their types and from a time on', async () => {
+  const at = (id: string, created: number, type = 'charge.refunded') => ({ id, created, type });
+  server.events.push(at('evt_1', 10), at('evt_2', 20), at('evt_3', 20, 'customer.created'), at('evt_4', 30));
+  server.pageEvents = 1;
+  const answer = await new StripeClient(place).events(20_999, ['charge.refunded', 'charge.failed']);
+  server.events.splice(0);
+  assert.deepEqual(answer, {
+    kind: 'answer',
+    value: [at('evt_2', 20), at('evt_4', 30)],
+  });
+  const asked = server.asked.map((line) => new URLSearchParams(line.split('?')[1]));
+  assert.deepEqual(
+    asked.map((query) => [query.get('limit'), query.get('created[gte]'), query.get('starting_after')]),
+    [
+      ['100', '20', null],
+      ['100', '20', 'evt_4'],
+    ],
+  );
+  assert.deepEqual(
+    [...(asked[0] ?? [])].filter(([name]) => name.startsWith('types')).map(([, type]) => type),
+    ['charge.refunded', 'charge.failed'],
+  );
+});
+
 test('an account without a default configuration has no methods', async () => {
   server.hasDefault = false;
   const methods = await new StripeClient(place).methods();

@@ -38,6 +38,9 @@ import type { Rail, RailUnavailable, Readiness } from '../rail.js';
 import { longestAgeMs, type Rates } from '../rates.js';
 import type { StripeClient } from './stripe.js';
 
+/** Results of events that change no order. */
+const unchanging: ReadonlySet<CardWebhookResponse['result']> = new Set(['duplicate', 'ignored', 'mismatch']);
+
 /** Time in which a session may be paid (ms): Stripe's minimum is 30 minutes. */
 const sessionMs = 1_860_000;
 
@@ -170,9 +173,10 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     let changed = 0;
     for (const each of answer.value) {
       const event = readCardEvent(each);
-      const outcome = event === undefined ? settled('ignored') : await this.settle(event);
+      if (event === undefined) continue;
+      const outcome = await this.settle(event);
       if (outcome.kind === 'unanswered') return { wrong: outcome.reason };
-      if (outcome.result !== 'duplicate' && outcome.result !== 'ignored') changed += 1;
+      if (!unchanging.has(outcome.result)) changed += 1;
     }
     return { changed };
   }

@@ -139,11 +139,11 @@ impl From<Refused> for Outcome {
     }
 }
 
-/// Longest body whose texts are read for a model on an event loop, where a byte takes up to 60 ns, and 25 more
-/// if an `entity_map` has keys that are looked for in vain.
+/// Longest body whose texts are read for a model on an event loop. A byte takes up to 60 ns, and 25 more if an
+/// `entity_map` has keys that are looked for in vain.
 pub(super) const LOOP_READ: usize = 48 << 10;
 
-/// Most bytes of highlights and explanations that are written on an event loop, where a byte takes up to 5 ns.
+/// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.
 pub(super) const LOOP_DETAILS: usize = 512 << 10;
 
 /// Workspaces for more docs than this are freed after the request.
