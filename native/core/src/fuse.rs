@@ -48,8 +48,8 @@ use request::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use request::{Lists, Options, Said};
 use spans::{text_of, with_str};
 pub use visible::Visible;
-use workspace::{LOOP_DETAILS, LOOP_READ, Source};
 pub use workspace::{Embedding, Outcome, Workspace};
+use workspace::{LOOP_DETAILS, LOOP_READ, Source};
 
 impl Workspace {
     /// Answers `body` into `out`.
@@ -108,7 +108,11 @@ impl Workspace {
     /// Begins a request with an answer of at most `most_bytes`.
     fn begin(&mut self, most_bytes: usize, on_loop: bool) {
         self.most_bytes = most_bytes;
-        self.most_details = if on_loop { most_bytes.min(LOOP_DETAILS) } else { most_bytes };
+        self.most_details = if on_loop {
+            most_bytes.min(LOOP_DETAILS)
+        } else {
+            most_bytes
+        };
         self.apart = None;
     }
 
@@ -338,7 +342,11 @@ impl Workspace {
         self.shown = self.order.len().min(options.top_k);
         if !self.detail(body, options, more, analyzer.unwrap_or(&plain)) {
             let is_deferred = self.most_details < self.most_bytes;
-            return if is_deferred { Outcome::Deferred } else { Outcome::TooLarge };
+            return if is_deferred {
+                Outcome::Deferred
+            } else {
+                Outcome::TooLarge
+            };
         }
         if let Some(learning) = &more.learning {
             self.learn(body, learning);
