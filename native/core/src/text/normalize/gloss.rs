@@ -276,7 +276,10 @@ fn next_named(source: &str, mut at: usize, limit: usize) -> Option<Item<'static>
             continue;
         };
         let mut end = at + length;
-        while let Some((more, _)) = named(&text[end..]).filter(|(_, next)| *next == word) {
+        // Sequences of one name begin with one character.
+        while text[end..].starts_with(c)
+            && let Some((more, _)) = named(&text[end..]).filter(|(_, next)| *next == word)
+        {
             end += more;
         }
         let kind = if properties(c).emoji() {
@@ -387,6 +390,15 @@ mod tests {
             Place::Instead => Mode::Replace,
         };
         naive::assert_sound(text, mode, true, Some(&Glosses::new(pairs, true)))
+    }
+
+    #[test]
+    fn sequences_of_one_name_begin_with_one_character() {
+        let mut firsts = std::collections::HashMap::new();
+        for (sequence, name) in NAMES {
+            let first = sequence.chars().next();
+            assert_eq!(*firsts.entry(name).or_insert(first), first, "{name}");
+        }
     }
 
     #[test]
