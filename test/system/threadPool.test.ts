@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inPool, inPoolAnyway, poolQueue } from '../../src/system/threadPool.js';
 
-test('three pieces run at once, others in turn; what nobody waits for never begins', async () => {
+/** Work that ends when it is told to; the names of what has begun, in order. */
+function held() {
   const began: string[] = [];
   const ends: (() => void)[] = [];
   const work = (name: string) => () =>
@@ -11,6 +12,11 @@ test('three pieces run at once, others in turn; what nobody waits for never begi
       began.push(name);
       ends.push(() => resolve(name));
     });
+  return { began, ends, work };
+}
+
+test('three pieces run at once, others in turn; what nobody waits for never begins', async () => {
+  const { began, ends, work } = held();
   const { signal } = new AbortController();
   const gone = new AbortController();
   const all = [
@@ -31,13 +37,7 @@ test('three pieces run at once, others in turn; what nobody waits for never begi
 });
 
 test('a queue of its own takes one turn after the other', async () => {
-  const began: string[] = [];
-  const ends: (() => void)[] = [];
-  const work = (name: string) => () =>
-    new Promise<string>((resolve) => {
-      began.push(name);
-      ends.push(() => resolve(name));
-    });
+  const { began, ends, work } = held();
   const { signal } = new AbortController();
   const inTurn = poolQueue(1, 1);
   const others = ['a', 'b', 'c'].map((name) => inPoolAnyway(work(name)));
