@@ -1,6 +1,6 @@
 /** Representation that a client prefers (RFC 9110, section 12.5.1). */
 
-/** Ranges that are read; clients send some ten. */
+/** Most ranges that are read; clients send about ten. */
 const maxRanges = 100;
 
 /** Weights of an Accept field's ranges, by their names in lower case. */

@@ -1,4 +1,4 @@
-/** Terms of the texts of POST /v1/fuse: languages by Snowball's stemmers, and their stop words. */
+/** How POST /v1/fuse turns texts into terms: languages with Snowball stemmers, and their stop words. */
 import { type ValidationError, valueError } from './schema/validation.js';
 
 /** Languages that have a stemmer. */
@@ -16,14 +16,17 @@ const stopLists = [
   ...(['norwegian', 'portuguese', 'russian', 'spanish', 'swedish'] as const),
 ] as const;
 
-/** Settings of an analyzer, one by one; a step that is left out is not taken. */
+/** Settings of an analyzer, one by one; a step whose setting is absent is skipped. */
 export interface FuseAnalyzer {
-  /** Language whose Snowball stemmer removes the endings of words. Tokens with a digit keep theirs. */
+  /**
+   * Language whose Snowball stemmer removes the endings of words. Tokens that contain a digit are not
+   * stemmed.
+   */
   stemmer?: (typeof stemmers)[number] | null;
   /**
-   * Words removed from the query, unless it has no others: a language's list (danish, dutch, english,
-   * finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish), or the
-   * words themselves.
+   * Words removed from the query, unless no other word would remain: a language's list (danish, dutch,
+   * english, finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish),
+   * or the words themselves.
    */
   stopwords?: string | string[] | null;
   /** True: `é` counts as `e`, `ø` as `o`, `æ` as `ae`. */

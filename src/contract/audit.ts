@@ -40,7 +40,7 @@ export interface FreeAuditRequest {
   aov_usd?: (number & tags.Minimum<0> & tags.Maximum<1000000>) | null;
   /** Cost of one support ticket in US dollars. */
   ticket_cost_usd?: (number & tags.Minimum<0> & tags.Maximum<100000>) | null;
-  /** Estimate of the report. */
+  /** The estimate that the report makes. */
   use_case?: (typeof auditUseCases)[number];
   /** Whether the input is records or queries. */
   surface?: (typeof auditSurfaces)[number];
@@ -128,19 +128,19 @@ export interface AuditIssue extends AuditShare {
   examples: AuditExample[];
   /** Behaviour of the named stack. */
   consequence: string;
-  /** Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
+  /** Address of the page that states it, or `measured here` if the project's tests measure it; else null. */
   source: string | null;
 }
 
-/** One line of the estimate; low and high are null where a number is missing from the request. */
+/** One line of the estimate; if low and high are null, `reason` says why. */
 export interface AuditRoiLine {
   line: string;
-  /** Unit: records, queries or US dollars, in all or a month. */
+  /** Unit: records, queries, answers or US dollars, in total or per month. */
   unit: string;
   low: number | null;
   high: number | null;
   formula: string;
-  /** Why low and high are null; null where they are not. */
+  /** Why low and high are null; null if they are not. */
   reason: string | null;
 }
 
@@ -171,7 +171,7 @@ export interface AuditResponse {
 export interface StackConsequence {
   issue: string;
   consequence: string;
-  /** Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
+  /** Address of the page that states it, or `measured here` if the project's tests measure it; else null. */
   source: string | null;
 }
 
@@ -367,9 +367,9 @@ export const auditRoutes = {
     tag: 'audit',
     summary: 'What keeps plain words from finding your records',
     description:
-      'Counts what is wrong in up to 500 records or a text, with intervals and examples, counts those that ' +
-      'a search with plain words misses, and says how the named search engine treats each issue. Personal ' +
-      'data is masked in the examples; nothing is stored.',
+      'Counts the issues in up to 500 records or a text, with intervals and examples, and the records that ' +
+      'a search with plain words misses. Says how the named search engine treats each issue. Personal data ' +
+      'is masked in the examples; nothing is stored.',
     body: { kind: 'raw', schema: freeAuditRequestType, other: 'none', limit: 128 * mebibyte },
     parameters: {},
     access: 'public',
@@ -388,8 +388,7 @@ export const auditRoutes = {
     tag: 'audit',
     path: '/v1/audit/stacks',
     summary: 'The search engines and verticals that an audit knows',
-    description:
-      'What the default analyzer of each does to each issue, every claim with where it is documented.',
+    description: 'How the default analyzer of each engine treats each issue, with the source of every claim.',
     answers: { 200: { schema: auditStacksResponseType, description: 'The engines and verticals.' } },
     example: ({ auditStacks }: Given) => get('/v1/audit/stacks', auditStacks),
   },

@@ -16,7 +16,7 @@ export interface BitcoinOrderPath {
 /** An on-chain order. */
 export interface BitcoinOrder extends Order {
   address: string;
-  /** BIP 21 URI; for an underpaid order, of the missing amount; null once it is confirmed. */
+  /** BIP 21 URI, for the missing amount if the order is underpaid; null once the order is confirmed. */
   bip21: string | null;
   confirmations: number & Integer & tags.Minimum<0>;
   confirmations_required: number & Integer & tags.Minimum<0>;
@@ -82,9 +82,9 @@ export const bitcoinRoutes = {
     path: '/v1/checkout/btc/{order_id}',
     summary: 'Poll an on-chain order',
     description:
-      'Shows the order and its known payments, unconfirmed ones included. The first poll after it is ' +
-      'confirmed carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried ' +
-      'the claim token, only such polls reveal it.',
+      'Shows the order and its known payments, unconfirmed ones included. The first poll after the order ' +
+      'is confirmed returns the key, once: `api_key` with `key_status` `revealed_now`. Once a poll has ' +
+      'carried the claim token, only polls that carry it reveal the key.',
     parameters: { path: bitcoinOrderPathType, query: claimQueryType, header: claimHeadersType },
     answers: { 200: { schema: bitcoinOrderType, description: 'The order.' } },
     acts: true,

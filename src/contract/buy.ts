@@ -18,7 +18,7 @@ import { annotated, wireTypes } from './schema/wireType.js';
 /** Path of an order's page. */
 export interface BuyOrderPath {
   rail: string;
-  /** The rail's id of the order. */
+  /** Id of the order on that rail. */
   order: string;
 }
 
@@ -39,7 +39,7 @@ export const buyRoutes = {
     fields: privateFields,
     path: '/buy',
     summary: 'A page that sells keys',
-    description: 'Tiers, prices and the ways to pay that are ready; for people.',
+    description: 'For people: tiers, prices and the ways to pay that are ready.',
     parameters: { query: buyQueryType },
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,
@@ -50,15 +50,18 @@ export const buyRoutes = {
   buy: {
     ...ordered,
     path: '/buy',
-    summary: 'Order by the form of that page',
+    summary: 'Order with the form of /buy',
     description:
-      'Leads to the page of the order, or shows it where it is paid by card; a choice that is missing ' +
-      'shows the form again.',
+      'Redirects to the page of the order, or shows it if the order is paid by card. If a choice is ' +
+      'missing, the form is shown again.',
     body: { kind: 'any', limit: 16 * kibibyte },
     answers: {
-      200: { type: html, description: 'A card order with the way to pay, or the form with what is missing.' },
-      303: { type: plainText, description: 'The way to the order.' },
-      429: { type: html, description: 'The page of too many orders; `Retry-After` says when to try again.' },
+      200: { type: html, description: 'A card order with the way to pay, or the form and what is missing.' },
+      303: { type: plainText, description: 'Redirect to the page of the order.' },
+      429: {
+        type: html,
+        description: 'A page that reports too many orders; `Retry-After` says when to try again.',
+      },
     },
     problems: { ...stored.problems, 503: ordered.problems[503] },
     headers: [...ordered.headers, 'location'],

@@ -29,7 +29,7 @@ export interface CardSuccessQuery {
 /** Defaults of absent parameters. */
 export const cardSuccessDefaults = { session_id: '' } as const satisfies CardSuccessQuery;
 
-/** Readiness of a tier by card. */
+/** Whether a tier can be paid by card. */
 export interface CardStatusResponse {
   rail: 'card';
   provider: 'stripe';
@@ -47,7 +47,7 @@ export interface CardStatusResponse {
 
 /** A new card order. */
 export interface CardOrderCreated {
-  /** Identifies the order to its operator. */
+  /** Identifies the order to the operator. */
   order_id: string;
   session_id: string;
   checkout_url: string;
@@ -80,7 +80,7 @@ export interface CardWebhookStatusResponse {
 
 /** Pickup of a card order. */
 export interface CardPickupResponse extends PolledKey {
-  /** Identifies the order to its operator; null until it is paid. */
+  /** Identifies the order to the operator; null until it is paid. */
   order_id: string | null;
   session_id: string;
   status: 'pending' | 'paid' | 'expired' | 'refunded';
@@ -170,8 +170,8 @@ export const cardRoutes = {
     path: '/v1/checkout/card',
     summary: 'Order a key, paid by card',
     description:
-      'Makes a session at Stripe for the tier’s price in US dollars at the present rate, which the order ' +
-      'locks. Send the buyer to `checkout_url`; the key is picked up at ' +
+      'Creates a Stripe session for the tier’s price in US dollars at the current rate, which the order ' +
+      'locks. Send the buyer to `checkout_url`, and pick up the key at ' +
       '`GET /v1/checkout/card/{session_id}`. `claim_token` proves who made the order: keep it, and send it ' +
       'with the polls as `X-Claim-Token`.',
     answers: { 200: { schema: cardOrderCreatedType, description: 'The order is on disk.' } },
@@ -183,7 +183,7 @@ export const cardRoutes = {
     fields: privateFields,
     path: '/v1/checkout/card/status',
     summary: 'Whether a tier can be paid by card now',
-    description: '`ready` only where Stripe takes the key, settlement can run and there is a price.',
+    description: '`ready` only if Stripe accepts the server’s key, settlement can run and there is a price.',
     parameters: { query: cardStatusQueryType },
     unprocessable: true,
     answers: { 200: { schema: cardStatusResponseType, description: 'The rail.' } },
@@ -197,9 +197,10 @@ export const cardRoutes = {
     path: '/v1/checkout/card/webhook',
     summary: 'Events of the card processor',
     description:
-      'Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as they came, ' +
-      'before anything is read. It alone settles card payments. An event has its effect once; later ' +
-      'deliveries of it answer `duplicate`. Without a secret it answers 503 and trusts nothing.',
+      'Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as received, ' +
+      'before anything is parsed. Only this webhook settles card payments. An event takes effect once; ' +
+      'later deliveries of it get `duplicate`. Without a secret the webhook answers 503 and trusts ' +
+      'nothing.',
     body: { kind: 'any', limit: mebibyte },
     reads: ['stripe-signature'],
     answers: { 200: { schema: cardWebhookResponseType, description: 'The effect of the event is on disk.' } },
@@ -243,8 +244,8 @@ export const cardRoutes = {
     path: '/v1/checkout/card/{session_id}',
     summary: 'Pick up a key that was paid by card',
     description:
-      'The first retrieval after the payment carries the key, once: `api_key` with `key_status` ' +
-      '`revealed_now`. A session that is not known to be paid is `pending`, whether it is known or not.',
+      'The first retrieval after the payment returns the key, once: `api_key` with `key_status` ' +
+      '`revealed_now`. An open session is `pending`, and so is one that this server does not know.',
     parameters: { path: cardOrderPathType, query: claimQueryType, header: claimHeadersType },
     answers: { 200: { schema: cardPickupResponseType, description: 'The order.' } },
     acts: true,
@@ -257,8 +258,8 @@ export const cardRoutes = {
     path: '/card/success',
     summary: 'Page that a buyer returns to from the card processor',
     description:
-      'A page, always with status 200: it waits for the payment, and the first request after it is settled ' +
-      'reveals the key, once.',
+      'A page, always with status 200. It waits for the payment; the first request after the payment is ' +
+      'settled reveals the key, once.',
     parameters: { query: cardSuccessQueryType },
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,

@@ -29,10 +29,10 @@ export const clickRoutes = {
     path: '/c/{token}',
     summary: 'Follow a counted link',
     description:
-      'Redirects to `d` where the token was made for it, which is logged, where it is a path of this site, ' +
-      'or where its host is one of the operator’s; else to `/`.',
+      'Logs the click, and redirects to `d` if the token was made for it, if it is a path of this site, or ' +
+      'if its host is one of the operator’s; else to `/`.',
     parameters: { path: clickPathType, query: clickQueryType },
-    answers: { 302: { type: plainText, description: 'The way to the destination.' } },
+    answers: { 302: { type: plainText, description: 'Redirect to the destination.' } },
     unprocessable: true,
     limit: 'clicks',
     problems: { 429: ['rate_limited'] },

@@ -1,6 +1,4 @@
-/**
- * `/v1/corpora/{name}` on the wire: statistics of collections under names, for the scores of POST /v1/fuse.
- */
+/** `/v1/corpora/{name}` on the wire: named statistics of collections, for the scores of POST /v1/fuse. */
 import typia, { type tags } from 'typia';
 import { stemmers } from './analyzer.js';
 import { tokenizers } from './fuse.js';
@@ -20,7 +18,7 @@ export interface CorpusPath {
   name: string & MaxCodePoints<64>;
 }
 
-/** Query of PUT: how texts become terms. Requests that use the statistics must say the same. */
+/** Query of PUT: how texts become terms. Requests that use the statistics must set the same. */
 export interface CorpusQuery {
   /** Tokenizer of the requests. */
   tokenizer?: (typeof tokenizers)[number];
@@ -65,7 +63,7 @@ export interface CorpusResponse {
   name: string;
   /** True if everybody may use them, not only the key of the request. */
   shared: boolean;
-  /** Oldest first; empty while a name that is learnt has too few docs. */
+  /** Oldest first; empty until a learnt name has enough docs. */
   versions: CorpusVersion[];
   /** Present where requests with `learn` add docs to the name. */
   learning?: CorpusLearning;
@@ -117,13 +115,13 @@ export const corporaRoutes = {
     method: 'PUT',
     summary: 'Count texts for named statistics',
     description:
-      'Makes the next version of named statistics, for `corpus: {name}` of POST /v1/fuse. The body has a ' +
-      'text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), which are ' +
-      'counted and not stored; or, as `application/json`, the statistics themselves: `docs`, ' +
-      '`average_length` and `df`, as in `corpus`. They belong to the API key of the request; where ACCESS ' +
-      'is `open`, those of a request without a key are shared. Every worker knows a version within a ' +
-      'second. Bytes of the body are charged as characters. For more texts than a body may have: `fusegate ' +
-      'corpora put`.',
+      'Makes the next version of named statistics, for `corpus: {name}` of POST /v1/fuse. The body has one ' +
+      'text per line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`); texts are ' +
+      'counted, not stored. Or it has, as `application/json`, the statistics themselves: `docs`, ' +
+      '`average_length` and `df`, as in `corpus`. They belong to the API key of the request; if ACCESS is ' +
+      '`open`, those of a request without a key are shared. Every worker knows a new version within a ' +
+      'second. Bytes of the body are charged as characters. For more texts than fit in a body, use ' +
+      '`fusegate corpora put`.',
     parameters: { path: pathType, query: corpusQueryType, header: keyHeadersType },
     reads: ['content-type'],
     body: { kind: 'any', types: [ndjson, 'application/json'], limit: corpusBodyBytes },
@@ -149,7 +147,7 @@ export const corporaRoutes = {
     ...bodyless,
     method: 'GET',
     summary: 'The versions of named statistics',
-    description: 'Those of the API key of the request; if it has no such name, the shared ones.',
+    description: 'The statistics of the request’s API key; if it has none under this name, the shared ones.',
     answers: { 200: { schema: corpusType, description: 'The versions.' } },
     example: get('/v1/corpora/shop', { name: 'shop', shared: true, versions: [version] }),
   },
@@ -159,8 +157,8 @@ export const corporaRoutes = {
     method: 'DELETE',
     summary: 'Remove named statistics',
     description:
-      'Removes those of the API key of the request with all versions, whose numbers are never used again; ' +
-      'without a key, where ACCESS is `open`, the shared ones.',
+      'Removes the statistics of the request’s API key with all versions, whose numbers are never used ' +
+      'again. Without a key, if ACCESS is `open`, removes the shared ones.',
     answers: { 200: { schema: removedType, description: 'They are removed.' } },
     example: remove('/v1/corpora/shop', { name: 'shop', removed: true }),
   },

@@ -8,17 +8,18 @@ import { MAX_ERRORS, type ValidationError, validationError, valueError } from '.
  * statistics stored on the server.
  */
 export interface FuseCorpus {
-  /** Number of its docs. */
+  /** Number of docs in the collection. */
   docs?: number & Integer & tags.Minimum<1> & tags.Maximum<1e15>;
   /** Their mean length in tokens. */
   average_length?: number & tags.Minimum<0.01>;
   /**
-   * Number of docs that have a term, by terms as the analyzer makes them; 0 for a term that is not listed.
+   * Number of docs that have each term, with terms as the analyzer makes them; a term that is not listed is
+   * in no doc.
    */
   df?: { [term: string]: number & Integer & tags.Minimum<0> };
   /** Name of statistics stored on the server: those of the request's API key, or shared ones. */
   name?: string;
-  /** Their version, which never changes; absent: the newest. */
+  /** Version of the named statistics; a version never changes. Absent: the newest. */
   version?: number & Integer & tags.Minimum<1> & tags.Maximum<4294967295>;
 }
 

@@ -113,9 +113,9 @@ export const deliveryRoutes = {
   deliveryInterest: {
     ...storedFromStrangers,
     path: '/v1/delivery-interest',
-    summary: 'Say that a delivery model is of interest',
+    summary: 'Express interest in a delivery model',
     description:
-      'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; ' +
+      'Appends the interest to durable storage: it is on disk before the answer is sent. A human replies; ' +
       'no key, order or invoice results from it.',
     body: { kind: 'json', schema: deliveryInterestRequestType, other: 'none', limit: 64 * kibibyte },
     answers: { 200: { schema: deliveryInterestResponseType, description: 'The interest is on disk.' } },

@@ -40,7 +40,7 @@ export interface DreamRequest {
    * TEST_DESIGN, in any case; an unknown one is stored as HYPOTHESIS.
    */
   kind?: (string & MaxCodePoints<32>) | null;
-  /** A submission with a key that was used before gets the first one's receipt. Overrides the header. */
+  /** A submission that repeats an earlier key gets the earlier receipt. Overrides the header. */
   idempotency_key?: (string & MaxCodePoints<64>) | null;
 }
 
@@ -325,8 +325,8 @@ export const dreamRoutes = {
     path: '/dream_get',
     summary: 'Preview a fragment without storing it',
     description:
-      'Answers with the digests that the fragment would have and a token to confirm it by. Stores nothing; ' +
-      'the preview is kept for half an hour.',
+      'Answers with the digests that the fragment would have, and a token to confirm it with. Stores no ' +
+      'fragment; the preview is kept for half an hour.',
     body: { kind: 'none' },
     parameters: { query: dreamGetQueryType },
     limit: 'previews',
@@ -353,8 +353,8 @@ export const dreamRoutes = {
     path: '/dream_confirm',
     summary: 'Confirm a preview and get its receipt',
     description:
-      'Stores the fragment of a preview. A repeated confirmation gets the original receipt. Send the ' +
-      "preview's fields too once it has expired.",
+      'Stores the fragment of a preview. A repeated confirmation gets the original receipt. Once the ' +
+      'preview has expired, send its fields too.',
     body: { kind: 'json', schema: dreamConfirmRequestType, other: 'form', limit: 64 * kibibyte },
     answers: {
       200: { schema: dreamConfirmResponseType, description: 'The receipt; the fragment is on disk.' },

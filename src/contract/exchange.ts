@@ -16,7 +16,7 @@ export interface RouteRequest<Input = unknown> {
    * asking for another is a broken invariant and throws.
    */
   header(name: string): string;
-  /** True if the request carries an API key, which was accepted. */
+  /** True if the request carries an API key that was accepted. */
   readonly keyed: boolean;
   /** The API key that was accepted; absent if there is none. */
   readonly key?: string | undefined;
@@ -44,8 +44,8 @@ export interface RouteRequest<Input = unknown> {
    */
   peer(): Uint8Array;
   /**
-   * The address by which limits count a caller without a key, or the client's if a trusted proxy forwards it:
-   * 4 or 8 bytes, empty if it is unknown. To be called before the handler's first `await`.
+   * The address by which limits count a caller without a key: the peer's, or the client's if a trusted proxy
+   * forwards it. 4 or 8 bytes, empty if it is unknown. To be called before the handler's first `await`.
    */
   caller(): Uint8Array;
   /** True if the connection is closed: nobody would receive an answer. */
@@ -88,8 +88,8 @@ export interface Answer {
 }
 
 /**
- * The answer with bytes of its own. A handler may lend those of a buffer that it reuses in its next call,
- * which other requests may make before an awaited answer is read.
+ * The answer with its own copy of the bytes. A handler may lend the bytes of a buffer that its next call
+ * reuses; another request may make that call before an awaited answer is read.
  */
 export function ownedAnswer(answer: Answer): Answer {
   const { body } = answer;

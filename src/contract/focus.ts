@@ -51,7 +51,7 @@ export const focusRoutes = {
     summary: 'Where there are few fragments',
     description:
       'Kinds, and regions of fragments that are near one another (k-means, at most twelve, each named ' +
-      'after the fragment nearest to its centre), those with fewest first.',
+      'after the fragment nearest to its centre). Those with the fewest fragments come first.',
     parameters: { query: asOfQueryType },
     answers: { 200: { schema: focusResponseType, description: 'Kinds and regions.' } },
     example: get('/focus', focusResponse),

@@ -41,7 +41,7 @@ export interface AcceptedDigests {
 
 /** Every digest of a fragment. */
 export interface FragmentDigests extends AcceptedDigests {
-  /** Public receipt envelope as sorted JSON, this seal left out. */
+  /** Public receipt envelope as sorted JSON, without this seal. */
   stored_envelope_sha256: string;
 }
 
@@ -58,7 +58,7 @@ export interface Canonicalization {
   rules: string[];
 }
 
-/** Digests that were recomputed from the stored record, by code other than the code that made them. */
+/** Digests recomputed from the stored record, by code independent of the code that made them. */
 export interface CryptographicVerification {
   verified: boolean;
   /** Per digest: true, false, or null where it cannot be recomputed. */

@@ -51,19 +51,19 @@ export interface FuseDoc {
   /** Text for BM25 and, in embed mode, for the embedding. */
   text: string;
   /**
-   * Dense similarity of this doc to the query, computed by the caller. Where one doc has none, the model
-   * computes those of all docs.
+   * Dense similarity of this doc to the query, computed by the caller. If any doc has none, the model
+   * computes the scores of all docs.
    */
   dense_score?: number | null;
   /** Scores of this doc for the request's `legs`, by their names. */
   scores?: { [leg: string]: NamedNumber };
   /** Numbers of this doc for the request's `boosts`, by their names. */
   values?: { [name: string]: NamedNumber };
-  /** Docs of one group count as one, where `collapse` says so. */
+  /** Docs with the same group count as one if `collapse` is by `group`. */
   group?: string;
 }
 
-/** Weight of each list in the fused score; only their ratio counts, and one of them must be above 0. */
+/** Weight of each list in the fused score; only their ratio counts, and at least one must be above 0. */
 export interface FuseWeights {
   /** Weight of the BM25 list. */
   bm25: number & tags.Minimum<0>;
@@ -90,8 +90,8 @@ export interface FuseRequest {
    */
   embed_model?: string;
   /**
-   * Surface form to its substitute, applied to query and texts before embedding only: the longest match
-   * first, in one pass, case-sensitive. No empty key.
+   * Maps surface forms to substitutes, in query and texts, for the embedding only: longest match first, in
+   * one pass, case-sensitive. No key may be empty.
    */
   entity_map?: { [surface: string]: string } | null;
   /** Number of results to return after fusion; null or absent: all. */
@@ -104,7 +104,7 @@ export interface FuseRequest {
   k1?: number & tags.Minimum<0>;
   /** BM25's length normalisation. */
   b?: number & tags.Minimum<0> & tags.Maximum<1>;
-  /** False: `text` comes back as "". */
+  /** False: `text` is returned as "". */
   return_text?: boolean;
   /** True: each result has the parts of its score. */
   explain?: boolean;
@@ -134,22 +134,22 @@ export interface FuseRequest {
   legs?: { [name: string]: FuseLeg };
   /** Up to 16 numbers of each doc that raise or lower its fused score: dates, distances, prices. */
   boosts?: FuseBoost[] & tags.MaxItems<16>;
-  /** Docs that count as one, of which the best are returned. */
+  /** Which docs count as one; only the best of them are returned. */
   collapse?: FuseCollapse;
   /** Prefers results that differ from those before them. */
   diversify?: FuseDiversify;
   /** Each result says where its text has the query's terms, in code points. */
   highlight?: FuseHighlight;
   /**
-   * True: the statistics under `corpus.name` are learnt from the docs of this request. Of all docs seen, the
-   * 512 with the smallest keyed hash of their text are the sample. It becomes the name's next version at 64,
-   * 128, 256 and 512 docs, and at each doubling of the number of docs seen. Before the first version, a
+   * True: the statistics under `corpus.name` are learnt from the docs of this request. The sample is those
+   * 512 of all docs seen whose text has the smallest keyed hash. It becomes the name's next version at 64,
+   * 128, 256 and 512 docs, then each time the number of docs seen doubles. Before the first version, a
    * request is scored with the statistics of its own docs.
    */
   learn?: boolean;
   /**
-   * Settings that are stored on the server under a name. A member that the request itself has takes
-   * precedence; `weights` and `legs` replace each other.
+   * Settings that are stored on the server under a name. Members of the request itself take precedence;
+   * `weights` and `legs` replace each other.
    */
   profile?: string | FuseProfile;
 }
@@ -176,7 +176,7 @@ export interface FuseTerm {
   matched: string[];
   /** Number of its occurrences in the text. */
   tf: number & Integer & tags.Minimum<1>;
-  /** Number of docs that have it, of the request or of the `corpus`. */
+  /** Number of docs of the request, or of the `corpus`, that have it. */
   df: number & Integer & tags.Minimum<0>;
   /** Inverse document frequency: ln(1 + (N − df + 0.5) / (df + 0.5)). */
   idf: number;
@@ -184,7 +184,7 @@ export interface FuseTerm {
   part: number;
 }
 
-/** Parts of a fused score; they sum to it within 1e-12, times the factors of `boosts`. */
+/** Parts of a fused score; their sum, times the factors of `boosts`, is that score within 1e-12. */
 export interface FuseExplanation {
   /** BM25 score divided by the list's largest absolute value. */
   bm25_norm: number;
@@ -225,8 +225,8 @@ export interface RankedDoc {
   /** Present when the request set `explain`. */
   explain?: FuseExplanation;
   /**
-   * Parts of the text with the query's terms, in the order of the text; its beginning where it has no term.
-   * Present when the request set `highlight`.
+   * Parts of the text with the query's terms, in the order of the text; if it has none of them, its
+   * beginning. Present when the request set `highlight`.
    */
   highlights?: TextFragment[];
 }
@@ -244,7 +244,7 @@ export interface FuseResponse {
    * `dense`.
    */
   dense_source: string;
-  /** Results by descending fused score, unless `diversify` chose; ties in the order of the docs. */
+  /** Results by descending fused score, unless `diversify` chose them; ties in the order of the docs. */
   results: RankedDoc[];
   /** The statistics that BM25 used, where the request named them and they have a version. */
   corpus?: FuseCorpusUsed;
@@ -402,10 +402,10 @@ export const fuseRoutes = {
     path: '/v1/fuse',
     summary: 'Re-rank candidates by BM25 and dense similarity',
     description:
-      'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
-      'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
-      'request, unless it has or names those of a `corpus`. Where a doc has no `dense_score`, a model ' +
-      'computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.',
+      'Scores the candidates with BM25 against the query, normalises the BM25 scores and the dense scores, ' +
+      'and orders the candidates by their weighted sum. Statistics come from the docs of the request, ' +
+      'unless it sends or names a `corpus`. If any doc has no `dense_score`, a model computes the scores ' +
+      'of all docs: of at most 1,000, or of 50 without a key if callers without a key are limited.',
     body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: rankingBodyBytes },
     answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },
     unprocessable: true,

@@ -10,7 +10,7 @@ import { annotated, wireTypes } from './schema/wireType.js';
 
 /** A page of the graph. */
 export interface GraphQuery extends AsOfQuery {
-  /** `next_cursor` of the previous page, whose `as_of` it keeps. */
+  /** `next_cursor` of the previous page; it keeps the `as_of` of that page. */
   cursor?: string;
   /** Most nodes; 100 where absent. */
   limit?: number & Integer & tags.Minimum<1> & tags.Maximum<1000>;
@@ -18,7 +18,7 @@ export interface GraphQuery extends AsOfQuery {
 
 /** Filter of fragments. */
 export interface FragmentsQuery extends AsOfQuery {
-  /** `next_cursor` of the previous page, whose `as_of` it keeps. */
+  /** `next_cursor` of the previous page; it keeps the `as_of` of that page. */
   cursor?: string;
   /** Most fragments; 100 where absent. */
   limit?: number & Integer & tags.Minimum<1> & tags.Maximum<1000>;
@@ -30,7 +30,7 @@ export interface FragmentsQuery extends AsOfQuery {
   since?: string;
 }
 
-/** Two fragments that are near: the link of the later one to the earlier one. */
+/** A link from a fragment to an earlier one that is near it. */
 export interface GraphEdge {
   from: string;
   to: string;
@@ -49,7 +49,7 @@ export interface GraphResponse extends Exploration {
 
 /** `GET /graph/fragments`, in the order in which they were stored. */
 export interface FragmentsResponse extends Exploration {
-  /** Fragments that fit the filters. */
+  /** Number of fragments that match the filters. */
   matching: number & Integer;
   fragments: FragmentCard[];
   /** Null on the last page. */
@@ -104,8 +104,8 @@ export const graphRoutes = {
     path: '/graph',
     summary: 'The graph of fragments, page by page',
     description:
-      'Nodes in the order in which they were stored, and edges from each to the nearest among those before ' +
-      'it, at most three. A browser gets a page that draws it.',
+      'Nodes in the order in which they were stored, each with edges to the nearest earlier ones, at most ' +
+      'three. A browser gets a page that draws the graph.',
     parameters: { query: graphQueryType },
     reads: ['accept'],
     answers: { 200: { schema: graphResponseType, description: 'One page of the graph.', also: [html] } },
@@ -115,7 +115,7 @@ export const graphRoutes = {
     ...exploration,
     path: '/graph/fragments',
     summary: 'Fragments with their content, page by page',
-    description: 'In the order in which they were stored; `kind`, `visitor` and `since` leave others out.',
+    description: 'In the order in which they were stored; `kind`, `visitor` and `since` filter them.',
     parameters: { query: fragmentsQueryType },
     answers: { 200: { schema: fragmentsResponseType, description: 'One page of them.' } },
     example: get('/graph/fragments?kind=bridge&since=2026-11-01T00:00:00Z', fragmentsResponse),

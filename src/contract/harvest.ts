@@ -96,8 +96,9 @@ export const harvestRoutes = {
     path: '/harvest',
     summary: 'Store every fragment in a pasted reply',
     description:
-      'Reads every `<<SHARD>>{…}<</SHARD>>` in the text, each an object with title, content, kind, ' +
-      'mechanism and test, and stores it. A marker that cannot be read is rejected; the others are stored.',
+      'Reads every `<<SHARD>>{…}<</SHARD>>` in the text, an object with title, content, kind, mechanism ' +
+      'and test, and stores it as a fragment. A marker that cannot be read is rejected; the others are ' +
+      'stored.',
     body: { kind: 'json', schema: harvestRequestType, other: 'none', limit: 2 * mebibyte },
     counts: 'markers',
     answers: { 200: { schema: harvestResponseType, description: 'The outcome of each marker.' } },

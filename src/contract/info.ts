@@ -46,7 +46,7 @@ export interface StoredData {
   what: string;
   /** Its purpose. */
   why: string;
-  /** Duration. */
+  /** How long it is kept. */
   retention: string;
   /** Where it is stored. */
   where: string;
@@ -166,7 +166,8 @@ export const infoRoutes = {
     path: '/ready',
     summary: 'Whether requests can be served',
     description:
-      'For readiness probes: what has to work for requests to be served, each with its reason when not.',
+      'For readiness probes: each thing that has to work for requests to be served, with the reason if it ' +
+      'does not.',
     answers: {
       200: { schema: readyResponseType, description: 'Every check passed.' },
       503: { schema: readyResponseType, description: 'A check failed; its reason says which and why.' },

@@ -53,7 +53,7 @@ export const leadRoutes = {
     path: '/v1/leads',
     summary: 'Leave an address for the operator',
     description:
-      'Appends the lead to durable storage: it is on disk before the answer leaves. No email is sent and ' +
+      'Appends the lead to durable storage: it is on disk before the answer is sent. No email is sent and ' +
       'nothing is provisioned.',
     body: { kind: 'json', schema: leadRequestType, other: 'none', limit: 64 * kibibyte },
     answers: { 200: { schema: leadResponseType, description: 'The lead is on disk.' } },

@@ -10,7 +10,7 @@ import { type ValidationError, valueError } from './schema/validation.js';
 /** Ways to make a list's scores comparable. */
 export const legNorms = ['max', 'minmax', 'zscore', 'log1p', 'rank', 'none'] as const;
 
-/** Scores of a doc that has none in a list. */
+/** Ways to score a doc that has no score in a list. */
 export const legMissing = ['zero', 'min'] as const;
 
 /** Shapes of a boost. */
@@ -34,12 +34,13 @@ export interface FuseLeg {
    */
   normalize?: (typeof legNorms)[number];
   /**
-   * The score of a doc that sends none: 0 (default), or the lowest that was sent. Not for `bm25` and `dense`.
+   * The score of a doc that has none in this list: 0 (default), or the lowest that was sent. Not for `bm25`
+   * and `dense`.
    */
   missing?: (typeof legMissing)[number];
 }
 
-/** A number of each doc that scales its score: by 1 at the best value, by less with the distance from it. */
+/** A number of each doc that scales its score: by 1 at the best value, by less the farther away it is. */
 export interface FuseBoost {
   /** Its name in the docs' `values`. */
   value: string & MinCodePoints<1> & MaxCodePoints<64>;
@@ -53,7 +54,7 @@ export interface FuseBoost {
   decay?: number & tags.Minimum<0.001> & tags.Maximum<0.999>;
   /** The factor's shape; `exp` where absent. */
   function?: (typeof boostFunctions)[number];
-  /** Part w of the score that it affects, 1 where absent: score · (1 − w + w · factor). */
+  /** Share w of the score that the boost affects, 1 where absent: score · (1 − w + w · factor). */
   weight?: number & tags.Minimum<0> & tags.Maximum<1>;
 }
 

@@ -29,7 +29,7 @@ export interface LightningOrderCreated extends LightningOrder {
   claim_token: string;
 }
 
-/** Readiness of one tier over Lightning. */
+/** Whether Lightning can receive the price of one tier. */
 export interface LightningTierCapacity {
   tier: Tier;
   sat: number & Integer & tags.Minimum<0>;
@@ -112,7 +112,8 @@ export const lightningRoutes = {
     summary: 'Order a key, paid over Lightning',
     description:
       'Makes a BOLT 11 invoice for the tier’s price. `claim_token` proves who made the order: keep it, and ' +
-      'send it with the polls as `X-Claim-Token`. With `Prefer: claim` only such polls reveal the key.',
+      'send it with the polls as `X-Claim-Token`. With `Prefer: claim`, only polls that carry it reveal ' +
+      'the key.',
     reads: ['prefer'],
     answers: { 200: { schema: lightningOrderCreatedType, description: 'The order is on disk.' } },
     example: post('/v1/checkout/lightning', orderRequest, lightningCreated),
@@ -123,7 +124,7 @@ export const lightningRoutes = {
     fields: privateFields,
     path: '/v1/checkout/lightning/capacity',
     summary: 'Whether Lightning can receive a tier now',
-    description: 'The node’s live inbound liquidity against the price of each tier.',
+    description: 'Compares the node’s live inbound liquidity with the price of each tier.',
     answers: { 200: { schema: lightningCapacityResponseType, description: 'What can be received.' } },
     ...read,
     example: get('/v1/checkout/lightning/capacity', capacity),
@@ -133,9 +134,9 @@ export const lightningRoutes = {
     path: '/v1/checkout/lightning/{payment_hash}',
     summary: 'Poll a Lightning order',
     description:
-      'Shows the order. The first poll after the invoice was settled carries the key, once: `api_key` with ' +
-      '`key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it, and ' +
-      'ten minutes after the payment no other does.',
+      'Shows the order. The first poll after the invoice is settled returns the key, once: `api_key` with ' +
+      '`key_status` `revealed_now`. Once a poll has carried the claim token, or ten minutes after the ' +
+      'payment, only polls that carry the token reveal the key.',
     parameters: { path: lightningOrderPathType, query: claimQueryType, header: claimHeadersType },
     answers: { 200: { schema: lightningOrderType, description: 'The order.' } },
     acts: true,

@@ -20,7 +20,7 @@ export interface BodyLimit {
 export interface FieldLimit {
   /** The request's type. */
   request: string;
-  /** Field, `[]` for each item of a list. */
+  /** Name of the field; `[]` stands for each item of a list. */
   field: string;
   min_chars?: number & Integer;
   max_chars?: number & Integer;
@@ -33,13 +33,13 @@ export interface FieldLimit {
 /** A limit by time or number. */
 export interface RateLimit {
   name: string;
-  /** 0: none. */
+  /** 0: no limit. */
   limit: number & Integer & tags.Minimum<0>;
   /** Its unit, its window and its subject. */
   unit: string;
 }
 
-/** Callers without a key on the routes that take one. */
+/** How callers without a key are treated on the routes that accept one. */
 export interface AccessLimits {
   /** `open`: all are served; `metered`: each address within limits; `keys`: none. */
   mode: 'open' | 'metered' | 'keys';
@@ -55,9 +55,9 @@ export interface LimitsResponse {
   rates: RateLimit[];
   /** Brackets that may be open at once in a JSON body. */
   json_nesting: number & Integer;
-  /** Errors a 422 lists at most. */
+  /** Most errors that a 422 lists. */
   validation_errors: number & Integer;
-  /** Bytes of JSON up to which a 422 echoes an input. */
+  /** A 422 echoes an input of up to this many bytes of JSON. */
   validation_input_bytes: number & Integer;
 }
 

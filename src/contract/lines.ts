@@ -7,7 +7,7 @@ import { wireTypes } from './schema/wireType.js';
 
 /** Why a line could not be answered. */
 export interface LineError {
-  /** The line, from 1; blank ones count. */
+  /** Number of the line, from 1; blank lines count. */
   line: number & Integer & tags.Minimum<1>;
   /** The status that it would have had as a request. */
   status: number & Integer;
@@ -30,12 +30,12 @@ export const [failedLineType] = wireTypes(typia.json.schemas<[FailedLine]>());
 
 /** Explains batches, in the descriptions of both routes. */
 export const batchDescription =
-  'One request a line (NDJSON), each answered with one line, in order, while further lines arrive: read ' +
-  'the answer while you send. Each line counts and is charged like a single request. A line that cannot be ' +
-  'answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others ' +
-  'are still answered. Blank lines are skipped.';
+  'One request per line (NDJSON), each answered with one line, in order. Answers are sent while further ' +
+  'lines arrive, so read while you send. Each line counts and is charged like a single request. A line ' +
+  'that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, ' +
+  'and the others are still answered. Blank lines are skipped.';
 
-/** The problems of a route that a whole request of lines may have. */
+/** Those of a route's problems that a whole request of lines may have. */
 export function batchProblems(problems: ResourceRoute['problems']): ResourceRoute['problems'] {
   return {
     401: problems[401] ?? [],

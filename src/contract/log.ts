@@ -19,12 +19,12 @@ export interface TilePath2 extends TilePath {
   n2: string;
 }
 
-/** As {@link TilePath2}, with one group of digits more. */
+/** As {@link TilePath2}, with one more group of digits. */
 export interface TilePath3 extends TilePath2 {
   n3: string;
 }
 
-/** As {@link TilePath3}, with one group of digits more. */
+/** As {@link TilePath3}, with one more group of digits. */
 export interface TilePath4 extends TilePath3 {
   n4: string;
 }
@@ -58,12 +58,12 @@ const tile = {
   unprocessable: true,
   summary: 'A tile of the log of receipts',
   description:
-    'Up to 256 hashes of the tree (levels 0 to 5), or of its entries (`entries`), as C2SP tlog-tiles has ' +
-    'them: `/tile/0/004`, `/tile/0/x001/234` beyond number 999, `/tile/0/004.p/17` for the first 17. A ' +
-    'tile never changes.',
+    'Up to 256 hashes of the tree (levels 0 to 5), or up to 256 entries of the log (`entries`), as C2SP ' +
+    'tlog-tiles defines them: `/tile/0/004`, `/tile/0/x001/234` beyond number 999, `/tile/0/004.p/17` for ' +
+    'the first 17. A tile never changes.',
   answers: {
     200: { type: bytesType, description: 'The tile.' },
-    304: { type: bytesType, description: 'It is the one whose `ETag` came in `If-None-Match`.' },
+    304: { type: bytesType, description: 'Its `ETag` was sent in `If-None-Match`.' },
   },
   reads: ['if-none-match'],
   problems: { 404: ['tile_not_found'], 503: ['store_unavailable'] },
@@ -112,7 +112,7 @@ export const logRoutes = {
     ...log,
     path: '/log/vkey',
     summary: 'The verifier key of the log of receipts',
-    description: 'One line of text, by which checkpoints are verified (C2SP signed-note). Keep a copy.',
+    description: 'One line of text with which checkpoints are verified (C2SP signed-note). Keep a copy.',
     answers: { 200: { type: plainText, description: 'The key.' } },
     problems: { 503: ['log_not_ready', 'store_unavailable'] },
     example: getOther('/log/vkey', plainText),
@@ -120,16 +120,16 @@ export const logRoutes = {
   logStamp: {
     ...log,
     path: '/log/stamps/{day}/{file}',
-    summary: 'A file of a stamp of the log of receipts in Bitcoin',
+    summary: 'A file of a Bitcoin stamp of the log of receipts',
     description:
-      'Of one day at most: `checkpoint.txt`, the signed checkpoint that was stamped; `checkpoint.txt.ots`, ' +
-      'its timestamp (OpenTimestamps); `header.txt`, the header of the block in hexadecimal. They never ' +
-      'change. `fusegate log verify` verifies them without this server.',
+      'There is at most one stamp a day. Its files: `checkpoint.txt`, the signed checkpoint that was ' +
+      'stamped; `checkpoint.txt.ots`, its timestamp (OpenTimestamps); `header.txt`, the header of the ' +
+      'block in hexadecimal. They never change. `fusegate log verify` verifies them without this server.',
     parameters: { path: stampPathType },
     unprocessable: true,
     answers: {
       200: { type: bytesType, description: 'The file.' },
-      304: { type: bytesType, description: 'It is the one whose `ETag` came in `If-None-Match`.' },
+      304: { type: bytesType, description: 'Its `ETag` was sent in `If-None-Match`.' },
     },
     reads: ['if-none-match'],
     problems: { 404: ['stamp_not_found'], 503: ['store_unavailable'] },

@@ -11,7 +11,7 @@ import { bodyType, wireTypes, type BodyType, type WireType } from './schema/wire
 
 /** One text to rank, optionally with an id. */
 export interface RerankToolDocument {
-  /** Returned in the results; the index from 0 where absent. */
+  /** Returned in the results; absent: the document's index, from 0. */
   id?: string;
   /** The text. */
   text: string;
@@ -33,7 +33,10 @@ export interface RerankToolArguments {
 export interface NormalizeToolArguments {
   /** The text to repair. */
   text: string & MaxCodePoints<100000>;
-  /** `repair` (default): no glosses; `augment`: a symbol's name after it; `replace`: in its place. */
+  /**
+   * `repair` (default): no glosses; `augment`: adds a symbol's name after it; `replace`: puts the name in its
+   * place.
+   */
   mode?: 'augment' | 'replace' | 'repair';
 }
 
@@ -69,7 +72,7 @@ export interface ReceiptToolArguments {
   receipt: string & MaxCodePoints<64>;
 }
 
-/** Arguments of `fragments_near`: one of `text` and `receipt`. */
+/** Arguments of `fragments_near`: either `text` or `receipt`. */
 export interface NearToolArguments {
   /** A text to find the nearest fragments of. */
   text?: string & MaxCodePoints<2000>;
@@ -90,7 +93,7 @@ export interface McpRequest {
 
 /** Why a message was refused. */
 export interface McpError {
-  /** As JSON-RPC 2.0 and the protocol number them. */
+  /** Error code of JSON-RPC 2.0 or of the protocol. */
   code: number & Integer;
   message: string;
   data?: { [name: string]: unknown };
@@ -207,7 +210,7 @@ export const mcpTools = {
   },
   receipt_verify: {
     title: 'Verify a receipt',
-    description: 'Recomputes every digest of a stored fragment from its public answer, and says which fit.',
+    description: 'Recomputes every digest of a stored fragment from its public answer, and says which match.',
     type: toolTypes.receipt,
     part: 'door',
     isReadOnly: true,
@@ -271,16 +274,17 @@ export const mcpRoutes = {
     extension: true,
     summary: 'Tools for AI systems (Model Context Protocol)',
     description:
-      'One JSON-RPC message a request, answered as JSON and without a session: versions 2026-07-28, and ' +
-      '2025-11-25 and earlier with its handshake. A call counts as one request, and as what its tool counts.',
+      'One JSON-RPC message per request, answered as JSON and without a session. Versions: 2026-07-28, and ' +
+      '2025-11-25 and earlier with their handshake. A call counts as one request, and towards the limits ' +
+      'of its tool’s route.',
     body: { kind: 'own', described: mcpRequestType, other: 'none', limit: messageBytes },
     parameters: { header: keyHeadersType },
     access: 'key',
     answers: {
       200: { schema: mcpResponseType, description: 'The result, or why there is none.' },
-      202: { type: 'application/json', description: 'A notification was taken; the body is empty.' },
+      202: { type: 'application/json', description: 'The notification was accepted; the body is empty.' },
       400: { schema: mcpResponseType, description: 'The message does not fit the protocol.' },
-      403: { schema: mcpResponseType, description: 'A page of another site may not call.' },
+      403: { schema: mcpResponseType, description: 'Pages of other sites may not call.' },
       404: { schema: mcpResponseType, description: 'The protocol version has no such method.' },
     },
     unprocessable: true,

@@ -7,7 +7,7 @@ import { get } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
-/** Parameters of a search for neighbours: one of `receipt` and `text`. */
+/** Parameters of a search for neighbours: either `receipt` or `text`. */
 export interface NearQuery extends AsOfQuery {
   /** A fragment's receipt; it is not among its own neighbours. */
   receipt?: string;
@@ -50,8 +50,9 @@ export const nearRoutes = {
     path: '/graph/near',
     summary: 'The fragments nearest to one, or to a text',
     description:
-      'Compares vectors: give `receipt` or `text`. The most similar come first, of equal ones the earlier; ' +
-      'only those with a similarity above 0. The answer names the method that made the vectors.',
+      'Compares vectors: give `receipt` or `text`. The most similar come first, and the earlier of equally ' +
+      'similar ones; only those with a similarity above 0 are listed. The answer names the method that ' +
+      'made the vectors.',
     parameters: { query: nearQueryType },
     answers: { 200: { schema: nearResponseType, description: 'The neighbours.' } },
     problems: { ...exploration.problems, 404: ['receipt_not_found'] },

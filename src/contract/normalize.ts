@@ -16,11 +16,11 @@ export interface NormalizeRequest {
   text: string & MaxCodePoints<100000>;
   /** `augment`: a gloss in parentheses after each item; `replace`: in its place; `repair`: no glosses. */
   mode?: (typeof normalizeModes)[number];
-  /** Surface form to gloss, longest match first. */
+  /** Maps surface forms to glosses; longest match first. */
   chinese_glosses?: { [surface: string]: string } | null;
   /** True: confusables map to Latin only inside a word whose other letters are Latin. */
   contextual?: boolean;
-  /** Changes to list at most. */
+  /** Most changes to list. */
   max_changes?: number & Integer & tags.Minimum<0>;
   /** True: the answer carries the confusable skeleton (UTS #39). */
   include_skeleton?: boolean;
@@ -209,7 +209,7 @@ const failedLine = {
   },
 };
 
-/** POST /v1/normalize, and a text a line. */
+/** POST /v1/normalize, and its batch with one text per line. */
 export const normalizeRoutes = {
   normalize: {
     ...normalizing,

@@ -37,7 +37,7 @@ export const optoutRoutes = {
     tag: 'outreach',
     path: '/unsubscribe',
     summary: 'The opt-out page',
-    description: 'Shows a button that opts out; showing it changes nothing.',
+    description: 'Shows a button that opts out; opening the page changes nothing.',
     parameters: { query: unsubscribeQueryType },
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,
@@ -50,8 +50,8 @@ export const optoutRoutes = {
     path: '/unsubscribe',
     summary: 'Opt out with one click',
     description:
-      'The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that is not ' +
-      'valid changes nothing; the answer then has `unsubscribed: false` and status 200. A client that ' +
+      'The target of RFC 8058 one-click links. Only the link counts; the body is ignored. A token that is ' +
+      'not valid changes nothing; the answer then has `unsubscribed: false` and status 200. A client that ' +
       'prefers text/html gets a page that says the same.',
     reads: ['accept'],
     body: { kind: 'any', limit: mebibyte },

@@ -57,7 +57,7 @@ export interface Order extends PolledKey {
   received_sat: number & Integer & tags.Minimum<0>;
   missing_sat: number & Integer & tags.Minimum<0>;
   overpaid_sat: number & Integer & tags.Minimum<0>;
-  /** Paid after the order's end. */
+  /** True if the price was covered only after the order expired. */
   late: boolean;
   /** RFC 3339 UTC. */
   created_at: string;

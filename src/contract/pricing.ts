@@ -33,7 +33,7 @@ export interface FiatPrice {
   amount_cents: number & Integer & tags.Minimum<0>;
   /** Surcharge over the BTC price, in basis points. */
   surcharge_bps: number & Integer & tags.Minimum<0>;
-  /** Cents a BTC. */
+  /** US cents per BTC. */
   rate_cents: number & Integer & tags.Minimum<0>;
   rate_source: string;
   /** Time of the rate (RFC 3339 UTC). */
@@ -102,7 +102,7 @@ const [requestType, quoteResponseType, pricingResponseType] = wireTypes(
 
 const quoteRequestType = bodyType(requestType, typia.createIs<QuoteRequest>());
 
-/** A price at 60,000 $ a bitcoin and 10 % more for fiat. */
+/** A price at $60,000 a bitcoin, with 10 % added for fiat. */
 function dollars(amount_cents: number): FiatPrice {
   return {
     currency: 'usd',
@@ -175,7 +175,7 @@ export const pricingRoutes = {
     summary: 'What keys cost',
     description:
       'Prices in BTC, the surcharge, what each tier may use, and whether each way to pay can be used now. ' +
-      'The price in US dollars is at the present rate, and null where no rate can be trusted.',
+      'The price in US dollars is at the current rate, and null if no rate can be trusted.',
     answers: { 200: { schema: pricingResponseType, description: 'The price list.' } },
     ...read,
     example: get('/v1/pricing', pricing),
@@ -187,7 +187,7 @@ export const pricingRoutes = {
     path: '/v1/quote',
     summary: 'What one tier costs now',
     description:
-      'Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the ' +
+      'Locks and stores nothing. A way to pay is `ready` only if it could take the money now; else the ' +
       'reason is given.',
     body: { kind: 'json', schema: quoteRequestType, other: 'none', limit: 16 * kibibyte },
     answers: { 200: { schema: quoteResponseType, description: 'The quote.' } },

@@ -6,7 +6,7 @@ import type { Integer } from './schema/tags.js';
 export interface FuseProfile {
   /** The name of a profile of the request's API key, or of a shared one. */
   name: string;
-  /** Its version, which never changes; absent: the newest. */
+  /** Version of the profile; a version never changes. Absent: the newest. */
   version?: number & Integer & tags.Minimum<1> & tags.Maximum<4294967295>;
 }
 

@@ -110,9 +110,9 @@ export const profileRoutes = {
     summary: 'Store settings under a name',
     description:
       'Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` ' +
-      'gets, unless it has them itself. They are checked like those of a request. They belong to the API ' +
-      'key of the request; where ACCESS is `open`, those of a request without a key are shared. Every ' +
-      'worker knows a version within a second. `fusegate tune --profile` writes one.',
+      'gets, unless it has them itself. They are checked like those of a request. The profile belongs to ' +
+      'the API key of the request; if ACCESS is `open`, that of a request without a key is shared. Every ' +
+      'worker knows a new version within a second. `fusegate tune --profile` writes a profile.',
     parameters: { path: pathType, header: keyHeadersType },
     body: { kind: 'json', schema: profileSettingsType, other: 'none', limit: profileBytes },
     answers: { 200: { schema: putType, description: 'The new version.' } },
@@ -137,7 +137,7 @@ export const profileRoutes = {
     ...bodyless,
     method: 'GET',
     summary: 'The versions of a profile',
-    description: 'That of the API key of the request; if it has none with this name, the shared one.',
+    description: 'The profile of the request’s API key; if it has none with this name, the shared one.',
     answers: { 200: { schema: profileType, description: 'The versions.' } },
     example: get('/v1/profiles/shop', { name: 'shop', shared: true, versions: [version] }),
   },
@@ -147,8 +147,8 @@ export const profileRoutes = {
     method: 'DELETE',
     summary: 'Remove a profile',
     description:
-      'Removes that of the API key of the request with all versions, whose numbers are never used again; ' +
-      'without a key, where ACCESS is `open`, the shared one.',
+      'Removes the profile of the request’s API key with all versions, whose numbers are never used again. ' +
+      'Without a key, if ACCESS is `open`, removes the shared one.',
     answers: { 200: { schema: removedType, description: 'It is removed.' } },
     example: remove('/v1/profiles/shop', { name: 'shop', removed: true }),
   },

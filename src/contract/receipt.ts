@@ -28,7 +28,7 @@ export interface ReceiptPath {
 
 /** Position of a receipt in the public log of receipts. */
 export interface ReceiptLog {
-  /** The log's name, the first line of its checkpoints; null before the first. */
+  /** The log's name, which is the first line of its checkpoints; null before the first checkpoint. */
   origin: string | null;
   /** Index of the receipt's leaf, from 0; null for an older receipt that is not added yet. */
   index: number | null;
@@ -56,7 +56,7 @@ export interface ReceiptResponse {
   fragment: Fragment | null;
   /** Its position in the public log of receipts; null for a legacy receipt, which is not in it. */
   log: ReceiptLog | null;
-  /** Why the content is withheld; present only then. */
+  /** Why the content is withheld; absent if it is not. */
   withheld?: string;
 }
 

@@ -49,7 +49,7 @@ export interface BareRerankRequest {
   texts?: string[] & tags.MinItems<1>;
   /** True: each item of that array has its text. */
   return_text?: boolean | null;
-  /** True: fused scores as they are, which may be negative, instead of clamped to 0 to 1. */
+  /** True: fused scores as they are, possibly negative; otherwise they are clamped to 0 to 1. */
   raw_scores?: boolean | null;
   /** The documents of RerankRequest. */
   documents?: string[] & tags.MinItems<1>;
@@ -164,7 +164,7 @@ export interface RerankFailure {
   code: string;
 }
 
-/** Labels of a reranker: one. */
+/** The one label of a reranker. */
 export interface RerankerLabels {
   id2label: { [id: string]: string };
   label2id: { [label: string]: number & Integer };
@@ -288,7 +288,7 @@ function bodyOf(type: typeof requestType) {
 
 const order =
   'Each document is scored by BM25 over the documents of the request and by the model, and both lists are ' +
-  'fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts ' +
+  'fused as in `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts ' +
   'it. `meta.warnings` names members that were ignored. ';
 
 const documents = [
@@ -315,9 +315,9 @@ export const rerankRoutes = {
     ...rerankRoute,
     path: '/v2/rerank',
     summary: 'Re-rank documents as Cohere (version 2) does',
-    description: `${order}Clients of Cohere need another base URL and any token.`,
+    description: `${order}Cohere clients need only another base URL and any token.`,
     body: bodyOf(requestType),
-    answers: { 200: { schema: v2ResponseType, description: 'Places and scores, best first.' } },
+    answers: { 200: { schema: v2ResponseType, description: 'Indexes and scores, best first.' } },
     example: post(
       '/v2/rerank',
       { model: 'static-256', query, documents },
@@ -328,9 +328,9 @@ export const rerankRoutes = {
     ...rerankRoute,
     path: '/v1/rerank',
     summary: 'Re-rank documents as Cohere (version 1), Jina and vLLM do',
-    description: `${order}A request with \`top_k\`, null too, gets Voyage's answer.`,
+    description: `${order}A request with \`top_k\`, even null, gets Voyage's answer.`,
     body: bodyOf(requestType),
-    answers: { 200: { schema: responseType, description: 'Places and scores, best first.' } },
+    answers: { 200: { schema: responseType, description: 'Indexes and scores, best first.' } },
     example: post(
       '/v1/rerank',
       { model: 'static-256', query, documents, top_n: 1, return_documents: true },
@@ -349,11 +349,11 @@ export const rerankRoutes = {
     summary: 'Re-rank documents as text-embeddings-inference does',
     description:
       `${order}With \`texts\` the answer is that of text-embeddings-inference, an array of ` +
-      '`{index, score, text?}`, and what is wrong with a body is 422; else all is as at `/v1/rerank`.',
+      '`{index, score, text?}`, and an invalid body gets 422; otherwise the route works like `/v1/rerank`.',
     body: bodyOf(bareRequestType),
     problems: { ...rerankRoute.problems, 422: ['invalid_request'] },
     answers: {
-      200: { schema: responseType, description: 'Places and scores, best first; an array for `texts`.' },
+      200: { schema: responseType, description: 'Indexes and scores, best first; an array for `texts`.' },
     },
     example: post(
       '/rerank',
@@ -365,9 +365,9 @@ export const rerankRoutes = {
     ...rerankRoute,
     path: '/voyage/v1/rerank',
     summary: 'Re-rank documents as Voyage does',
-    description: `${order}For clients that leave \`top_k\` out.`,
+    description: `${order}For Voyage clients that do not send \`top_k\`.`,
     body: bodyOf(voyageRequestType),
-    answers: { 200: { schema: voyageResponseType, description: 'Places and scores, best first.' } },
+    answers: { 200: { schema: voyageResponseType, description: 'Indexes and scores, best first.' } },
     example: post(
       '/voyage/v1/rerank',
       { model: 'static-256', query, documents },
@@ -379,7 +379,7 @@ export const rerankRoutes = {
     path: '/info',
     tag: 'fuse',
     summary: 'The reranker as text-embeddings-inference describes it',
-    description: 'Programs that call text-embeddings-inference ask it whether a reranker runs here.',
+    description: 'Programs that call text-embeddings-inference ask this route whether a reranker runs here.',
     answers: { 200: { schema: infoType, description: 'The model of requests that name none.' } },
     example: get('/info', {
       model_id: 'static-256',
@@ -404,7 +404,7 @@ export const rerankRoutes = {
     path: '/v1/models',
     tag: 'fuse',
     summary: 'The installed models',
-    description: 'Names that `model` and `embed_model` take.',
+    description: 'Names that `model` and `embed_model` accept.',
     answers: { 200: { schema: modelListType, description: 'The models.' } },
     example: get('/v1/models', {
       object: 'list',

@@ -8,7 +8,7 @@ export const collapseBy = ['text', 'group'] as const;
 /** Ways to compare texts. */
 export const likenessBy = ['terms', 'vectors'] as const;
 
-/** Docs that count as one, of which the best are returned. */
+/** Which docs count as one; only the best of them are returned. */
 export interface FuseCollapse {
   /** `text`: docs with the same text, after NFKC and case folding; `group`: docs with the same `group`. */
   by: (typeof collapseBy)[number];
@@ -18,7 +18,7 @@ export interface FuseCollapse {
 
 /** Prefers results that differ from those before them: maximal marginal relevance. */
 export interface FuseDiversify {
-  /** Weight of the similarity, against that of the score; 0: off. */
+  /** Weight of the similarity to earlier results; the score has the weight 1 − `diversity`. 0: off. */
   diversity: number & tags.Minimum<0> & tags.Maximum<1>;
   /**
    * Similarity of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
@@ -47,8 +47,8 @@ export interface TextFragment {
   /** The code point after its last. */
   end: Place;
   /**
-   * Matches of the query's terms in it: index in the text of the first code point, and of the one after the
-   * last.
+   * Matches of the query's terms in it, each as two indexes in the text: of its first code point, and of the
+   * one after its last.
    */
   matches: Place[][];
 }

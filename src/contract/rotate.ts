@@ -52,16 +52,18 @@ export const rotateRoutes = {
     ...information,
     method: 'POST',
     path: '/v1/keys/rotate',
-    summary: 'Replace a key by a new one',
+    summary: 'Replace a key with a new one',
     description:
-      'For the holder of a key, also when its limits are used up. The new key has the tier, the end, the ' +
-      'limits and the usage of the old one, and its order, if it was sold. Both work until the overlap ' +
-      'ends. At most two work at a time: a third ends the first at once. A key can be replaced once, and ' +
-      'one that replaced another after a minute.',
+      'For the holder of a key, even when its limits are used up. The new key has the tier, expiry, limits ' +
+      'and usage of the old one, and its order if it was sold. Both work until the overlap ends. At most ' +
+      'two work at a time: a third ends the first at once. A key can be replaced only once, and a new key ' +
+      'only a minute after it replaced the old one.',
     parameters: { header: rotateHeadersType },
     reads: ['authorization'],
     body: { kind: 'json', schema: rotateKeyRequestType, other: 'none', limit: 4 * kibibyte },
-    answers: { 200: { schema: responseType, description: 'The new key is on disk; it is shown this once.' } },
+    answers: {
+      200: { schema: responseType, description: 'The new key is on disk; it is shown only this once.' },
+    },
     unprocessable: true,
     limit: 'pages',
     problems: { ...keyedProblems, 409: ['key_replaced'], 503: ['overloaded', 'store_unavailable'] },

@@ -21,9 +21,7 @@ export interface ResourceRoute extends DescribedRoute {
   readonly failure?: WrittenFailure;
   /** The limit by address that counts requests to a public route; absent: none. */
   readonly limit?: string;
-  /**
-   * A second limit by address, which counts the charge of the answer, as the request alone does not show it.
-   */
+  /** A second limit by address, which counts the charge of the answer; the request alone does not show it. */
   readonly counts?: string;
   /** Largest answer (bytes) to a caller without a key; absent: unlimited. */
   readonly keylessAnswerLimit?: number;

@@ -1,6 +1,6 @@
 /**
- * The list of resources: every route that has a handler, with everything that http and the documents need of
- * it.
+ * The list of resources: every route that has a handler, with everything that http and the documents need to
+ * know about it.
  */
 import { auditRoutes } from './audit.js';
 import { bitcoinRoutes } from './bitcoin.js';

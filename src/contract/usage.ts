@@ -25,7 +25,7 @@ export interface UsageHeaders {
 export interface RequestUsage {
   /** 0: no limit. */
   limit: number & Integer & tags.Minimum<0>;
-  /** Seconds in which the whole limit is available again. */
+  /** Seconds in which a used-up limit becomes fully available again. */
   window_s: number & Integer;
   /** Requests that the key may make at once now; null: no limit. */
   remaining: (number & Integer & tags.Minimum<0>) | null;
@@ -58,7 +58,7 @@ export interface DayUsage {
 /** Usage of a key. */
 export interface UsageResponse {
   tier: Tier;
-  /** RFC 3339 UTC; for a key that replaced another, the time of the first of them. */
+  /** RFC 3339 UTC; for a key that replaced others, the time when the first of them was issued. */
   issued_at: string;
   /** Expiry of the key (RFC 3339 UTC); null: it does not expire. */
   expires_at: string | null;
@@ -99,7 +99,7 @@ export const usageRoutes = {
     path: '/v1/usage',
     summary: 'Limits of a key, and how much of them is used',
     description:
-      'For the holder of a key, also when its characters are used up. Keys that replaced each other share ' +
+      'For the holder of a key, even when its characters are used up. Keys that replaced each other share ' +
       'their usage. The call counts as one request of the key.',
     parameters: { header: usageHeadersType },
     reads: ['authorization'],
@@ -116,7 +116,7 @@ export const usageRoutes = {
     fields: privateFields,
     path: '/usage',
     summary: 'A page that shows the usage of a key',
-    description: 'Asks for the key in a field; for people.',
+    description: 'For people: asks for the key in a field.',
     answers: { 200: { type: html, description: 'The page.' } },
     cors: false,
     ...read,
@@ -128,7 +128,7 @@ export const usageRoutes = {
     tag: 'information',
     fields: privateFields,
     path: '/usage',
-    summary: 'Show the usage of a key by the form of that page',
+    summary: 'Show the usage of a key with the form of /usage',
     description: 'Shows the usage of the key in the form. The call counts as one request of the key.',
     body: { kind: 'any', limit: kibibyte },
     answers: {
@@ -136,7 +136,7 @@ export const usageRoutes = {
       401: { type: html, description: 'The page; it says why the key is not accepted.' },
       429: {
         type: html,
-        description: 'The page of too many requests; `Retry-After` says when to try again.',
+        description: 'A page that reports too many requests; `Retry-After` says when to try again.',
       },
     },
     cors: false,

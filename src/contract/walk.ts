@@ -48,9 +48,9 @@ export const walkRoutes = {
     path: '/walk',
     summary: 'A walk from neighbour to neighbour',
     description:
-      'Each step goes to one of the five nearest that the walk has not visited, as the seed decides: the ' +
-      'same `from`, `steps`, `seed` and `as_of` give the same walk. It ends early where nothing near is ' +
-      'left.',
+      'Each step goes to one of the five nearest fragments that the walk has not visited. The seed decides ' +
+      'which: the same `from`, `steps`, `seed` and `as_of` give the same walk. It ends early if nothing ' +
+      'near is left.',
     parameters: { query: walkQueryType },
     answers: { 200: { schema: walkResponseType, description: 'The walk.' } },
     problems: { ...exploration.problems, 404: ['receipt_not_found'] },

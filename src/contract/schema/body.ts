@@ -1,4 +1,4 @@
-/** Reads a request body as JSON: strict RFC 8259, and the media types it may come with (RFC 9110, 6839). */
+/** Reads a request body as JSON: strict RFC 8259, and the media types it may have (RFC 9110, 6839). */
 import { placeOf } from './place.js';
 import type { Checked } from './validate.js';
 import { type ValidationError, validationError, valueError } from './validation.js';
@@ -88,8 +88,8 @@ export function checkLinesMediaType(contentType: string, hasOrigin: boolean): Va
 
 /**
  * The error of a `Content-Type` (`""` when absent) that may not carry a JSON route's body; `null` when it
- * may. With an `Origin` the type must be sent: a page of another site can send a body without a type, or as a
- * form, without a preflight, but not as JSON.
+ * may. With an `Origin` the type must be sent: without a preflight, a page of another site can send a body
+ * without a type, or as a form, but not as JSON.
  */
 export function checkMediaType(
   contentType: string,

@@ -30,7 +30,7 @@ export interface ListFacts {
   readonly members: readonly MemberFacts[];
 }
 
-/** A body as the native module reads it; its comments say more. */
+/** A body as the native module reads it; the comments there say more. */
 export interface BodyReading {
   readonly refusal?: JsonRefusal;
   readonly faults?: string;

@@ -52,7 +52,7 @@ type ShownHeader = AnswerHeader | 'x-request-id' | 'retry-after';
 
 const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
   'x-request-id': {
-    description: "The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one.",
+    description: "The request's id: the one sent if it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one.",
     schema: { type: 'string' },
   },
   location: {

@@ -1,6 +1,8 @@
-/** JSON Schemas (2020-12) as the compiler generates them from types; their allowed values put in order. */
+/**
+ * JSON Schemas (2020-12) as the compiler generates them from types, with their allowed values put in order.
+ */
 
-/** The JSON Schema keywords the generator emits; anything else stops the start when a shape is read. */
+/** The JSON Schema keywords the generator emits; with any other, the start fails when the shape is read. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly oneOf?: readonly JsonSchema[];

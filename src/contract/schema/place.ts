@@ -4,7 +4,10 @@
 export interface Place {
   readonly line: number;
   readonly column: number;
-  /** The place's own line around it, at most {@link bytesBefore} and {@link bytesBehind} bytes. */
+  /**
+   * The text around the place, on its line: at most {@link bytesBefore} bytes before and {@link bytesBehind}
+   * after it.
+   */
   readonly excerpt: string;
 }
 

@@ -1,4 +1,6 @@
-/** A generated JSON Schema read into the few shapes that the contract uses; any other stops the start. */
+/**
+ * A generated JSON Schema read into the few shapes that the contract uses; with any other, the start fails.
+ */
 import { componentNamed, isNull, referenced, type Components, type JsonSchema } from './jsonSchema.js';
 import type { WireType } from './wireType.js';
 

@@ -25,9 +25,9 @@ export function explainBody(type: WireType, value: unknown): ValidationError[] {
 
 /** Errors that depend on this server, of a value that fits its schema. */
 export interface ServerFaults {
-  /** Limits of the server: reported as errors of the schema are, without others. */
+  /** Limits of the server that the value exceeds: reported alone, as errors of the schema are. */
   readonly limits: readonly ValidationError[];
-  /** The others: reported before the errors of the type's rules, with them. */
+  /** The others: reported together with the errors of the type's rules, before them. */
   readonly values: readonly ValidationError[];
 }
 

@@ -15,7 +15,7 @@ export interface FieldNotes {
   readonly defaults: Readonly<Record<string, string | number | boolean>>;
   /** Fields that are not in the contract. */
   readonly extensions: readonly string[];
-  /** By field, sentences that follow the error of a text of the wrong length. */
+  /** By field, a sentence that is added to the error of a text of the wrong length. */
   readonly lengthHints: Readonly<Record<string, string>>;
 }
 
