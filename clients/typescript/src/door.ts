@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Preview a fragment without storing it
-         * @description Answers with the digests that the fragment would have and a token to confirm it by. Stores nothing; the preview is kept for half an hour.
+         * @description Answers with the digests that the fragment would have, and a token to confirm it with. Stores no fragment; the preview is kept for half an hour.
          */
         get: operations["dreamPreview"];
         put?: never;
@@ -59,7 +59,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm a preview and get its receipt
-         * @description Stores the fragment of a preview. A repeated confirmation gets the original receipt. Send the preview's fields too once it has expired.
+         * @description Stores the fragment of a preview. A repeated confirmation gets the original receipt. Once the preview has expired, send its fields too.
          */
         post: operations["dreamConfirm"];
         delete?: never;
@@ -79,7 +79,7 @@ export interface paths {
         put?: never;
         /**
          * Store every fragment in a pasted reply
-         * @description Reads every `<<SHARD>>{…}<</SHARD>>` in the text, each an object with title, content, kind, mechanism and test, and stores it. A marker that cannot be read is rejected; the others are stored.
+         * @description Reads every `<<SHARD>>{…}<</SHARD>>` in the text, an object with title, content, kind, mechanism and test, and stores it as a fragment. A marker that cannot be read is rejected; the others are stored.
          */
         post: operations["harvest"];
         delete?: never;
@@ -137,7 +137,7 @@ export interface paths {
         };
         /**
          * A tile of the log of receipts
-         * @description Up to 256 hashes of the tree (levels 0 to 5), or of its entries (`entries`), as C2SP tlog-tiles has them: `/tile/0/004`, `/tile/0/x001/234` beyond number 999, `/tile/0/004.p/17` for the first 17. A tile never changes.
+         * @description Up to 256 hashes of the tree (levels 0 to 5), or up to 256 entries of the log (`entries`), as C2SP tlog-tiles defines them: `/tile/0/004`, `/tile/0/x001/234` beyond number 999, `/tile/0/004.p/17` for the first 17. A tile never changes.
          */
         get: operations["logTile"];
         put?: never;
@@ -157,7 +157,7 @@ export interface paths {
         };
         /**
          * The verifier key of the log of receipts
-         * @description One line of text, by which checkpoints are verified (C2SP signed-note). Keep a copy.
+         * @description One line of text with which checkpoints are verified (C2SP signed-note). Keep a copy.
          */
         get: operations["logVkey"];
         put?: never;
@@ -176,8 +176,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A file of a stamp of the log of receipts in Bitcoin
-         * @description Of one day at most: `checkpoint.txt`, the signed checkpoint that was stamped; `checkpoint.txt.ots`, its timestamp (OpenTimestamps); `header.txt`, the header of the block in hexadecimal. They never change. `fusegate log verify` verifies them without this server.
+         * A file of a Bitcoin stamp of the log of receipts
+         * @description There is at most one stamp a day. Its files: `checkpoint.txt`, the signed checkpoint that was stamped; `checkpoint.txt.ots`, its timestamp (OpenTimestamps); `header.txt`, the header of the block in hexadecimal. They never change. `fusegate log verify` verifies them without this server.
          */
         get: operations["logStamp"];
         put?: never;
@@ -217,7 +217,7 @@ export interface paths {
         };
         /**
          * The fragments nearest to one, or to a text
-         * @description Compares vectors: give `receipt` or `text`. The most similar come first, of equal ones the earlier; only those with a similarity above 0. The answer names the method that made the vectors.
+         * @description Compares vectors: give `receipt` or `text`. The most similar come first, and the earlier of equally similar ones; only those with a similarity above 0 are listed. The answer names the method that made the vectors.
          */
         get: operations["near"];
         put?: never;
@@ -237,7 +237,7 @@ export interface paths {
         };
         /**
          * A walk from neighbour to neighbour
-         * @description Each step goes to one of the five nearest that the walk has not visited, as the seed decides: the same `from`, `steps`, `seed` and `as_of` give the same walk. It ends early where nothing near is left.
+         * @description Each step goes to one of the five nearest fragments that the walk has not visited. The seed decides which: the same `from`, `steps`, `seed` and `as_of` give the same walk. It ends early if nothing near is left.
          */
         get: operations["walk"];
         put?: never;
@@ -257,7 +257,7 @@ export interface paths {
         };
         /**
          * The graph of fragments, page by page
-         * @description Nodes in the order in which they were stored, and edges from each to the nearest among those before it, at most three. A browser gets a page that draws it.
+         * @description Nodes in the order in which they were stored, each with edges to the nearest earlier ones, at most three. A browser gets a page that draws the graph.
          */
         get: operations["graph"];
         put?: never;
@@ -277,7 +277,7 @@ export interface paths {
         };
         /**
          * Fragments with their content, page by page
-         * @description In the order in which they were stored; `kind`, `visitor` and `since` leave others out.
+         * @description In the order in which they were stored; `kind`, `visitor` and `since` filter them.
          */
         get: operations["graphFragments"];
         put?: never;
@@ -297,7 +297,7 @@ export interface paths {
         };
         /**
          * Where there are few fragments
-         * @description Kinds, and regions of fragments that are near one another (k-means, at most twelve, each named after the fragment nearest to its centre), those with fewest first.
+         * @description Kinds, and regions of fragments that are near one another (k-means, at most twelve, each named after the fragment nearest to its centre). Those with the fewest fragments come first.
          */
         get: operations["focus"];
         put?: never;
@@ -377,7 +377,7 @@ export interface components {
             version: string;
             rules: string[];
         };
-        /** @description Digests that were recomputed from the stored record, by code other than the code that made them. */
+        /** @description Digests recomputed from the stored record, by code independent of the code that made them. */
         CryptographicVerification: {
             verified: boolean;
             /** @description Per digest: true, false, or null where it cannot be recomputed. */
@@ -481,7 +481,7 @@ export interface components {
              *     TEST_DESIGN, in any case; an unknown one is stored as HYPOTHESIS.
              */
             kind?: string | null;
-            /** @description A submission with a key that was used before gets the first one's receipt. Overrides the header. */
+            /** @description A submission that repeats an earlier key gets the earlier receipt. Overrides the header. */
             idempotency_key?: string | null;
         };
         /** @description The receipt of a submission. */
@@ -509,7 +509,7 @@ export interface components {
             cryptographic_verification: components["schemas"]["CryptographicVerification"];
             /** @description The record was read again from storage and verified. */
             retrieval_verified: boolean;
-            /** @description Public receipt envelope as sorted JSON, this seal left out. */
+            /** @description Public receipt envelope as sorted JSON, without this seal. */
             stored_envelope_sha256: string;
             /** @description Accepted content. */
             content_sha256: string;
@@ -604,7 +604,7 @@ export interface components {
         };
         /** @description `GET /graph/fragments`, in the order in which they were stored. */
         FragmentsResponse: {
-            /** @description Fragments that fit the filters. */
+            /** @description Number of fragments that match the filters. */
             matching: number;
             fragments: components["schemas"]["FragmentCard"][];
             /** @description Null on the last page. */
@@ -616,7 +616,7 @@ export interface components {
             /** @description Number of fragments that the answer was computed from; probes are not among them. */
             total: number;
         };
-        /** @description Two fragments that are near: the link of the later one to the earlier one. */
+        /** @description A link from a fragment to an earlier one that is near it. */
         GraphEdge: {
             from: string;
             to: string;
@@ -696,7 +696,10 @@ export interface components {
         };
         /** @description A fragment with its similarity. */
         NearFragment: {
-            /** @description Cosine of the vectors, to six decimals; on a walk, with the fragment of the step before, 1 for the first. */
+            /**
+             * @description Cosine of the vectors, to six decimals. On a walk: with the fragment of the previous step; 1 for the
+             *     first.
+             */
             similarity: number;
             /** @description Null when withheld. */
             content: string | null;
@@ -739,7 +742,7 @@ export interface components {
         };
         /** @description Position of a receipt in the public log of receipts. */
         ReceiptLog: {
-            /** @description The log's name, the first line of its checkpoints; null before the first. */
+            /** @description The log's name, which is the first line of its checkpoints; null before the first checkpoint. */
             origin: string | null;
             /** @description Index of the receipt's leaf, from 0; null for an older receipt that is not added yet. */
             index: number | null;
@@ -772,7 +775,7 @@ export interface components {
             fragment: components["schemas"]["Fragment"] | null;
             /** @description Its position in the public log of receipts; null for a legacy receipt, which is not in it. */
             log: components["schemas"]["ReceiptLog"] | null;
-            /** @description Why the content is withheld; present only then. */
+            /** @description Why the content is withheld; absent if it is not. */
             withheld?: string;
         };
         /** @description Identity of a stored fragment. */
@@ -814,7 +817,7 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one. */
+        /** @description The request's id: the one sent if it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one. */
         "x-request-id": string;
         /** @description `true` on an answer that repeats an earlier one, by its idempotency key. */
         "idempotent-replayed": "true";
@@ -1696,7 +1699,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description It is the one whose `ETag` came in `If-None-Match`. */
+            /** @description Its `ETag` was sent in `If-None-Match`. */
             304: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -1795,7 +1798,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description It is the one whose `ETag` came in `If-None-Match`. */
+            /** @description Its `ETag` was sent in `If-None-Match`. */
             304: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -2106,7 +2109,7 @@ export interface operations {
     graph: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the previous page, whose `as_of` it keeps. */
+                /** @description `next_cursor` of the previous page; it keeps the `as_of` of that page. */
                 cursor?: string;
                 /** @description Most nodes; 100 where absent. */
                 limit?: number;
@@ -2198,7 +2201,7 @@ export interface operations {
     graphFragments: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the previous page, whose `as_of` it keeps. */
+                /** @description `next_cursor` of the previous page; it keeps the `as_of` of that page. */
                 cursor?: string;
                 /** @description Most fragments; 100 where absent. */
                 limit?: number;

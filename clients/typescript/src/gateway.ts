@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank candidates by BM25 and dense similarity
-         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it has or names those of a `corpus`. Where a doc has no `dense_score`, a model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
+         * @description Scores the candidates with BM25 against the query, normalises the BM25 scores and the dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it sends or names a `corpus`. If any doc has no `dense_score`, a model computes the scores of all docs: of at most 1,000, or of 50 without a key if callers without a key are limited.
          */
         post: operations["fuse"];
         delete?: never;
@@ -35,7 +35,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank the candidates of many queries
-         * @description One request a line (NDJSON), each answered with one line, in order, while further lines arrive: read the answer while you send. Each line counts and is charged like a single request. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others are still answered. Blank lines are skipped.
+         * @description One request per line (NDJSON), each answered with one line, in order. Answers are sent while further lines arrive, so read while you send. Each line counts and is charged like a single request. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others are still answered. Blank lines are skipped.
          */
         post: operations["fuseBatch"];
         delete?: never;
@@ -53,18 +53,18 @@ export interface paths {
         };
         /**
          * The versions of named statistics
-         * @description Those of the API key of the request; if it has no such name, the shared ones.
+         * @description The statistics of the request’s API key; if it has none under this name, the shared ones.
          */
         get: operations["corpus"];
         /**
          * Count texts for named statistics
-         * @description Makes the next version of named statistics, for `corpus: {name}` of POST /v1/fuse. The body has a text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), which are counted and not stored; or, as `application/json`, the statistics themselves: `docs`, `average_length` and `df`, as in `corpus`. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key are shared. Every worker knows a version within a second. Bytes of the body are charged as characters. For more texts than a body may have: `fusegate corpora put`.
+         * @description Makes the next version of named statistics, for `corpus: {name}` of POST /v1/fuse. The body has one text per line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`); texts are counted, not stored. Or it has, as `application/json`, the statistics themselves: `docs`, `average_length` and `df`, as in `corpus`. They belong to the API key of the request; if ACCESS is `open`, those of a request without a key are shared. Every worker knows a new version within a second. Bytes of the body are charged as characters. For more texts than fit in a body, use `fusegate corpora put`.
          */
         put: operations["putCorpus"];
         post?: never;
         /**
          * Remove named statistics
-         * @description Removes those of the API key of the request with all versions, whose numbers are never used again; without a key, where ACCESS is `open`, the shared ones.
+         * @description Removes the statistics of the request’s API key with all versions, whose numbers are never used again. Without a key, if ACCESS is `open`, removes the shared ones.
          */
         delete: operations["removeCorpus"];
         options?: never;
@@ -81,18 +81,18 @@ export interface paths {
         };
         /**
          * The versions of a profile
-         * @description That of the API key of the request; if it has none with this name, the shared one.
+         * @description The profile of the request’s API key; if it has none with this name, the shared one.
          */
         get: operations["profile"];
         /**
          * Store settings under a name
-         * @description Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` gets, unless it has them itself. They are checked like those of a request. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key are shared. Every worker knows a version within a second. `fusegate tune --profile` writes one.
+         * @description Makes the next version of a profile: members of POST /v1/fuse that a request with `profile: name` gets, unless it has them itself. They are checked like those of a request. The profile belongs to the API key of the request; if ACCESS is `open`, that of a request without a key is shared. Every worker knows a new version within a second. `fusegate tune --profile` writes a profile.
          */
         put: operations["putProfile"];
         post?: never;
         /**
          * Remove a profile
-         * @description Removes that of the API key of the request with all versions, whose numbers are never used again; without a key, where ACCESS is `open`, the shared one.
+         * @description Removes the profile of the request’s API key with all versions, whose numbers are never used again. Without a key, if ACCESS is `open`, removes the shared one.
          */
         delete: operations["removeProfile"];
         options?: never;
@@ -111,7 +111,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as Cohere (version 2) does
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. Clients of Cohere need another base URL and any token.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as in `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. Cohere clients need only another base URL and any token.
          */
         post: operations["rerankV2"];
         delete?: never;
@@ -131,7 +131,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as Cohere (version 1), Jina and vLLM do
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. A request with `top_k`, null too, gets Voyage's answer.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as in `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. A request with `top_k`, even null, gets Voyage's answer.
          */
         post: operations["rerankV1"];
         delete?: never;
@@ -151,7 +151,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as text-embeddings-inference does
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. With `texts` the answer is that of text-embeddings-inference, an array of `{index, score, text?}`, and what is wrong with a body is 422; else all is as at `/v1/rerank`.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as in `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. With `texts` the answer is that of text-embeddings-inference, an array of `{index, score, text?}`, and an invalid body gets 422; otherwise the route works like `/v1/rerank`.
          */
         post: operations["rerank"];
         delete?: never;
@@ -171,7 +171,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank documents as Voyage does
-         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as by `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. For clients that leave `top_k` out.
+         * @description Each document is scored by BM25 over the documents of the request and by the model, and both lists are fused as in `/v1/fuse`. Scores lie between 0 and 1; every document is in the answer unless `top_n` cuts it. `meta.warnings` names members that were ignored. For Voyage clients that do not send `top_k`.
          */
         post: operations["rerankVoyage"];
         delete?: never;
@@ -189,7 +189,7 @@ export interface paths {
         };
         /**
          * The reranker as text-embeddings-inference describes it
-         * @description Programs that call text-embeddings-inference ask it whether a reranker runs here.
+         * @description Programs that call text-embeddings-inference ask this route whether a reranker runs here.
          */
         get: operations["rerankerInfo"];
         put?: never;
@@ -209,7 +209,7 @@ export interface paths {
         };
         /**
          * The installed models
-         * @description Names that `model` and `embed_model` take.
+         * @description Names that `model` and `embed_model` accept.
          */
         get: operations["models"];
         put?: never;
@@ -251,7 +251,7 @@ export interface paths {
         put?: never;
         /**
          * Repair and gloss many texts
-         * @description One request a line (NDJSON), each answered with one line, in order, while further lines arrive: read the answer while you send. Each line counts and is charged like a single request. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others are still answered. Blank lines are skipped.
+         * @description One request per line (NDJSON), each answered with one line, in order. Answers are sent while further lines arrive, so read while you send. Each line counts and is charged like a single request. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others are still answered. Blank lines are skipped.
          */
         post: operations["normalizeBatch"];
         delete?: never;
@@ -271,7 +271,7 @@ export interface paths {
         put?: never;
         /**
          * What keeps plain words from finding your records
-         * @description Counts what is wrong in up to 500 records or a text, with intervals and examples, counts those that a search with plain words misses, and says how the named search engine treats each issue. Personal data is masked in the examples; nothing is stored.
+         * @description Counts the issues in up to 500 records or a text, with intervals and examples, and the records that a search with plain words misses. Says how the named search engine treats each issue. Personal data is masked in the examples; nothing is stored.
          */
         post: operations["audit"];
         delete?: never;
@@ -289,7 +289,7 @@ export interface paths {
         };
         /**
          * The search engines and verticals that an audit knows
-         * @description What the default analyzer of each does to each issue, every claim with where it is documented.
+         * @description How the default analyzer of each engine treats each issue, with the source of every claim.
          */
         get: operations["auditStacks"];
         put?: never;
@@ -311,7 +311,7 @@ export interface paths {
         put?: never;
         /**
          * Tools for AI systems (Model Context Protocol)
-         * @description One JSON-RPC message a request, answered as JSON and without a session: versions 2026-07-28, and 2025-11-25 and earlier with its handshake. A call counts as one request, and as what its tool counts.
+         * @description One JSON-RPC message per request, answered as JSON and without a session. Versions: 2026-07-28, and 2025-11-25 and earlier with their handshake. A call counts as one request, and towards the limits of its tool’s route.
          */
         post: operations["mcp"];
         delete?: never;
@@ -329,7 +329,7 @@ export interface paths {
         };
         /**
          * What keys cost
-         * @description Prices in BTC, the surcharge, what each tier may use, and whether each way to pay can be used now. The price in US dollars is at the present rate, and null where no rate can be trusted.
+         * @description Prices in BTC, the surcharge, what each tier may use, and whether each way to pay can be used now. The price in US dollars is at the current rate, and null if no rate can be trusted.
          */
         get: operations["pricing"];
         put?: never;
@@ -351,7 +351,7 @@ export interface paths {
         put?: never;
         /**
          * What one tier costs now
-         * @description Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the reason is given.
+         * @description Locks and stores nothing. A way to pay is `ready` only if it could take the money now; else the reason is given.
          */
         post: operations["quote"];
         delete?: never;
@@ -389,7 +389,7 @@ export interface paths {
         };
         /**
          * Poll an on-chain order
-         * @description Shows the order and its known payments, unconfirmed ones included. The first poll after it is confirmed carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it.
+         * @description Shows the order and its known payments, unconfirmed ones included. The first poll after the order is confirmed returns the key, once: `api_key` with `key_status` `revealed_now`. Once a poll has carried the claim token, only polls that carry it reveal the key.
          */
         get: operations["bitcoinOrder"];
         put?: never;
@@ -431,7 +431,7 @@ export interface paths {
         put?: never;
         /**
          * Order a key, paid over Lightning
-         * @description Makes a BOLT 11 invoice for the tier’s price. `claim_token` proves who made the order: keep it, and send it with the polls as `X-Claim-Token`. With `Prefer: claim` only such polls reveal the key.
+         * @description Makes a BOLT 11 invoice for the tier’s price. `claim_token` proves who made the order: keep it, and send it with the polls as `X-Claim-Token`. With `Prefer: claim`, only polls that carry it reveal the key.
          */
         post: operations["createLightningOrder"];
         delete?: never;
@@ -449,7 +449,7 @@ export interface paths {
         };
         /**
          * Whether Lightning can receive a tier now
-         * @description The node’s live inbound liquidity against the price of each tier.
+         * @description Compares the node’s live inbound liquidity with the price of each tier.
          */
         get: operations["lightningCapacity"];
         put?: never;
@@ -469,7 +469,7 @@ export interface paths {
         };
         /**
          * Poll a Lightning order
-         * @description Shows the order. The first poll after the invoice was settled carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it, and ten minutes after the payment no other does.
+         * @description Shows the order. The first poll after the invoice is settled returns the key, once: `api_key` with `key_status` `revealed_now`. Once a poll has carried the claim token, or ten minutes after the payment, only polls that carry the token reveal the key.
          */
         get: operations["lightningOrder"];
         put?: never;
@@ -511,7 +511,7 @@ export interface paths {
         put?: never;
         /**
          * Order a key, paid by card
-         * @description Makes a session at Stripe for the tier’s price in US dollars at the present rate, which the order locks. Send the buyer to `checkout_url`; the key is picked up at `GET /v1/checkout/card/{session_id}`. `claim_token` proves who made the order: keep it, and send it with the polls as `X-Claim-Token`.
+         * @description Creates a Stripe session for the tier’s price in US dollars at the current rate, which the order locks. Send the buyer to `checkout_url`, and pick up the key at `GET /v1/checkout/card/{session_id}`. `claim_token` proves who made the order: keep it, and send it with the polls as `X-Claim-Token`.
          */
         post: operations["createCardOrder"];
         delete?: never;
@@ -529,7 +529,7 @@ export interface paths {
         };
         /**
          * Whether a tier can be paid by card now
-         * @description `ready` only where Stripe takes the key, settlement can run and there is a price.
+         * @description `ready` only if Stripe accepts the server’s key, settlement can run and there is a price.
          */
         get: operations["cardStatus"];
         put?: never;
@@ -551,7 +551,7 @@ export interface paths {
         put?: never;
         /**
          * Events of the card processor
-         * @description Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as they came, before anything is read. It alone settles card payments. An event has its effect once; later deliveries of it answer `duplicate`. Without a secret it answers 503 and trusts nothing.
+         * @description Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as received, before anything is parsed. Only this webhook settles card payments. An event takes effect once; later deliveries of it get `duplicate`. Without a secret the webhook answers 503 and trusts nothing.
          */
         post: operations["cardWebhook"];
         delete?: never;
@@ -589,7 +589,7 @@ export interface paths {
         };
         /**
          * Pick up a key that was paid by card
-         * @description The first retrieval after the payment carries the key, once: `api_key` with `key_status` `revealed_now`. A session that is not known to be paid is `pending`, whether it is known or not.
+         * @description The first retrieval after the payment returns the key, once: `api_key` with `key_status` `revealed_now`. An open session is `pending`, and so is one that this server does not know.
          */
         get: operations["cardOrder"];
         put?: never;
@@ -609,7 +609,7 @@ export interface paths {
         };
         /**
          * Page that a buyer returns to from the card processor
-         * @description A page, always with status 200: it waits for the payment, and the first request after it is settled reveals the key, once.
+         * @description A page, always with status 200. It waits for the payment; the first request after the payment is settled reveals the key, once.
          */
         get: operations["cardSuccess"];
         put?: never;
@@ -629,13 +629,13 @@ export interface paths {
         };
         /**
          * A page that sells keys
-         * @description Tiers, prices and the ways to pay that are ready; for people.
+         * @description For people: tiers, prices and the ways to pay that are ready.
          */
         get: operations["buyPage"];
         put?: never;
         /**
-         * Order by the form of that page
-         * @description Leads to the page of the order, or shows it where it is paid by card; a choice that is missing shows the form again.
+         * Order with the form of /buy
+         * @description Redirects to the page of the order, or shows it if the order is paid by card. If a choice is missing, the form is shown again.
          */
         post: operations["buy"];
         delete?: never;
@@ -679,7 +679,7 @@ export interface paths {
         put?: never;
         /**
          * Leave an address for the operator
-         * @description Appends the lead to durable storage: it is on disk before the answer leaves. No email is sent and nothing is provisioned.
+         * @description Appends the lead to durable storage: it is on disk before the answer is sent. No email is sent and nothing is provisioned.
          */
         post: operations["leads"];
         delete?: never;
@@ -718,8 +718,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say that a delivery model is of interest
-         * @description Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; no key, order or invoice results from it.
+         * Express interest in a delivery model
+         * @description Appends the interest to durable storage: it is on disk before the answer is sent. A human replies; no key, order or invoice results from it.
          */
         post: operations["deliveryInterest"];
         delete?: never;
@@ -737,13 +737,13 @@ export interface paths {
         };
         /**
          * The opt-out page
-         * @description Shows a button that opts out; showing it changes nothing.
+         * @description Shows a button that opts out; opening the page changes nothing.
          */
         get: operations["unsubscribePage"];
         put?: never;
         /**
          * Opt out with one click
-         * @description The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that is not valid changes nothing; the answer then has `unsubscribed: false` and status 200. A client that prefers text/html gets a page that says the same.
+         * @description The target of RFC 8058 one-click links. Only the link counts; the body is ignored. A token that is not valid changes nothing; the answer then has `unsubscribed: false` and status 200. A client that prefers text/html gets a page that says the same.
          */
         post: operations["unsubscribe"];
         delete?: never;
@@ -761,7 +761,7 @@ export interface paths {
         };
         /**
          * Follow a counted link
-         * @description Redirects to `d` where the token was made for it, which is logged, where it is a path of this site, or where its host is one of the operator’s; else to `/`.
+         * @description Logs the click, and redirects to `d` if the token was made for it, if it is a path of this site, or if its host is one of the operator’s; else to `/`.
          */
         get: operations["click"];
         put?: never;
@@ -821,7 +821,7 @@ export interface paths {
         };
         /**
          * Whether requests can be served
-         * @description For readiness probes: what has to work for requests to be served, each with its reason when not.
+         * @description For readiness probes: each thing that has to work for requests to be served, with the reason if it does not.
          */
         get: operations["ready"];
         put?: never;
@@ -901,7 +901,7 @@ export interface paths {
         };
         /**
          * Limits of a key, and how much of them is used
-         * @description For the holder of a key, also when its characters are used up. Keys that replaced each other share their usage. The call counts as one request of the key.
+         * @description For the holder of a key, even when its characters are used up. Keys that replaced each other share their usage. The call counts as one request of the key.
          */
         get: operations["usage"];
         put?: never;
@@ -921,12 +921,12 @@ export interface paths {
         };
         /**
          * A page that shows the usage of a key
-         * @description Asks for the key in a field; for people.
+         * @description For people: asks for the key in a field.
          */
         get: operations["usagePage"];
         put?: never;
         /**
-         * Show the usage of a key by the form of that page
+         * Show the usage of a key with the form of /usage
          * @description Shows the usage of the key in the form. The call counts as one request of the key.
          */
         post: operations["usageShown"];
@@ -946,8 +946,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replace a key by a new one
-         * @description For the holder of a key, also when its limits are used up. The new key has the tier, the end, the limits and the usage of the old one, and its order, if it was sold. Both work until the overlap ends. At most two work at a time: a third ends the first at once. A key can be replaced once, and one that replaced another after a minute.
+         * Replace a key with a new one
+         * @description For the holder of a key, even when its limits are used up. The new key has the tier, expiry, limits and usage of the old one, and its order if it was sold. Both work until the overlap ends. At most two work at a time: a third ends the first at once. A key can be replaced only once, and a new key only a minute after it replaced the old one.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -1000,7 +1000,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Callers without a key on the routes that take one. */
+        /** @description How callers without a key are treated on the routes that accept one. */
         AccessLimits: {
             /**
              * @description `open`: all are served; `metered`: each address within limits; `keys`: none.
@@ -1035,7 +1035,7 @@ export interface components {
             examples: components["schemas"]["AuditExample"][];
             /** @description Behaviour of the named stack. */
             consequence: string;
-            /** @description Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
+            /** @description Address of the page that states it, or `measured here` if the project's tests measure it; else null. */
             source: string | null;
             share: number;
             low: number;
@@ -1063,15 +1063,15 @@ export interface components {
             /** @description The normalized records as one text, one record a line: line feeds in a record become spaces. */
             text: string | null;
         };
-        /** @description One line of the estimate; low and high are null where a number is missing from the request. */
+        /** @description One line of the estimate; if low and high are null, `reason` says why. */
         AuditRoiLine: {
             line: string;
-            /** @description Unit: records, queries or US dollars, in all or a month. */
+            /** @description Unit: records, queries, answers or US dollars, in total or per month. */
             unit: string;
             low: number | null;
             high: number | null;
             formula: string;
-            /** @description Why low and high are null; null where they are not. */
+            /** @description Why low and high are null; null if they are not. */
             reason: string | null;
         };
         /** @description One search engine. */
@@ -1102,7 +1102,7 @@ export interface components {
             texts?: string[];
             /** @description True: each item of that array has its text. */
             return_text?: boolean | null;
-            /** @description True: fused scores as they are, which may be negative, instead of clamped to 0 to 1. */
+            /** @description True: fused scores as they are, possibly negative; otherwise they are clamped to 0 to 1. */
             raw_scores?: boolean | null;
             /** @description The documents of RerankRequest. */
             documents?: string[];
@@ -1112,7 +1112,7 @@ export interface components {
         /** @description An on-chain order. */
         BitcoinOrder: {
             address: string;
-            /** @description BIP 21 URI; for an underpaid order, of the missing amount; null once it is confirmed. */
+            /** @description BIP 21 URI, for the missing amount if the order is underpaid; null once the order is confirmed. */
             bip21: string | null;
             confirmations: number;
             confirmations_required: number;
@@ -1131,7 +1131,7 @@ export interface components {
             received_sat: number;
             missing_sat: number;
             overpaid_sat: number;
-            /** @description Paid after the order's end. */
+            /** @description True if the price was covered only after the order expired. */
             late: boolean;
             /** @description RFC 3339 UTC. */
             created_at: string;
@@ -1172,7 +1172,7 @@ export interface components {
             received_sat: number;
             missing_sat: number;
             overpaid_sat: number;
-            /** @description Paid after the order's end. */
+            /** @description True if the price was covered only after the order expired. */
             late: boolean;
             /** @description RFC 3339 UTC. */
             created_at: string;
@@ -1207,7 +1207,7 @@ export interface components {
         };
         /** @description A new card order. */
         CardOrderCreated: {
-            /** @description Identifies the order to its operator. */
+            /** @description Identifies the order to the operator. */
             order_id: string;
             session_id: string;
             checkout_url: string;
@@ -1223,7 +1223,7 @@ export interface components {
         };
         /** @description Pickup of a card order. */
         CardPickupResponse: {
-            /** @description Identifies the order to its operator; null until it is paid. */
+            /** @description Identifies the order to the operator; null until it is paid. */
             order_id: string | null;
             session_id: string;
             /** @enum {string} */
@@ -1239,7 +1239,7 @@ export interface components {
             /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
-        /** @description Readiness of a tier by card. */
+        /** @description Whether a tier can be paid by card. */
         CardStatusResponse: {
             /** @constant */
             rail: "card";
@@ -1301,7 +1301,7 @@ export interface components {
             name: string;
             /** @description True if everybody may use them, not only the key of the request. */
             shared: boolean;
-            /** @description Oldest first; empty while a name that is learnt has too few docs. */
+            /** @description Oldest first; empty until a learnt name has enough docs. */
             versions: components["schemas"]["CorpusVersion"][];
             /** @description Present where requests with `learn` add docs to the name. */
             learning?: components["schemas"]["CorpusLearning"];
@@ -1430,7 +1430,7 @@ export interface components {
             amount_cents: number;
             /** @description Surcharge over the BTC price, in basis points. */
             surcharge_bps: number;
-            /** @description Cents a BTC. */
+            /** @description US cents per BTC. */
             rate_cents: number;
             rate_source: string;
             /** @description Time of the rate (RFC 3339 UTC). */
@@ -1440,7 +1440,7 @@ export interface components {
         FieldLimit: {
             /** @description The request's type. */
             request: string;
-            /** @description Field, `[]` for each item of a list. */
+            /** @description Name of the field; `[]` stands for each item of a list. */
             field: string;
             min_chars?: number;
             max_chars?: number;
@@ -1477,7 +1477,7 @@ export interface components {
             /** @description Cost of one support ticket in US dollars. */
             ticket_cost_usd?: number | null;
             /**
-             * @description Estimate of the report.
+             * @description The estimate that the report makes.
              * @enum {string}
              */
             use_case?: "search" | "ecommerce" | "support" | "rag" | "both";
@@ -1491,17 +1491,18 @@ export interface components {
             /** @description True: the answer carries the normalized records. */
             include_text?: boolean;
         };
-        /** @description Settings of an analyzer, one by one; a step that is left out is not taken. */
+        /** @description Settings of an analyzer, one by one; a step whose setting is absent is skipped. */
         FuseAnalyzer: {
             /**
-             * @description Language whose Snowball stemmer removes the endings of words. Tokens with a digit keep theirs.
+             * @description Language whose Snowball stemmer removes the endings of words. Tokens that contain a digit are not
+             *     stemmed.
              * @enum {string|null}
              */
             stemmer?: "arabic" | "armenian" | "basque" | "catalan" | "czech" | "danish" | "dutch" | "english" | "esperanto" | "estonian" | "finnish" | "french" | "german" | "greek" | "hindi" | "hungarian" | "indonesian" | "irish" | "italian" | "lithuanian" | "nepali" | "norwegian" | "persian" | "polish" | "portuguese" | "romanian" | "russian" | "serbian" | "sesotho" | "spanish" | "swedish" | "tamil" | "turkish" | "ukrainian" | "yiddish" | null;
             /**
-             * @description Words removed from the query, unless it has no others: a language's list (danish, dutch, english,
-             *     finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish), or the
-             *     words themselves.
+             * @description Words removed from the query, unless no other word would remain: a language's list (danish, dutch,
+             *     english, finnish, french, german, hungarian, italian, norwegian, portuguese, russian, spanish, swedish),
+             *     or the words themselves.
              */
             stopwords?: string | string[] | null;
             /** @description True: `é` counts as `e`, `ø` as `o`, `æ` as `ae`. */
@@ -1509,7 +1510,7 @@ export interface components {
             /** @description True: query and texts are repaired first, as POST /v1/normalize does with `mode: "repair"`. */
             normalize?: boolean;
         };
-        /** @description A number of each doc that scales its score: by 1 at the best value, by less with the distance from it. */
+        /** @description A number of each doc that scales its score: by 1 at the best value, by less the farther away it is. */
         FuseBoost: {
             /** @description Its name in the docs' `values`. */
             value: string;
@@ -1526,10 +1527,10 @@ export interface components {
              * @enum {string}
              */
             function?: "exp" | "gauss" | "linear";
-            /** @description Part w of the score that it affects, 1 where absent: score · (1 − w + w · factor). */
+            /** @description Share w of the score that the boost affects, 1 where absent: score · (1 − w + w · factor). */
             weight?: number;
         };
-        /** @description Docs that count as one, of which the best are returned. */
+        /** @description Which docs count as one; only the best of them are returned. */
         FuseCollapse: {
             /**
              * @description `text`: docs with the same text, after NFKC and case folding; `group`: docs with the same `group`.
@@ -1544,17 +1545,20 @@ export interface components {
          *     statistics stored on the server.
          */
         FuseCorpus: {
-            /** @description Number of its docs. */
+            /** @description Number of docs in the collection. */
             docs?: number;
             /** @description Their mean length in tokens. */
             average_length?: number;
-            /** @description Number of docs that have a term, by terms as the analyzer makes them; 0 for a term that is not listed. */
+            /**
+             * @description Number of docs that have each term, with terms as the analyzer makes them; a term that is not listed is
+             *     in no doc.
+             */
             df?: {
                 [key: string]: number;
             };
             /** @description Name of statistics stored on the server: those of the request's API key, or shared ones. */
             name?: string;
-            /** @description Their version, which never changes; absent: the newest. */
+            /** @description Version of the named statistics; a version never changes. Absent: the newest. */
             version?: number;
         };
         /** @description The named statistics that an answer was scored with. */
@@ -1568,7 +1572,7 @@ export interface components {
         };
         /** @description Prefers results that differ from those before them: maximal marginal relevance. */
         FuseDiversify: {
-            /** @description Weight of the similarity, against that of the score; 0: off. */
+            /** @description Weight of the similarity to earlier results; the score has the weight 1 − `diversity`. 0: off. */
             diversity: number;
             /**
              * @description Similarity of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
@@ -1586,8 +1590,8 @@ export interface components {
             /** @description Text for BM25 and, in embed mode, for the embedding. */
             text: string;
             /**
-             * @description Dense similarity of this doc to the query, computed by the caller. Where one doc has none, the model
-             *     computes those of all docs.
+             * @description Dense similarity of this doc to the query, computed by the caller. If any doc has none, the model
+             *     computes the scores of all docs.
              */
             dense_score?: number | null;
             /** @description Scores of this doc for the request's `legs`, by their names. */
@@ -1598,10 +1602,10 @@ export interface components {
             values?: {
                 [key: string]: number;
             };
-            /** @description Docs of one group count as one, where `collapse` says so. */
+            /** @description Docs with the same group count as one if `collapse` is by `group`. */
             group?: string;
         };
-        /** @description Parts of a fused score; they sum to it within 1e-12, times the factors of `boosts`. */
+        /** @description Parts of a fused score; their sum, times the factors of `boosts`, is that score within 1e-12. */
         FuseExplanation: {
             /** @description BM25 score divided by the list's largest absolute value. */
             bm25_norm: number;
@@ -1646,7 +1650,8 @@ export interface components {
              */
             normalize?: "max" | "minmax" | "zscore" | "log1p" | "rank" | "none";
             /**
-             * @description The score of a doc that sends none: 0 (default), or the lowest that was sent. Not for `bm25` and `dense`.
+             * @description The score of a doc that has none in this list: 0 (default), or the lowest that was sent. Not for `bm25`
+             *     and `dense`.
              * @enum {string}
              */
             missing?: "zero" | "min";
@@ -1655,7 +1660,7 @@ export interface components {
         FuseProfile: {
             /** @description The name of a profile of the request's API key, or of a shared one. */
             name: string;
-            /** @description Its version, which never changes; absent: the newest. */
+            /** @description Version of the profile; a version never changes. Absent: the newest. */
             version?: number;
         };
         /** @description The profile that an answer was made with. */
@@ -1687,8 +1692,8 @@ export interface components {
              */
             embed_model?: string;
             /**
-             * @description Surface form to its substitute, applied to query and texts before embedding only: the longest match
-             *     first, in one pass, case-sensitive. No empty key.
+             * @description Maps surface forms to substitutes, in query and texts, for the embedding only: longest match first, in
+             *     one pass, case-sensitive. No key may be empty.
              */
             entity_map?: {
                 [key: string]: string;
@@ -1703,7 +1708,7 @@ export interface components {
             k1?: number;
             /** @description BM25's length normalisation. */
             b?: number;
-            /** @description False: `text` comes back as "". */
+            /** @description False: `text` is returned as "". */
             return_text?: boolean;
             /** @description True: each result has the parts of its score. */
             explain?: boolean;
@@ -1739,22 +1744,22 @@ export interface components {
             };
             /** @description Up to 16 numbers of each doc that raise or lower its fused score: dates, distances, prices. */
             boosts?: components["schemas"]["FuseBoost"][];
-            /** @description Docs that count as one, of which the best are returned. */
+            /** @description Which docs count as one; only the best of them are returned. */
             collapse?: components["schemas"]["FuseCollapse"];
             /** @description Prefers results that differ from those before them. */
             diversify?: components["schemas"]["FuseDiversify"];
             /** @description Each result says where its text has the query's terms, in code points. */
             highlight?: components["schemas"]["FuseHighlight"];
             /**
-             * @description True: the statistics under `corpus.name` are learnt from the docs of this request. Of all docs seen, the
-             *     512 with the smallest keyed hash of their text are the sample. It becomes the name's next version at 64,
-             *     128, 256 and 512 docs, and at each doubling of the number of docs seen. Before the first version, a
+             * @description True: the statistics under `corpus.name` are learnt from the docs of this request. The sample is those
+             *     512 of all docs seen whose text has the smallest keyed hash. It becomes the name's next version at 64,
+             *     128, 256 and 512 docs, then each time the number of docs seen doubles. Before the first version, a
              *     request is scored with the statistics of its own docs.
              */
             learn?: boolean;
             /**
-             * @description Settings that are stored on the server under a name. A member that the request itself has takes
-             *     precedence; `weights` and `legs` replace each other.
+             * @description Settings that are stored on the server under a name. Members of the request itself take precedence;
+             *     `weights` and `legs` replace each other.
              */
             profile?: string | components["schemas"]["FuseProfile"];
         };
@@ -1771,7 +1776,7 @@ export interface components {
              *     `dense`.
              */
             dense_source: string;
-            /** @description Results by descending fused score, unless `diversify` chose; ties in the order of the docs. */
+            /** @description Results by descending fused score, unless `diversify` chose them; ties in the order of the docs. */
             results: components["schemas"]["RankedDoc"][];
             /** @description The statistics that BM25 used, where the request named them and they have a version. */
             corpus?: components["schemas"]["FuseCorpusUsed"];
@@ -1788,7 +1793,7 @@ export interface components {
             matched: string[];
             /** @description Number of its occurrences in the text. */
             tf: number;
-            /** @description Number of docs that have it, of the request or of the `corpus`. */
+            /** @description Number of docs of the request, or of the `corpus`, that have it. */
             df: number;
             /** @description Inverse document frequency: ln(1 + (N − df + 0.5) / (df + 0.5)). */
             idf: number;
@@ -1805,7 +1810,7 @@ export interface components {
             /** @description What it means here, and what to try. */
             message: string;
         };
-        /** @description Weight of each list in the fused score; only their ratio counts, and one of them must be above 0. */
+        /** @description Weight of each list in the fused score; only their ratio counts, and at least one must be above 0. */
         FuseWeights: {
             /** @description Weight of the BM25 list. */
             bm25: number;
@@ -1886,7 +1891,7 @@ export interface components {
             received_sat: number;
             missing_sat: number;
             overpaid_sat: number;
-            /** @description Paid after the order's end. */
+            /** @description True if the price was covered only after the order expired. */
             late: boolean;
             /** @description RFC 3339 UTC. */
             created_at: string;
@@ -1926,7 +1931,7 @@ export interface components {
             received_sat: number;
             missing_sat: number;
             overpaid_sat: number;
-            /** @description Paid after the order's end. */
+            /** @description True if the price was covered only after the order expired. */
             late: boolean;
             /** @description RFC 3339 UTC. */
             created_at: string;
@@ -1943,7 +1948,7 @@ export interface components {
             /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
-        /** @description Readiness of one tier over Lightning. */
+        /** @description Whether Lightning can receive the price of one tier. */
         LightningTierCapacity: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
@@ -1958,14 +1963,14 @@ export interface components {
             rates: components["schemas"]["RateLimit"][];
             /** @description Brackets that may be open at once in a JSON body. */
             json_nesting: number;
-            /** @description Errors a 422 lists at most. */
+            /** @description Most errors that a 422 lists. */
             validation_errors: number;
-            /** @description Bytes of JSON up to which a 422 echoes an input. */
+            /** @description A 422 echoes an input of up to this many bytes of JSON. */
             validation_input_bytes: number;
         };
         /** @description Why a line could not be answered. */
         LineError: {
-            /** @description The line, from 1; blank ones count. */
+            /** @description Number of the line, from 1; blank lines count. */
             line: number;
             /** @description The status that it would have had as a request. */
             status: number;
@@ -1980,7 +1985,7 @@ export interface components {
         };
         /** @description Why a message was refused. */
         McpError: {
-            /** @description As JSON-RPC 2.0 and the protocol number them. */
+            /** @description Error code of JSON-RPC 2.0 or of the protocol. */
             code: number;
             message: string;
             data?: {
@@ -2046,13 +2051,13 @@ export interface components {
              * @enum {string}
              */
             mode?: "augment" | "replace" | "repair";
-            /** @description Surface form to gloss, longest match first. */
+            /** @description Maps surface forms to glosses; longest match first. */
             chinese_glosses?: {
                 [key: string]: string;
             } | null;
             /** @description True: confusables map to Latin only inside a word whose other letters are Latin. */
             contextual?: boolean;
-            /** @description Changes to list at most. */
+            /** @description Most changes to list. */
             max_changes?: number;
             /** @description True: the answer carries the confusable skeleton (UTS #39). */
             include_skeleton?: boolean;
@@ -2143,8 +2148,8 @@ export interface components {
              */
             embed_model?: string;
             /**
-             * @description Surface form to its substitute, applied to query and texts before embedding only: the longest match
-             *     first, in one pass, case-sensitive. No empty key.
+             * @description Maps surface forms to substitutes, in query and texts, for the embedding only: longest match first, in
+             *     one pass, case-sensitive. No key may be empty.
              */
             entity_map?: {
                 [key: string]: string;
@@ -2189,7 +2194,7 @@ export interface components {
             };
             /** @description Up to 16 numbers of each doc that raise or lower its fused score: dates, distances, prices. */
             boosts?: components["schemas"]["FuseBoost"][];
-            /** @description Docs that count as one, of which the best are returned. */
+            /** @description Which docs count as one; only the best of them are returned. */
             collapse?: components["schemas"]["FuseCollapse"];
             /** @description Prefers results that differ from those before them. */
             diversify?: components["schemas"]["FuseDiversify"];
@@ -2270,15 +2275,15 @@ export interface components {
             /** @description Present when the request set `explain`. */
             explain?: components["schemas"]["FuseExplanation"];
             /**
-             * @description Parts of the text with the query's terms, in the order of the text; its beginning where it has no term.
-             *     Present when the request set `highlight`.
+             * @description Parts of the text with the query's terms, in the order of the text; if it has none of them, its
+             *     beginning. Present when the request set `highlight`.
              */
             highlights?: components["schemas"]["TextFragment"][];
         };
         /** @description A limit by time or number. */
         RateLimit: {
             name: string;
-            /** @description 0: none. */
+            /** @description 0: no limit. */
             limit: number;
             /** @description Its unit, its window and its subject. */
             unit: string;
@@ -2315,7 +2320,7 @@ export interface components {
         RequestUsage: {
             /** @description 0: no limit. */
             limit: number;
-            /** @description Seconds in which the whole limit is available again. */
+            /** @description Seconds in which a used-up limit becomes fully available again. */
             window_s: number;
             /** @description Requests that the key may make at once now; null: no limit. */
             remaining: number | null;
@@ -2437,7 +2442,7 @@ export interface components {
             sha: string | null;
             docker_label: string | null;
         };
-        /** @description Labels of a reranker: one. */
+        /** @description The one label of a reranker. */
         RerankerLabels: {
             id2label: {
                 [key: string]: string;
@@ -2470,7 +2475,7 @@ export interface components {
         StackConsequence: {
             issue: string;
             consequence: string;
-            /** @description Address of the page that states it; `measured here`: the project's tests measure it; null: neither. */
+            /** @description Address of the page that states it, or `measured here` if the project's tests measure it; else null. */
             source: string | null;
         };
         /** @description Data stored about callers, its purpose and its retention. */
@@ -2479,7 +2484,7 @@ export interface components {
             what: string;
             /** @description Its purpose. */
             why: string;
-            /** @description Duration. */
+            /** @description How long it is kept. */
             retention: string;
             /** @description Where it is stored. */
             where: string;
@@ -2491,8 +2496,8 @@ export interface components {
             /** @description The code point after its last. */
             end: number;
             /**
-             * @description Matches of the query's terms in it: index in the text of the first code point, and of the one after the
-             *     last.
+             * @description Matches of the query's terms in it, each as two indexes in the text: of its first code point, and of the
+             *     one after its last.
              */
             matches: number[][];
         };
@@ -2523,7 +2528,7 @@ export interface components {
         UsageResponse: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
-            /** @description RFC 3339 UTC; for a key that replaced another, the time of the first of them. */
+            /** @description RFC 3339 UTC; for a key that replaced others, the time when the first of them was issued. */
             issued_at: string;
             /** @description Expiry of the key (RFC 3339 UTC); null: it does not expire. */
             expires_at: string | null;
@@ -2588,7 +2593,7 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one. */
+        /** @description The request's id: the one sent if it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one. */
         "x-request-id": string;
         /** @description Where to go. */
         location: string;
@@ -3650,7 +3655,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Places and scores, best first. */
+            /** @description Indexes and scores, best first. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3812,7 +3817,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Places and scores, best first. */
+            /** @description Indexes and scores, best first. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3975,7 +3980,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Places and scores, best first; an array for `texts`. */
+            /** @description Indexes and scores, best first; an array for `texts`. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4153,7 +4158,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Places and scores, best first. */
+            /** @description Indexes and scores, best first. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6209,7 +6214,7 @@ export interface operations {
                     "application/json": components["schemas"]["McpResponse"];
                 };
             };
-            /** @description A notification was taken; the body is empty. */
+            /** @description The notification was accepted; the body is empty. */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6243,7 +6248,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A page of another site may not call. */
+            /** @description Pages of other sites may not call. */
             403: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8009,7 +8014,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A card order with the way to pay, or the form with what is missing. */
+            /** @description A card order with the way to pay, or the form and what is missing. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8022,7 +8027,7 @@ export interface operations {
                     "text/html; charset=utf-8": string;
                 };
             };
-            /** @description The way to the order. */
+            /** @description Redirect to the page of the order. */
             303: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8087,7 +8092,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The page of too many orders; `Retry-After` says when to try again. */
+            /** @description A page that reports too many orders; `Retry-After` says when to try again. */
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8126,7 +8131,7 @@ export interface operations {
             header?: never;
             path: {
                 rail: string;
-                /** @description The rail's id of the order. */
+                /** @description Id of the order on that rail. */
                 order: string;
             };
             cookie?: never;
@@ -8193,7 +8198,7 @@ export interface operations {
             header?: never;
             path: {
                 rail: string;
-                /** @description The rail's id of the order. */
+                /** @description Id of the order on that rail. */
                 order: string;
             };
             cookie?: never;
@@ -8815,7 +8820,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The way to the destination. */
+            /** @description Redirect to the destination. */
             302: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10068,7 +10073,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The page of too many requests; `Retry-After` says when to try again. */
+            /** @description A page that reports too many requests; `Retry-After` says when to try again. */
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10117,7 +10122,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The new key is on disk; it is shown this once. */
+            /** @description The new key is on disk; it is shown only this once. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

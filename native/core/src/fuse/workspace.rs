@@ -139,8 +139,8 @@ impl From<Refused> for Outcome {
     }
 }
 
-/// Longest body whose texts are read for a model on an event loop. A byte takes up to 60 ns, and 25 more if an
-/// `entity_map` has keys that are looked for in vain.
+/// Longest body whose texts are read for a model on an event loop. A byte takes up to 60 ns, and 25 more with
+/// an `entity_map` whose keys are looked for in vain.
 pub(super) const LOOP_READ: usize = 48 << 10;
 
 /// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.
