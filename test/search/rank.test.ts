@@ -136,6 +136,15 @@ test('a term names the tokens that stand for it', async () => {
   assert.deepEqual(second?.explain?.terms, []);
 });
 
+test('a term names the first ten tokens that stand for it', async () => {
+  const tokens = ['a', ...'áàâäãåāăąǎȃ'];
+  const spelled = [{ id: 'a', text: [...tokens, ...tokens].join(' '), dense_score: 0 }];
+  const request = { query: 'a', docs: spelled, analyzer: { fold_accents: true }, explain: true };
+  const { body } = await answerTo(request);
+  const [term] = (body as FuseResponse).results[0]?.explain?.terms ?? [];
+  assert.deepEqual([term?.tf, term?.matched], [24, tokens.slice(0, 10)]);
+});
+
 test('accents fold, texts are repaired, and the characters that count are those that came', async () => {
   const asked = async (query: string, analyzer: unknown): Promise<number> => {
     const { body } = await answerTo({ query, docs, analyzer });
