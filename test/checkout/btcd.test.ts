@@ -133,11 +133,14 @@ describe('btcd', () => {
     server.results.set('getbestblockhash', () => 'block 1');
     server.results.set('getblockheader', ([block]) => ({ time: block === 'block 1' ? 1_790_000_000 : 0 }));
     assert.deepEqual(await chain.tipAtMs(), { kind: 'answer', value: 1_790_000_000_000 });
+    assert.ok(server.asked.includes('getblockheader ["block 1",true]'), 'as an object');
     for (const wrong of [{ time: '1790000000' }, { time: 0.5 }, {}, null]) {
       server.results.set('getblockheader', () => wrong);
       assert.deepEqual(await chain.tipAtMs(), { kind: 'failed', reason: 'its last block has no time' });
     }
-    for (const method of ['getblockheader', 'getbestblockhash']) {
+    for (const method of ['getbestblockhash', 'getblockheader']) {
+      server.results.set('getbestblockhash', () => 'block 1');
+      server.results.set('getblockheader', () => ({ time: 1 }));
       server.results.set(method, () => new Refusal({ code: 1, message: 'busy' }));
       const busy = await chain.tipAtMs();
       assert.equal(busy.kind === 'failed' && busy.reason, 'btcd says: busy');

@@ -139,6 +139,18 @@ describe('a connection to the node', () => {
     assert.deepEqual(watched.logged, [[{ rail: 'btc', looked: 2 }, 3]], 'when all were looked up');
   });
 
+  test('watches no address of another network, though its orders are looked up', async () => {
+    const { watched, prepared, hints, watcher } = await Watched.over(async (shop) => [
+      await ordered(shop),
+      (await shop.make('btc', { network: 'testnet', place: 'tb1other', addressIndex: 0 })).order,
+    ]);
+    hints.onConnected();
+    const [own] = prepared;
+    assert.ok(own !== undefined);
+    assert.deepEqual(await watched.next(3), [watch(own), ...inOrderOfIds(prepared).map(look)]);
+    await watcher.stop();
+  });
+
   test('watches what it can where the orders cannot be listed', async () => {
     const { watched, prepared, hints, clock } = await Watched.over(ordered);
     watched.onRead = (space) =>

@@ -177,7 +177,7 @@ export class Watcher {
   /** Looks up orders; false if it did not look up all of them. */
   private async round(which: (order: BtcOrder) => boolean): Promise<boolean> {
     const looked = await lookUpEach(this.open(which), (order) => this.parts.lookUp(order));
-    return looked !== undefined && !this.stopped;
+    return looked !== undefined;
   }
 
   /** Open orders, until the watcher is stopped. */
