@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
+import { NodeTrust } from '../../src/checkout/onchain/nodeTrust.js';
 import { LookUps, type LookUpParts } from '../../src/checkout/order/lookUps.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Fence } from '../../src/store/store.js';
 import { newOrderId } from '../../src/checkout/order/book.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { Shop } from '../support/shop.js';
+import { account, Shop } from '../support/shop.js';
 import { Dice, SimulatedChain } from '../support/world.js';
 
 const hour = 3_600_000;
@@ -123,8 +124,9 @@ test('a node that does not answer leaves an order as it is, and says why', async
   const order = await ordered(shop);
   const failed = { kind: 'failed', reason: 'it sleeps' } as const;
   const { chain } = new SimulatedChain(new Dice(1), shop.time);
-  const away = { ...shop.book, chain: { ...chain, lookup: () => Promise.resolve(failed) } };
-  assert.deepEqual(await lookUpOrder(away, order), failed);
+  const away = { ...chain, lookup: () => Promise.resolve(failed) };
+  const parts = { ...shop.book, chain: away, trust: new NodeTrust({ ...shop.book, account, chain: away }) };
+  assert.deepEqual(await lookUpOrder(parts, order), failed);
   assert.deepEqual(await shop.stored(order.id), order);
 });
 

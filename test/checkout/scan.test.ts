@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
 import type { Chain } from '../../src/checkout/onchain/chain.js';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
+import { NodeTrust } from '../../src/checkout/onchain/nodeTrust.js';
 import { gapSentence, rescan, type Rescan, type RescanParts } from '../../src/checkout/onchain/scan.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
@@ -55,6 +56,11 @@ class Scanned {
   async order(): Promise<BtcOrder> {
     const made = await this.rail().create(pricedWish);
     return made.kind === 'made' ? made.order : assert.fail(made.kind);
+  }
+
+  lookUp(order: BtcOrder, chain = this.chain): ReturnType<typeof lookUpOrder> {
+    const { book } = this.shop;
+    return lookUpOrder({ ...book, chain, trust: new NodeTrust({ ...book, account, chain }) }, order);
   }
 
   scan(from: number, progress: RescanParts['progress'] = () => undefined): ReturnType<typeof rescan> {
@@ -176,9 +182,9 @@ describe('the look-up of an order', () => {
       if (changes === 0) return;
       changes -= 1;
       scanned.world.pay(order.place, price);
-      await lookUpOrder({ ...scanned.shop.book, chain: scanned.world.chain }, order);
+      await scanned.lookUp(order, scanned.world.chain);
     };
-    const outcome = await lookUpOrder({ ...scanned.shop.book, chain: scanned.chain }, order);
+    const outcome = await scanned.lookUp(order);
     assert.equal(scanned.asked.length, 2);
     assert.ok(outcome.kind !== 'failed' && outcome.kind !== 'absent');
     assert.equal(outcome.order.status, 'seen');
@@ -189,7 +195,7 @@ describe('the look-up of an order', () => {
     const scanned = await Scanned.open();
     const order = await scanned.order();
     scanned.world.up = false;
-    const outcome = await lookUpOrder({ ...scanned.shop.book, chain: scanned.chain }, order);
+    const outcome = await scanned.lookUp(order);
     assert.deepEqual(outcome, { kind: 'failed', reason: 'it is down' });
     assert.deepEqual(await scanned.shop.stored(order.id), order);
   });

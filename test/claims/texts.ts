@@ -246,7 +246,8 @@ async function usageTexts(): Promise<string[]> {
 
 /** Files that say why a way to pay cannot be used now, or why a payment counts for nothing. */
 const reasonFiles = [
-  ...['onchain/bitcoin', 'lightning/lightning', 'card/card', 'rail', 'rates', 'card/stripe'],
+  ...['onchain/bitcoin', 'onchain/nodeTrust', 'lightning/lightning'],
+  ...['card/card', 'card/stripe', 'rail', 'rates'],
 ];
 
 /** The sentences in their code; figures and names are left out. */

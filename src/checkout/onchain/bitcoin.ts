@@ -17,10 +17,11 @@ import {
   type MadeOrder,
   type OrderWish,
 } from '../order/book.js';
-import type { Chain, Failed } from './chain.js';
+import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
 import { LookUps, type MayLook } from '../order/lookUps.js';
+import { NodeTrust } from './nodeTrust.js';
 import type { Polled } from '../order/poll.js';
 import type { Rail, RailUnavailable, Readiness } from '../rail.js';
 import { Watcher } from './watcher.js';
@@ -36,12 +37,6 @@ const lookedMs = 1_000;
 
 /** The same if the node sends notifications: polls then only make up for a watcher that died. */
 const followedMs = 5_000;
-
-/**
- * Age of the last block from which a node counts as catching up (ms), as for LND. It may not know of payments
- * that blocks since then have, so that one from before an order would pay it.
- */
-const maxTipAgeMs = 2 * 3_600_000;
 
 /** Most orders in one unit: they share one step of the account's index. */
 const mostTogether = 64;
@@ -124,11 +119,13 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   private running: Promise<void> | undefined;
   private readonly known: Recent<Readiness>;
   private readonly lookUps: LookUps<'btc'>;
+  private readonly trust: NodeTrust;
   readonly view: (polled: Polled<BtcOrder>) => BitcoinOrder = viewOnChain;
   private begun = false;
 
   constructor(private readonly parts: BitcoinParts) {
     this.known = new Recent(parts.clock, knownMs);
+    this.trust = new NodeTrust(parts);
     const freshMs = this.follows ? followedMs : lookedMs;
     const lookUp = (order: BtcOrder, fence?: Fence): Promise<boolean> => this.lookUp(order, fence);
     this.lookUps = new LookUps({ ...parts, rail: 'btc', freshMs, lookUp });
@@ -154,7 +151,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   async begin(): Promise<0 | undefined> {
     if (this.begun) return 0;
     const begun = await whenUnavailable(
-      beginAccount(this.parts, () => this.nodeFault()),
+      beginAccount(this.parts, () => this.trust.fault()),
       () => undefined,
     );
     if (begun?.kind !== 'begun') {
@@ -357,7 +354,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
       await apply({ ...this.parts, fence }, order.id, { kind: 'time' });
       return true;
     }
-    const outcome = await lookUpOrder({ ...this.parts, fence }, order);
+    const outcome = await lookUpOrder({ ...this.parts, trust: this.trust, fence }, order);
     if (outcome.kind !== 'failed') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // The order stays as it is: what was paid meanwhile is unknown.
@@ -370,24 +367,9 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return { kind: 'rail unavailable', reason: 'The Bitcoin node does not answer.' };
   }
 
-  /** Why the node cannot be relied on, a sentence, or that it does not answer; undefined if it can. */
-  private async nodeFault(): Promise<string | Failed | undefined> {
-    const { chain, account, clock } = this.parts;
-    const network = await chain.network();
-    if (network.kind === 'failed') return network;
-    if (network.value !== account.network) {
-      return `The Bitcoin node is on ${network.value}, not on ${account.network}.`;
-    }
-    // Blocks of regtest are made by hand.
-    const tip = account.network === 'regtest' ? undefined : await chain.tipAtMs?.();
-    if (tip?.kind === 'failed') return tip;
-    const isBehind = tip !== undefined && tip.value < clock.wallMs() - maxTipAgeMs;
-    return isBehind ? 'The Bitcoin node is catching up with the chain.' : undefined;
-  }
-
   private async look(): Promise<Readiness> {
     const { account, store } = this.parts;
-    const fault = await this.nodeFault();
+    const fault = await this.trust.fault();
     if (fault !== undefined) {
       return { ready: false, reason: typeof fault === 'string' ? fault : this.unusable(fault.reason).reason };
     }

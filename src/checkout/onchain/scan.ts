@@ -7,6 +7,7 @@ import type { Account } from './addresses.js';
 import type { BookParts } from '../order/book.js';
 import type { Chain } from './chain.js';
 import { lookUpOrder } from './lookUp.js';
+import { NodeTrust } from './nodeTrust.js';
 
 /** Addresses after the last one given out that are looked up, too: as many as wallets look ahead. */
 const ahead = 20;
@@ -64,11 +65,12 @@ export async function rescan(
   const index = await nextAddressIndex(store, account.digest);
   const end = index.next + ahead;
   const unowned: string[] = [];
+  const trusting = { ...parts, trust: new NodeTrust(parts) };
   let changed = 0;
   for (let at = from; at < end; at += together) {
     progress(at - from, end - from);
     const indexes = Array.from({ length: Math.min(together, end - at) }, (_, offset) => at + offset);
-    for (const outcome of await Promise.all(indexes.map((each) => settle(parts, each)))) {
+    for (const outcome of await Promise.all(indexes.map((each) => settle(trusting, each)))) {
       if (outcome?.kind === 'failed') return outcome;
       if (outcome?.kind === 'changed') changed += 1;
       if (outcome?.kind === 'unowned') unowned.push(outcome.sentence);
@@ -79,6 +81,8 @@ export async function rescan(
   return { addresses, changed, unowned };
 }
 
+type SettleParts = RescanParts & { readonly trust: NodeTrust };
+
 /** The result for one address; undefined if there is nothing new. */
 type Settled =
   | undefined
@@ -86,7 +90,7 @@ type Settled =
   | { readonly kind: 'unowned'; readonly sentence: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-async function settle(parts: RescanParts, index: number): Promise<Settled> {
+async function settle(parts: SettleParts, index: number): Promise<Settled> {
   const place = parts.account.address(index);
   const found = await findOrderAt(parts.store, 'btc', place);
   if (found === undefined) return settleUnowned(parts, index, place);
@@ -99,7 +103,7 @@ async function settle(parts: RescanParts, index: number): Promise<Settled> {
   return after.status === status ? undefined : { kind: 'changed' };
 }
 
-async function settleUnowned(parts: RescanParts, index: number, place: string): Promise<Settled> {
+async function settleUnowned(parts: SettleParts, index: number, place: string): Promise<Settled> {
   const answer = await parts.chain.lookup(place);
   if (answer.kind === 'failed') return answer;
   if (answer.value.length === 0) return undefined;

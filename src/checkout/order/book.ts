@@ -166,14 +166,15 @@ export async function apply(
  * {@link apply} for an event found by a query, which takes time. If the order has changed since before the
  * query, nothing happens (`moved`): a later query may have caused the change, and knows more.
  */
-export async function applySince(
+export async function applySince<Order extends OrderRecord>(
   parts: BookParts,
-  asked: OrderRecord,
+  asked: Order,
   event: OrderEvent,
-): Promise<OrderOutcome | { readonly kind: 'moved'; readonly order: OrderRecord }> {
-  let moved: OrderRecord | undefined;
+): Promise<OrderOutcome | { readonly kind: 'moved'; readonly order: Order }> {
+  let moved: Order | undefined;
   const change = async (record: OrderRecord): Promise<OrderChange | undefined> => {
-    moved = sameOrder(record, asked) ? undefined : record;
+    // No change moves an order to another rail.
+    moved = sameOrder(record, asked) ? undefined : (record as Order);
     return moved === undefined ? (await decide(parts, record, event, undefined)).change : undefined;
   };
   const outcome = await changeOrder(parts.store, asked.id, change, parts.fence);

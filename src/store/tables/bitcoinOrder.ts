@@ -179,14 +179,16 @@ function sameOutputs(left: readonly Output[], right: readonly Output[]): boolean
 /** Time for which an expired on-chain order is still watched: money may arrive late (ms). */
 const watchAfterExpiryMs = 30 * 86_400_000;
 
-/** Depth from which a confirmed payment is final, unless the order requires more. */
-const finalDepth = 6;
+/** Depth from which an order's payment is final. */
+export function finalDepth({ confirmationsRequired }: BtcOrder): number {
+  return Math.max(6, confirmationsRequired);
+}
 
 /** True if an on-chain order may still change through a payment or a block. */
 export function isWatched(order: BtcOrder, nowMs: number): boolean {
   if (order.status === 'expired') return nowMs < order.expiresAtMs + watchAfterExpiryMs;
   if (order.status !== 'confirmed') return true;
-  return confirmations(order) < finalDepth;
+  return confirmations(order) < finalDepth(order);
 }
 
 /** On-chain orders. */
