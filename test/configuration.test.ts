@@ -1,6 +1,5 @@
 /**
- * The environment variables: defaults, errors all at once, names nearly right, and the page made from the
- * table.
+ * The environment variables: defaults, all errors at once, misspelt names, and the page made from the table.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -290,7 +289,7 @@ test('every value is read', () => {
   });
 });
 
-test('LND needs all of its variables, and what they name must be what they should', () => {
+test('LND needs all of its variables, each with a valid value', () => {
   const whole = {
     LND_REST_URL: 'https://127.0.0.1:8080',
     LND_TLS_CERT: 'test/vectors/certificate.pem',
@@ -316,7 +315,7 @@ test('LND needs all of its variables, and what they name must be what they shoul
   }
 });
 
-test('a collector is named without secrets, and what is wrong with its settings is said', () => {
+test('a collector is shown without secrets, and errors in its settings are reported', () => {
   for (const [wrong, expected] of [
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'grpc://collector:4317' }, /^OTEL_EXPORTER_OTLP_ENDPOINT must be http/],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://me@collector' }, /and no user, query or fragment/],
@@ -539,7 +538,7 @@ describe('errors', () => {
     assert.ok('configuration' in free && free.configuration.doorPort === 0);
   });
 
-  test('a format of the log that there is none of is refused, with those that there are', () => {
+  test('an unknown log format is refused with a list of the known ones', () => {
     const said = readConfiguration({ LOG_FORMAT: 'xml' }, linux);
     assert.deepEqual('errors' in said && said.errors, [
       'LOG_FORMAT must be one of auto, json, text; it is "xml".',
@@ -561,7 +560,7 @@ describe('errors', () => {
     }
   });
 
-  test('OPERATOR_FILE is a JSON file of what an operator may say', () => {
+  test('OPERATOR_FILE is a JSON file with known members', () => {
     const wrong = (OPERATOR_FILE: string): string => {
       const read = readConfiguration({ OPERATOR_FILE }, linux);
       return 'errors' in read ? read.errors.join(' ') : 'no error';
@@ -594,7 +593,7 @@ describe('errors', () => {
   });
 });
 
-test('what would let others decide about money is refused', () => {
+test('settings that would let others decide about money are refused', () => {
   for (const every of ['0.0.0.0/0', '::/0', '::ffff:0.0.0.0/96', '10.0.0.0/8, ::/0']) {
     assert.match(errorsOf({ TRUSTED_PROXIES: every }), /^TRUSTED_PROXIES trusts every address/, every);
   }
@@ -615,7 +614,7 @@ describe('secrets', () => {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-secret-'));
   after(() => rmSync(folder, { recursive: true }));
 
-  test('may lie in a file', () => {
+  test('may be in a file', () => {
     const file = join(folder, 'secret');
     writeFileSync(file, `${newer}\n${'o'.repeat(32)}\n`);
     const read = readConfiguration({ MASTER_SECRET_FILE: file }, linux);
@@ -663,7 +662,7 @@ describe('secrets', () => {
   });
 });
 
-test('names that are nearly ours are named, others are not', () => {
+test('unknown names that resemble settings are reported, and others are not', () => {
   const environment = {
     WORKER: '2',
     STORE_URI: 'x',
@@ -720,6 +719,6 @@ test('names that are nearly ours are named, others are not', () => {
   ]);
 });
 
-test('docs/configuration.md is what the table makes', () => {
+test('docs/configuration.md is generated from the table', () => {
   assert.equal(readFileSync('docs/configuration.md', 'utf8'), renderSettings(settings));
 });

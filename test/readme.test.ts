@@ -1,4 +1,4 @@
-/** Every command of README.md, run as it stands there; every answer it shows, compared with the real one. */
+/** Every command of README.md is run as written, and every answer in it is compared with the real one. */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

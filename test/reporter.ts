@@ -1,6 +1,6 @@
 /**
  * The end of a test run, for people: what failed, what did not run and why, and the slowest files. A reporter
- * of node:test (Node's documentation, "Custom reporters"), beside the one that prints the results.
+ * of node:test (Node's documentation, "Custom reporters"), in addition to the one that prints the results.
  */
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';

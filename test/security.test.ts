@@ -1,4 +1,4 @@
-/** docs/security.md: every row of its tables names tests, and each of them is there. */
+/** docs/security.md: every row of its tables names tests, and each of them exists. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ const rows = readFileSync('docs/security.md', 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('| ') && !/^\| (---|asset )/.test(line));
 
-test('every row of the threat model has a test that is there', () => {
+test('every row of the threat model names a test that exists', () => {
   assert.ok(rows.length > 20, `${rows.length} rows`);
   for (const row of rows) {
     const [, asset = '', , , proof = ''] = row.split('|').map((cell) => cell.trim());

@@ -1,4 +1,7 @@
-/** What is installed is what was looked at: digests of packages, their sources, what runs at installation. */
+/**
+ * What is installed is what was reviewed: digests of packages, their sources, and scripts that run on
+ * install.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -25,7 +28,7 @@ const digests = new Map(
     .map((line) => line.split('  ').reverse() as [string, string]),
 );
 
-test('the HTTP server’s binaries are those of docs/uws.sha256', () => {
+test('the HTTP server’s binaries match docs/uws.sha256', () => {
   let compared = 0;
   for (const name of ['uws-20', 'uws-24']) {
     const wrapper = join('node_modules', name);
@@ -85,7 +88,7 @@ test('every crate comes from Rust’s registry, with its digest', () => {
   }
 });
 
-test('what is compiled for users imports no package of development', () => {
+test('code that is compiled for users imports no development package', () => {
   const { dependencies } = read('package.json') as {
     readonly dependencies: Readonly<Record<string, string>>;
   };

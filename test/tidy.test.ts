@@ -1,4 +1,4 @@
-/** The style of the code, as a test: imports, cycles, dead files, line lengths, the world outside system. */
+/** The style of the code, as a test: imports, cycles, dead files, line lengths, where clocks are read. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -278,7 +278,7 @@ describe('tidy', () => {
     assert.deepEqual(unknown, [], 'every folder of src has its place in the steps');
   });
 
-  test('the machinery of the contract knows no resource', () => {
+  test('the machinery of the contract depends on no resource', () => {
     const upward = files
       .filter((file) => file.startsWith('src/contract/schema/'))
       .flatMap((file) => importedFiles(file).map((target) => `${file} imports ${target}`))
@@ -286,7 +286,7 @@ describe('tidy', () => {
     assert.deepEqual(upward, []);
   });
 
-  test('an engine, a rail and an order know nothing of their neighbours', () => {
+  test('an engine, a rail and an order depend on none of their neighbours', () => {
     const arrows = files.flatMap((file) => importedFiles(file).map((target) => [file, target] as const));
     const between = (from: RegExp, to: RegExp): string[] =>
       arrows.flatMap(([file, target]) => {
@@ -344,7 +344,7 @@ describe('tidy', () => {
     assert.doesNotMatch(readFileSync(join(root, '.ci/run'), 'utf8'), /PORT=[1-9]/);
   });
 
-  test('what is generated, and what nothing else compiles, is looked after by continuous integration', () => {
+  test('generated files, and code that nothing else compiles, are checked by continuous integration', () => {
     const script = readFileSync(join(root, '.ci/run'), 'utf8');
     const generators = readdirSync(join(root, 'native/core/examples')).filter((name) =>
       name.endsWith('_tables.rs'),
@@ -354,7 +354,7 @@ describe('tidy', () => {
     assert.match(script, /cargo check .*--manifest-path native\/core\/fuzz\/Cargo\.toml/);
   });
 
-  test('what may be added is named where it is listed, and nowhere else', () => {
+  test('what can be added is named only where it is listed', () => {
     const own = files.filter((file) => file.startsWith('src/'));
     for (const [what, name, allowed] of namedIn) {
       const others = own.filter((file) => !allowed.some((place) => place.test(file)));
@@ -363,7 +363,7 @@ describe('tidy', () => {
     }
   });
 
-  test('what tests of several folders use is in test/support', () => {
+  test('helpers of tests in several folders are in test/support', () => {
     // Oracles and vectors have folders of their own; the others are about one subject that few tests share.
     const shared = /^test\/(support|reference|vectors|peers)\//;
     const users = new Map<string, Set<string>>();
@@ -424,13 +424,13 @@ describe('tidy', () => {
     assert.deepEqual(lines(marks, written), []);
   });
 
-  test('the world is read in system alone', () => {
+  test('clocks, timers and randomness are used in system only', () => {
     const world = /\b(Date\.now|Math\.random|new Date\(\)|setTimeout\(|setInterval\(|performance\.now)/;
     const others = files.filter((file) => file.startsWith('src/') && !file.startsWith('src/system/'));
     assert.deepEqual(lines(world, others), []);
   });
 
-  test('no drawers and no barrels', () => {
+  test('no files are called util, helper or index', () => {
     const drawers = /(^|\/)(utils?|helpers?|common|misc|types|index)\.(ts|rs)$/;
     assert.deepEqual(
       tracked().filter((file) => drawers.test(file)),
@@ -470,7 +470,7 @@ describe('tidy', () => {
     );
   });
 
-  test('the ways in ARCHITECTURE.md are those of the code, and return seldom', () => {
+  test('the ways in ARCHITECTURE.md are those of the code, and rarely return', () => {
     const ways = blocks('ways').map(wayOf);
     assert.ok(ways.length >= 7);
     assert.deepEqual(ways.flatMap(faultsOf), []);

@@ -35,7 +35,7 @@ describe('X-Forwarded-For', () => {
     test(name, () => assert.deepEqual(from(proxy, { 'x-forwarded-for': value }), address));
   }
 
-  test('of anyone else is not read', () => {
+  test('sent by an untrusted peer is ignored', () => {
     fc.assert(
       fc.property(fc.ipV4(), (value) => {
         assert.deepEqual(from(stranger, { 'x-forwarded-for': value, forwarded: `for=${value}` }), stranger);
@@ -68,7 +68,7 @@ describe('Forwarded', () => {
   }
 });
 
-test('an address behind more proxies than are followed is that of the last one followed', () => {
+test('past the most proxies that are followed, the address of the last one followed counts', () => {
   const behind = (proxies: number): number[] => {
     const entries = Array.from({ length: proxies }, (_, index) => `10.0.1.${index}`);
     return from(proxy, { 'x-forwarded-for': ['192.0.2.1', ...entries.reverse()].join(', ') });
@@ -78,7 +78,7 @@ test('an address behind more proxies than are followed is that of the last one f
   assert.deepEqual(behind(40), [10, 0, 1, 31]);
 });
 
-test('a list as long as a head may be costs next to nothing', () => {
+test('a list as long as a request head may be is parsed in next to no time', () => {
   const lists = [
     '10.1.1.1,'.repeat(7000),
     '"\\'.repeat(30_000),
@@ -93,18 +93,18 @@ test('a list as long as a head may be costs next to nothing', () => {
   assert.ok(performance.now() - beginning < 1000);
 });
 
-test('where the two fields disagree the proxy itself counts', () => {
+test('if the two fields disagree, the address is that of the proxy', () => {
   const fields = { 'x-forwarded-for': '192.0.2.1', forwarded: 'for=203.0.113.9' };
   assert.deepEqual(from(proxy, fields), proxy);
   assert.deepEqual(from(proxy, { ...fields, forwarded: 'for=192.0.2.1' }), [192, 0, 2, 1]);
 });
 
-test('a proxy that says nothing counts itself, as do those it does not name', () => {
+test('without these fields the address is that of the peer, or none if the peer has none', () => {
   assert.deepEqual(from(proxy, {}), proxy);
   assert.deepEqual(from([], {}), []);
 });
 
-test('of what peers that are not trusted say, the first request and each 64th after it is checked', () => {
+test('of the requests of untrusted peers, the first and every 64th after it are checked for a proxy', () => {
   let reports = 0;
   const find = clientAddress(
     [],
@@ -120,7 +120,7 @@ test('of what peers that are not trusted say, the first request and each 64th af
   assert.deepEqual(from(stranger, { 'x-forwarded-for': '203.0.113.9' }), stranger, 'nobody listens');
 });
 
-test('a proxy that is not trusted but says for whom it asks is told of', () => {
+test('an untrusted peer that sends forwarding fields is reported as a proxy', () => {
   const told: number[][] = [];
   const find = clientAddress(
     ['10.0.0.0/8'],

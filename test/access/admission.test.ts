@@ -83,7 +83,7 @@ describe('keys', () => {
     assert.equal(keys.finds, 0);
   });
 
-  test('a bearer token that begins as keys do is a key, any other is none', async () => {
+  test('a bearer token is a key if it begins like one, and any other is ignored', async () => {
     const keys = new MemoryKeys();
     const tiers = withGrowth(7);
     const clock = new SetClock();
@@ -109,7 +109,7 @@ describe('keys', () => {
     }
   });
 
-  test('a key that nobody has is looked up each time, up to 60 times a minute and address', async () => {
+  test('an unknown key is looked up each time, up to 60 times a minute for each address', async () => {
     const keys = new MemoryKeys();
     const access = testAccess({ keys, clock: new SetClock() });
     const stranger = native.writeKey(systemRandomness(32));
@@ -134,7 +134,7 @@ describe('keys', () => {
     assert.equal(keys.finds, 70);
   });
 
-  test('requests with one unknown key at once are one look-up', async () => {
+  test('simultaneous requests with one unknown key share one look-up', async () => {
     const keys = new MemoryKeys();
     const access = testAccess({ keys });
     const { key } = keys.issue();
@@ -146,7 +146,7 @@ describe('keys', () => {
     assert.equal(keys.finds, 1);
   });
 
-  test('expired at the millisecond, suspended, revoked', async () => {
+  test('a key is refused once it has expired, to the millisecond, or is suspended or revoked', async () => {
     const keys = new MemoryKeys();
     const clock = new SetClock();
     const access = testAccess({ keys, clock });
@@ -161,7 +161,7 @@ describe('keys', () => {
     assert.equal((await withKey(access, revoked)).code, 'key_revoked');
   });
 
-  test('a change takes effect when told, also while the record is being read', async () => {
+  test('a change takes effect when it is announced, even while the record is being read', async () => {
     const keys = new MemoryKeys();
     const access = testAccess({ keys });
     const { key, hash } = keys.issue();
@@ -195,7 +195,7 @@ describe('keys', () => {
     );
   });
 
-  test('without the store an unknown key is 503, a known one goes on', async () => {
+  test('without the store an unknown key gets 503, and a known one keeps working', async () => {
     const keys = new MemoryKeys();
     const access = testAccess({ keys });
     const known = keys.issue().key;
@@ -231,7 +231,7 @@ describe('requests a minute', () => {
     assert.deepEqual(await withKey(access, key), { status: 200, limit: '"minute";r=5;t=10', policy });
   });
 
-  test('each key, each address and each kind of limit counts for itself', async () => {
+  test('each key, each address and each kind of limit has its own count', async () => {
     const keys = new MemoryKeys();
     const clock = new SetClock();
     const tiers = { ...withGrowth(1), anonymous: { requests_per_minute: 1, characters_per_month: 0 } };
@@ -248,7 +248,7 @@ describe('requests a minute', () => {
     assert.deepEqual(await statuses(), [429, 429, 429, 429, 429]);
   });
 
-  test('two processes share what one has', async () => {
+  test('two processes count the requests of a key together', async () => {
     const file = limitsFile();
     const keys = new MemoryKeys();
     const parts = { file, keys, clock: new SetClock(), tiers: withGrowth(100) };
@@ -261,7 +261,7 @@ describe('requests a minute', () => {
     assert.equal(passed, 100);
   });
 
-  test('0 is no limit, and no fields', async () => {
+  test('0 means no limit, and no header fields about one', async () => {
     const keys = new MemoryKeys();
     const tiers = { ...withGrowth(0), anonymous: { requests_per_minute: 0, characters_per_month: 0 } };
     const access = testAccess({ keys, tiers, routeLimits: { leads: 0, checkout: 10 } });
@@ -274,7 +274,7 @@ describe('requests a minute', () => {
     }
   });
 
-  test('of each route has its own count, which no other route, key or order takes from', async () => {
+  test('each route limit has its own count, apart from those of other routes, keys and orders', async () => {
     const names = Object.keys(kinds).filter((name) => name in limitVariables) as RouteLimit[];
     assert.equal(names.length, Object.keys(limitVariables).length);
     const one = Object.fromEntries(names.map((name) => [name, 1]));
@@ -289,12 +289,12 @@ describe('requests a minute', () => {
     assert.equal(new Set(numbers).size, numbers.length, 'keys have the number 0');
   });
 
-  test('a caller that nothing limits has its address all the same', () => {
+  test('a route without a limit still gives the address of its caller', () => {
     const access = testAccess({ routeLimits: { leads: 0 } });
     assert.deepEqual(access.limited('leads', headFrom(peer)).address, Uint8Array.from(peer));
   });
 
-  test('nobody asks for the address of a caller that nothing limits, unless it is needed', async () => {
+  test('without limits the address of a caller is read only if it is needed', async () => {
     const access = testAccess({ tiers: openTiers() });
     const nobody: Head = { ...headFrom(peer), peer: () => assert.fail('asked') };
     assert.deepEqual(await anonymously(access), { status: 200, ...noLimit });
@@ -310,7 +310,7 @@ describe('requests a minute', () => {
     }
   });
 
-  test('a proxy that is not trusted is told of where nothing is limited, too', async () => {
+  test('an untrusted proxy is reported even if nothing is limited', async () => {
     const access = testAccess({ tiers: openTiers() });
     await access.keyed(headFrom(peer));
     assert.deepEqual(access.warnings(), []);
@@ -328,7 +328,7 @@ describe('requests a minute', () => {
   });
 });
 
-describe('a refusal says of whom it speaks and how the operator lifts it', () => {
+describe('a refusal says whose limit it is and how the operator lifts it', () => {
   const one = { requests_per_minute: 1, characters_per_month: 0 };
   const five = { requests_per_minute: 0, characters_per_month: 5 };
   const nextMonth = (clock: SetClock): string => new Date(clock.wallMs() + monthMs).toISOString();
@@ -340,7 +340,7 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
     return (JSON.parse(refusal.body.bytes) as Problem).detail;
   };
 
-  test('over the limits of those without a key', async () => {
+  test('for callers without a key', async () => {
     const tiers = shippedTiers();
     const clock = new SetClock();
     const minute = await detailOf(testAccess({ clock, tiers: { ...tiers, anonymous: one } }));
@@ -354,7 +354,7 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
     assert.match(month, / with ANONYMOUS_CHARACTERS_PER_MONTH=0 or /);
   });
 
-  test('over the limits of a tier', async () => {
+  test('for keys of a tier', async () => {
     const keys = new MemoryKeys();
     const clock = new SetClock();
     const { key } = keys.issue({ tier: 'growth', issuedAtMs: clock.wallMs() });
@@ -370,7 +370,7 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
     }
   });
 
-  test('over the look-ups of unknown keys', async () => {
+  test('for look-ups of unknown keys', async () => {
     const access = testAccess({ clock: new SetClock() });
     const unknown = new MemoryKeys().issue().key;
     for (let count = 0; count < 60; count += 1) await withKey(access, unknown);
@@ -378,7 +378,7 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
     assert.match(detail, /^This address has sent too many unknown API keys\. /);
   });
 
-  test('over what a network has together, or those without room for a slot', async () => {
+  test('for a whole network, and for addresses without a slot', async () => {
     const tiers = shippedTiers();
     const table = new native.Access(limitsFile(), keyTiers(tiers));
     const access = testAccess({ native: table, tiers });
@@ -393,14 +393,14 @@ describe('a refusal says of whom it speaks and how the operator lifts it', () =>
     }
   });
 
-  test('where a request carries two keys', async () => {
+  test('for a request with two keys', async () => {
     const [one, other] = [new MemoryKeys().issue().key, new MemoryKeys().issue().key];
     const detail = await detailOf(testAccess(), { 'x-api-key': one, authorization: `Bearer ${other}` });
     assert.equal(detail, 'X-API-Key and Authorization carry different API keys. Send one of them.');
   });
 });
 
-test('the holder of a key is the first of its chain, whether the key is known here or not', async () => {
+test('the holder is the first key of its chain once the key is known here, or else the key', async () => {
   const keys = new MemoryKeys();
   const access = testAccess({ keys });
   const first = keys.issue();
@@ -411,7 +411,7 @@ test('the holder of a key is the first of its chain, whether the key is known he
   assert.equal(access.holderOf('fg_x'), null);
 });
 
-test('an operator is told once of a proxy that is not trusted', () => {
+test('the operator is warned once of an untrusted proxy', () => {
   const lines: string[] = [];
   const log = { ...createLog('silent'), warn: (_: unknown, text: string) => lines.push(text) };
   const access = testAccess({ log: log as unknown as ReturnType<typeof createLog> });
@@ -425,7 +425,7 @@ test('an operator is told once of a proxy that is not trusted', () => {
 });
 
 describe('addresses', () => {
-  test('an IPv6 /64 is one caller, an IPv4-mapped address its IPv4', async () => {
+  test('an IPv6 /64 counts as one caller, and an IPv4-mapped address as its IPv4 address', async () => {
     const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 1, characters_per_month: 0 } };
     const access = testAccess({ tiers, clock: new SetClock() });
     const subnet = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 1];
@@ -438,7 +438,7 @@ describe('addresses', () => {
     assert.equal((await anonymously(access, peer)).status, 429);
   });
 
-  test('a network has a limit of its own, which a month to be loaded first does not pass by', async () => {
+  test('a network has a limit of its own, which holds even while months are being loaded', async () => {
     const anonymous = { requests_per_minute: 1, characters_per_month: 100 };
     const tiers = { ...shippedTiers(), anonymous };
     const usage = new MemoryUsage();
@@ -473,7 +473,7 @@ describe('addresses', () => {
     assert.equal((await anonymously(access, [192, 0, 2, 200])).status, 200, 'another network');
   });
 
-  test('no number of addresses ends a limit', () => {
+  test('a flood of addresses does not switch a limit off', () => {
     const access = testAccess({ clock: new SetClock(), routeLimits: { leads: 2 } });
     const admitted = (first: number, count: number): number => {
       let passed = 0;
@@ -490,7 +490,7 @@ describe('addresses', () => {
     assert.ok(Number(crowded?.values[0]?.value) > 9_000);
   });
 
-  test('a network without a slot of its own is counted each time that it stores', () => {
+  test('a network without a slot of its own is counted each time it stores something', () => {
     const tiers = shippedTiers();
     const table = new native.Access(limitsFile(), keyTiers(tiers));
     table.admitAddress = () => native.AdmitOutcome.Crowded;
@@ -501,7 +501,7 @@ describe('addresses', () => {
     }
   });
 
-  test('who finds no slot, or only a crowded one, passes and is counted', () => {
+  test('an address without a slot, or with a crowded one, is admitted, and a metric counts it', () => {
     const tiers = shippedTiers();
     const table = new native.Access(limitsFile(), keyTiers(tiers));
     const access = testAccess({ native: table, tiers });
@@ -530,7 +530,7 @@ describe('addresses', () => {
     assert.equal(anonymous.remaining, shippedTiers().anonymous.requests_per_minute - 1);
   });
 
-  test('nothing was counted before the first request', () => {
+  test('every counter is 0 before the first request', () => {
     assert.deepEqual(
       testAccess()
         .metrics()
@@ -543,7 +543,7 @@ describe('addresses', () => {
     );
   });
 
-  test('a second limit of 0 is none, and one of 1 is one', () => {
+  test('a second limit of 0 limits nothing, and one of 1 works', () => {
     const clock = new SetClock();
     const routeLimits = { submissions: 60, markers: 0 };
     const free = testAccess({ clock, routeLimits });
@@ -561,7 +561,7 @@ describe('addresses', () => {
     assert.equal(told(ask()).status, 200);
   });
 
-  test('what one request turns out to hold counts under a second limit', () => {
+  test('what a request turns out to contain counts against a second limit', () => {
     const clock = new SetClock();
     const access = testAccess({ clock, routeLimits: { submissions: 3, markers: 60 } });
     const ask = (): Admission => access.limited('submissions', headFrom(peer), 'markers');
@@ -581,7 +581,7 @@ describe('addresses', () => {
     );
   });
 
-  test('what a network sends to be stored is bounded in bytes, whatever address of it sends', () => {
+  test('the bytes that a network sends to be stored are limited for all its addresses together', () => {
     const clock = new SetClock();
     const access = testAccess({ clock, storedKbPerMinute: 64, routeLimits: { leads: 10, checkout: 0 } });
     const statusOf = (address: readonly number[], bytes: number) =>
@@ -612,7 +612,7 @@ describe('addresses', () => {
     assert.equal(unlimited.store('leads', Uint8Array.from(peer), 1e9), undefined);
   });
 
-  test('what turns out to be stored counts, also where a network owes already', () => {
+  test('bytes found only after admission count too, even if the network already owes some', () => {
     const clock = new SetClock();
     const access = testAccess({ clock, storedKbPerMinute: 64, routeLimits: { leads: 10, checkout: 0 } });
     const address = Uint8Array.from([192, 0, 2, 1]);
@@ -634,7 +634,7 @@ describe('addresses', () => {
     assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 200), 429]);
   });
 
-  test('all whose address is unknown are one', async () => {
+  test('callers whose address is unknown share one limit', async () => {
     const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 1, characters_per_month: 5 } };
     const access = testAccess({ tiers, clock: new SetClock(), usage: new MemoryUsage() });
     assert.equal((await anonymously(access, [])).status, 200);
@@ -668,7 +668,7 @@ describe('characters a month', () => {
     assert.equal((await charged(access, key, 1)).status, 429);
   });
 
-  test('of an address count from its first sight', async () => {
+  test('of an address count from its first request', async () => {
     const clock = new SetClock();
     const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 0, characters_per_month: 10 } };
     const access = testAccess({ clock, tiers });
@@ -682,7 +682,7 @@ describe('characters a month', () => {
     assert.equal((await charged(access, '', 1)).status, 200);
   });
 
-  test('begin at none, and a first request counts whole, whether there is a store or not', async () => {
+  test('start at zero and count the first request in full, with a store or without one', async () => {
     const anonymous = { requests_per_minute: 6, characters_per_month: 5 };
     const tiers = { ...shippedTiers(), anonymous };
     for (const more of [{}, { usage: new MemoryUsage() }]) {
@@ -700,7 +700,7 @@ describe('characters a month', () => {
     }
   });
 
-  test('of a key whose record changed before its answer was sent are charged all the same', async () => {
+  test('are charged even if the key’s record changes before the answer is sent', async () => {
     const keys = new MemoryKeys();
     const usage = new MemoryUsage();
     const access = testAccess({ keys, usage });
@@ -713,14 +713,14 @@ describe('characters a month', () => {
     assert.equal(usage.months.get(`00${hash.toString('hex')}`)?.characters, 60);
   });
 
-  test('may be one, without a limit a minute', async () => {
+  test('may be limited to one, without a limit on requests a minute', async () => {
     const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 0, characters_per_month: 1 } };
     const access = testAccess({ clock: new SetClock(), tiers });
     assert.equal((await charged(access, '', 1)).status, 200);
     assert.equal((await charged(access, '', 1)).status, 429);
   });
 
-  test('of an address that found no slot are charged to nobody, and nobody passes uncounted', async () => {
+  test('of an address without a slot are charged to nobody, and the address counts as crowded', async () => {
     const usage = new MemoryUsage();
     const clock = new SetClock();
     const limits = { requests_per_minute: 60, characters_per_month: 1000 };
@@ -743,7 +743,7 @@ describe('characters a month', () => {
     assert.ok([...usage.months.values()].every(({ monthStartMs }) => monthStartMs > 0));
   });
 
-  test('of addresses that are new get no record where their network may have no more stored', async () => {
+  test('of a new address get no record if its network may store no more', async () => {
     const keys = new MemoryKeys();
     const usage = new MemoryUsage();
     const clock = new SetClock();
@@ -777,7 +777,7 @@ describe('characters a month', () => {
     assert.ok([...usage.months.values()].some(({ characters }) => characters === 14));
   });
 
-  test('outlive the server, as what the store has', async () => {
+  test('survive a restart of the server, in the store', async () => {
     const keys = new MemoryKeys();
     const usage = new MemoryUsage();
     const clock = new SetClock();
@@ -799,7 +799,7 @@ describe('characters a month', () => {
     assert.equal(usage.loads, 2, 'loaded at first sight only');
   });
 
-  test('that other machines counted come with the next flush', async () => {
+  test('counted by other machines arrive with the next flush', async () => {
     const keys = new MemoryKeys();
     const usage = new MemoryUsage();
     const tiers = withGrowth(600, 100);
@@ -816,7 +816,7 @@ describe('characters a month', () => {
     assert.equal((await withKey(here, key)).status, 429);
   });
 
-  test('that the store does not take wait, and none is doubled', async () => {
+  test('that the store does not accept are kept, and later stored exactly once', async () => {
     const keys = new MemoryKeys();
     const usage = new MemoryUsage();
     const access = testAccess({ keys, usage });
@@ -833,7 +833,7 @@ describe('characters a month', () => {
     assert.deepEqual([month?.characters, counted], [15, [[2, 15]]]);
   });
 
-  test('of addresses are stored only where addresses have a limit a month', async () => {
+  test('of addresses are stored only if addresses have a monthly limit', async () => {
     for (const [perMonth, records] of [
       [0, 0],
       [100, 1],
@@ -847,7 +847,7 @@ describe('characters a month', () => {
     }
   });
 
-  test('are forgotten where no store takes them, and handed over no more once access is closed', async () => {
+  test('are dropped where there is no store, and closing stops their timer', async () => {
     const keys = new MemoryKeys();
     const clock = new HandClock();
     const tiers = shippedTiers();
@@ -863,7 +863,7 @@ describe('characters a month', () => {
     assert.deepEqual([table.takeCharged(), clock.timers], [[], 0]);
   });
 
-  test('are handed over every five seconds', async () => {
+  test('are flushed to the store every five seconds', async () => {
     const periods: number[] = [];
     const flushes: (() => void)[] = [];
     const usage = new MemoryUsage();

@@ -1,4 +1,4 @@
-/** Raw keys: as another implementation derives them, and another one for any other input. */
+/** Raw keys: equal to those that another implementation derives, and different for any other input. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deriveKey, hintOfKey, type KeyFormat, type KeySeed } from '../../src/access/derive.js';
@@ -13,13 +13,13 @@ const given: KeySeed = {
   seed: Buffer.from(Array.from({ length: 32 }, (_, byte) => byte)),
 };
 
-test('a key is that of another implementation', () => {
+test('a key equals the one that another implementation derives', () => {
   assert.equal(deriveKey(given, hex), '5c4d66c3743c551a737791e7143d9aa7e3e881418159511c5453f88b27c888b5');
   const again = deriveKey({ ...given, generation: 1 }, hex);
   assert.equal(again, '635ef21da7fdbfab41f46a4be942d5c467917ef194e60ad6431b2830f18a05a3');
 });
 
-test('a key needs its secret, its order, its generation and its seed: without one nobody derives it', () => {
+test('the secret, the order, the generation and the seed each change the key', () => {
   const others: readonly KeySeed[] = [
     given,
     { ...given, secret: `${given.secret}k` },

@@ -1,4 +1,4 @@
-/** Keys that the operator makes, ends and makes again: what the new one takes over. */
+/** Keys that the operator makes, revokes and remakes, and what a new key takes over. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { deriveKey } from '../../src/access/derive.js';
@@ -39,7 +39,7 @@ async function stored(id: string): Promise<KeyRecord | undefined> {
 }
 
 describe('a new key', () => {
-  test('is stored by its hash, with its term to the millisecond, before anybody is told it', async () => {
+  test('is stored under its hash, with its term to the millisecond, before it is shown', async () => {
     const { key, rawKey } = await issue();
     const hash = native.hashKey(rawKey);
     assert.ok(hash !== null);
@@ -53,7 +53,7 @@ describe('a new key', () => {
     assert.equal((await issue(0)).key.expiresAtMs, null);
   });
 
-  test('is in no record of the store', async () => {
+  test('appears in no record of the store', async () => {
     const { rawKey } = await issue();
     const secret = Buffer.from(rawKey.slice(8, -4));
     for (const space of Object.keys(spaces) as Space[]) {
@@ -68,13 +68,13 @@ describe('a new key', () => {
     }
   });
 
-  test('is like no other', async () => {
+  test('is unique, and so is its id', async () => {
     const keys = [await issue(), await issue()];
     assert.equal(new Set(keys.map(({ rawKey }) => rawKey)).size, 2);
     assert.equal(new Set(keys.map(({ key }) => key.id)).size, 2);
   });
 
-  test('is derived of 32 random bytes that nobody keeps, under an id of ten', async () => {
+  test('is derived from 32 random bytes, under an id of ten others', async () => {
     const drawn: Buffer[] = [];
     const randomness = (count: number): Buffer => {
       drawn.push(systemRandomness(count));
@@ -91,7 +91,7 @@ describe('a new key', () => {
     assert.equal(key.hint, `${rawKey.slice(0, 7)}…${rawKey.slice(-4)}`);
   });
 
-  test('that is not of the form of keys, or that is there already, is not told as made', async () => {
+  test('of the wrong form, or that exists already, is an error', async () => {
     const wish = { tier: 'growth', termDays: 0, origin: '' };
     const format = { ...native, hashKey: () => null };
     await assert.rejects(
@@ -103,7 +103,7 @@ describe('a new key', () => {
     await assert.rejects(issueKey({ ...parts, randomness }, wish), /^Error: A new key was conflict$/);
   });
 
-  test('is told to the processes that serve', async () => {
+  test('is announced to the processes that serve requests', async () => {
     const before = await store.last('keyChanges');
     const { key } = await issue();
     const changes = await store.read('keyChanges', { after: before, limit: 9 });
@@ -115,7 +115,7 @@ describe('a new key', () => {
 });
 
 describe('a key made again', () => {
-  test('ends when the one before would have ended', async () => {
+  test('expires when the previous one would have expired', async () => {
     const before = await issue(30);
     wall.ms += 10 * day;
     const made = await reissue(before);
@@ -124,7 +124,7 @@ describe('a key made again', () => {
     assert.equal((await reissue(await issue(0))).key.expiresAtMs, null);
   });
 
-  test('has the tier and the origin of the one before, which it ends in the same unit', async () => {
+  test('takes tier and origin from the previous key, and revokes it in the same unit', async () => {
     const before = await issue();
     const at = await store.last('keyChanges');
     wall.ms += 5;
@@ -140,7 +140,7 @@ describe('a key made again', () => {
     assert.equal(await store.last('keyChanges'), at + 2, 'both are told to the processes that serve');
   });
 
-  test('takes the place of an active key alone', async () => {
+  test('replaces active keys only', async () => {
     const revoked = await issue();
     await revokeKey(parts, revoked.key.id, 'leaked');
     const suspended = await issue();
@@ -156,8 +156,8 @@ describe('a key made again', () => {
   });
 });
 
-describe('no key is made again', () => {
-  test('of an order, which goes on deciding about its own', async () => {
+describe('a key is not made again', () => {
+  test('if an order sold it: the order decides about its own keys', async () => {
     const shop = await Shop.open();
     const { order } = await shop.make('card');
     await shop.happened(order.id, { kind: 'card paid', cents: 3_300n });
@@ -170,7 +170,7 @@ describe('no key is made again', () => {
     assert.equal((await shop.keys(order.id)).length, 1);
   });
 
-  test('that another process ends meanwhile', async () => {
+  test('if another process revokes it meanwhile', async () => {
     const before = await issue();
     let isFirst = true;
     const commit: Store['commit'] = async (operations, id) => {
@@ -186,7 +186,7 @@ describe('no key is made again', () => {
 });
 
 describe('a revoked key', () => {
-  test('says why and since when, and stays as it is', async () => {
+  test('says why and since when, and a second revocation changes nothing', async () => {
     const { key } = await issue();
     wall.ms += 7;
     const revoked = { ...key, status: 'revoked', reason: 'leaked', changedAtMs: wall.ms } as const;
@@ -198,7 +198,7 @@ describe('a revoked key', () => {
   });
 });
 
-test('without the store nothing is made, ended or told as done', async () => {
+test('without the store no key is made, revoked or replaced', async () => {
   const { key } = await issue();
   const failing = new FailingStore(store);
   failing.failure = 'not written';

@@ -1,4 +1,4 @@
-/** `GET /v1/usage`: the limits of a key and what of them is used, also when nothing is left. */
+/** `GET /v1/usage`: the limits of a key and how much of them is used, even when nothing is left. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { keyUsage } from '../../src/access/keyUsage.js';
@@ -44,7 +44,7 @@ function codeOf({ status, body }: Answer): string {
 }
 
 describe('usage', () => {
-  test('is the key’s limits, what is left of them, and when they and the key end', async () => {
+  test('shows the key’s limits, what is left of them, and when they reset and the key expires', async () => {
     const { keys, usage, ask } = server();
     const { key, hash } = keys.issue({ expiresAtMs: issuedAtMs + 30 * day });
     usage.months.set(subjectOf(hash), month);
@@ -59,7 +59,7 @@ describe('usage', () => {
     assert.deepEqual([again.requests.remaining, again.characters.used], [1, 20]);
   });
 
-  test('is told by day, and shared by the keys that replaced each other', async () => {
+  test('is listed by day, and is shared by keys that replaced each other', async () => {
     const { keys, usage, ask } = server();
     const first = keys.issue();
     const second = keys.issue({ id: 'key_2', countedAs: first.hash });
@@ -71,7 +71,7 @@ describe('usage', () => {
     }
   });
 
-  test('is told where the requests or the characters are used up', async () => {
+  test('is shown even when the requests or the characters are used up', async () => {
     const { keys, usage, ask } = server();
     const { key, hash } = keys.issue();
     usage.months.set(subjectOf(hash), { ...month, characters: 130 });
@@ -81,7 +81,7 @@ describe('usage', () => {
     }
   });
 
-  test('begins at nothing in the key’s next month, thirty days from its issue', async () => {
+  test('starts at zero in the key’s next month, thirty days after its issue', async () => {
     const { keys, usage, clock, ask } = server();
     const { key, hash } = keys.issue();
     usage.months.set(subjectOf(hash), month);
@@ -92,7 +92,7 @@ describe('usage', () => {
     assert.deepEqual([characters.used, characters.resets_at], [0, '2027-03-16T08:00:00.000Z']);
   });
 
-  test('has no numbers left where there is no limit', async () => {
+  test('has null for what is left where there is no limit', async () => {
     const { keys, ask } = server();
     const { key } = keys.issue({ tier: 'enterprise' });
     const { characters, requests } = told(await ask({ 'x-api-key': key }));
@@ -100,7 +100,7 @@ describe('usage', () => {
     assert.deepEqual([characters.limit, characters.remaining], [0, null]);
   });
 
-  test('is told to nobody but the holder of a key that works', async () => {
+  test('is shown only to the holder of a key that works', async () => {
     const { keys, ask } = server();
     assert.equal(codeOf(await ask({})), '401 key_required');
     assert.equal(codeOf(await ask({ authorization: 'Bearer placeholder' })), '401 key_required');
@@ -127,12 +127,12 @@ describe('usage', () => {
     assert.equal(keys.finds, 60, 'the store is not asked');
   });
 
-  test('counts nothing where no key is sent', async () => {
+  test('is refused without a key, however often it is asked for', async () => {
     const { ask } = server();
     for (let at = 0; at < 100; at += 1) assert.equal(codeOf(await ask({})), '401 key_required');
   });
 
-  test('is of the address that the route has found, whatever the header says of another', async () => {
+  test('counts unknown keys for the address that the route found, not the one in the header', async () => {
     const { access, ask } = server();
     await ask({ 'x-forwarded-for': '198.51.100.1', 'x-api-key': new MemoryKeys().issue().key });
     assert.deepEqual(access.warnings(), []);
@@ -143,7 +143,7 @@ describe('usage', () => {
     assert.equal(codeOf(await unknown(60)), '429 rate_limited');
   });
 
-  test('of a key whose record is gone is told to nobody; a tier that is not sold is an error', async () => {
+  test('of a key whose record is gone is refused; a tier that is not sold is an error', async () => {
     const { keys, ask } = server();
     const { key, hash } = keys.issue();
     told(await ask({ 'x-api-key': key }));

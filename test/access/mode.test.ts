@@ -1,4 +1,4 @@
-/** ACCESS: the mode in force, the limits that it leaves, and the sentence that says what is open to whom. */
+/** ACCESS: the mode in force, the limits that it sets, and the sentence that describes it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { accessSentence, chooseAccess, limitsGiven } from '../../src/access/mode.js';
@@ -41,7 +41,7 @@ describe('the mode', () => {
     assert.deepEqual(wrong.errors, ['ACCESS must be one of open, metered, keys; it is "closed".']);
   });
 
-  test('leaves the limits that are set', () => {
+  test('does not change limits that are set', () => {
     const set = { ANONYMOUS_REQUESTS_PER_MINUTE: '5' };
     assert.deepEqual(of(set).limits, [5, 0]);
     assert.deepEqual(of({ ...set, ...stripe }).limits, [5, 1e6]);
@@ -49,7 +49,7 @@ describe('the mode', () => {
     assert.deepEqual(of({ ...stripe, ANONYMOUS_CHARACTERS_PER_MONTH: '7' }).limits, [60, 7]);
   });
 
-  test('is told in one sentence with its reason', () => {
+  test('is described in one sentence with its reason', () => {
     const open = chooseAccess(null, []);
     assert.equal(
       accessSentence(open, openTiers().anonymous),
@@ -88,7 +88,7 @@ describe('callers', () => {
     assert.equal((await access.keyed(headFrom(from))).refusal?.status, 401);
   });
 
-  test('without a key are never refused by an open server, and still count as keyless memory', async () => {
+  test('without a key are never refused by an open server, and are admitted as keyless', async () => {
     const access = testAccess({ mode: 'open', tiers: openTiers() });
     for (let count = 0; count < 200; count += 1) {
       const { refusal, key, charge } = await access.keyed(headFrom(from));

@@ -1,4 +1,4 @@
-/** The answers that refuse a caller: their fields, and sentences that count right. */
+/** The answers that refuse a caller: their fields, and sentences with the right singular and plural. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -61,7 +61,7 @@ test('each reason for which a key is refused has its own code', () => {
   assert.equal(codeOf(storeUnavailable), 'store_unavailable');
 });
 
-test('one of a thing is not many', () => {
+test('a refusal uses the singular for one', () => {
   assert.equal(
     detailOf(overMinute(1, 'this address', 1)),
     'Over the limit of 1 request a minute for this address. Try again in 1 second.',
@@ -90,7 +90,7 @@ test('a refusal names the variable and the command that lift it', () => {
   assert.match(detailOf(overLookUps(1)), /makes a key with fusegate keys create --tier developer/);
 });
 
-test('each route limit has its own number, of addresses, and names its own variable', () => {
+test('each route limit applies to addresses, with its own number and its own variable', () => {
   const names = Object.keys(limitVariables) as RouteLimit[];
   const numbers = Object.fromEntries(names.map((name, at) => [name, at])) as Record<RouteLimit, number>;
   const byRoute = limitedByRoute(numbers);
@@ -107,7 +107,7 @@ test('each route limit has its own number, of addresses, and names its own varia
   }
 });
 
-test('where a key is needed, no refusal speaks of anonymous access', () => {
+test('if a key is needed, no refusal mentions anonymous access', () => {
   const { invalid, expired } = keyRefusals('keys');
   for (const mode of ['open', 'metered'] as const) {
     const told = keyRefusals(mode);

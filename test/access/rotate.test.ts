@@ -1,4 +1,6 @@
-/** Keys that their holders replace: one goes on where the other ends, in every figure and for every order. */
+/**
+ * Keys that their holders replace: the new key continues where the old one ends, in every count and order.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Access } from '../../src/access/admission.js';
@@ -93,7 +95,7 @@ describe('the new key', () => {
     assert.deepEqual([await asked(access, old), await asked(access, made)], ['401 key_expired', 'passes']);
   });
 
-  test('works alone where no overlap is asked for, and the old one never outlives its own end', async () => {
+  test('replaces the old one at once without an overlap, which never extends the old term', async () => {
     const { access } = accessOf(600, 0);
     const old = await issue();
     const made = await rotate(old, 0);
@@ -144,7 +146,7 @@ describe('the new key', () => {
 });
 
 describe('a key is replaced', () => {
-  test('once: a third ends the first at once, and no sooner than a minute after the second', async () => {
+  test('only once; the new key can be replaced a minute later, which ends the first at once', async () => {
     const first = await issue();
     const second = await rotate(first, 7 * day);
     assert.deepEqual(await rotateKey(parts, first.key.hash, day), { kind: 'replaced', by: second.key.id });
@@ -163,7 +165,7 @@ describe('a key is replaced', () => {
     assert.equal((await stored(second)).status, 'active');
   });
 
-  test('at a moment that the record of the old one has', async () => {
+  test('and the record of the old one has the time and its new end', async () => {
     const old = await issue();
     clock.pass(1_001);
     const nowMs = clock.wallMs();
@@ -175,7 +177,7 @@ describe('a key is replaced', () => {
     });
   });
 
-  test('while it is there', async () => {
+  test('only while its record exists', async () => {
     const shop = await Shop.open();
     const { order } = await shop.make('card');
     await shop.happened(order.id, { kind: 'card paid', cents: 3_300n });
@@ -195,7 +197,7 @@ describe('a key is replaced', () => {
     }
   });
 
-  test('while it works', async () => {
+  test('only while it works', async () => {
     const [revoked, suspended, over] = [await issue(), await issue(), await issue(1)];
     await revokeKey(parts, revoked.key.id, 'leaked');
     await changeKey(store, suspended.key.id, (key) => ({ to: { ...key, status: 'suspended' } }));
@@ -214,7 +216,7 @@ describe('a key is replaced', () => {
     assert.equal(outcomes.filter(({ kind }) => kind === 'replaced').length, 19);
   });
 
-  test('wholly or not at all where the store fails', async () => {
+  test('completely or not at all if the store fails', async () => {
     const failing = new FailingStore(store);
     const on = partsOn(failing.seen);
     for (const failure of ['not written', 'written'] as const) {
@@ -232,7 +234,7 @@ describe('a key is replaced', () => {
 });
 
 describe('both keys end', () => {
-  test('where the operator ends the new one or makes it anew, which the old one cannot be', async () => {
+  test('when the operator revokes or remakes the new one; the old one cannot be remade', async () => {
     for (const end of [
       (id: string) => revokeKey(parts, id, 'misuse'),
       (id: string) => reissueKey(parts, id),
@@ -245,7 +247,7 @@ describe('both keys end', () => {
     }
   });
 
-  test('with the payment of the order that sold them, and come back with it', async () => {
+  test('when the payment of their order is disputed or refunded, and return if it is won', async () => {
     const shop = await Shop.open();
     const { order } = await shop.make('card');
     const events: Readonly<Record<string, OrderEvent>> = {

@@ -60,7 +60,7 @@ function refusal({ status, body, headers }: Answer) {
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('the holder is told', () => {
-  test('the new key, its tier and its end, and when the old one ends: a day later unless asked', async () => {
+  test('the new key, its tier and its end, and when the old one ends: after a day by default', async () => {
     const { ask, logged } = served();
     const old = await issue();
     const { api_key: key, ...rest } = told(await ask(old.rawKey));
@@ -89,7 +89,7 @@ describe('the holder is told', () => {
     assert.deepEqual([end, oldEnd], [null, iso(clock.wallMs() + 90_000)]);
   });
 
-  test('also when the requests of the minute are used up', async () => {
+  test('the new key even when the requests of the minute are used up', async () => {
     const { ask } = served(1);
     const old = await issue();
     const { api_key: key } = told(await ask(old.rawKey));
@@ -99,8 +99,8 @@ describe('the holder is told', () => {
   });
 });
 
-describe('refused is', () => {
-  test('a key that was ended since this process last read it', async () => {
+describe('a request is refused', () => {
+  test('for a key that was revoked since this process last read it', async () => {
     const { ask, logged } = served();
     const { api_key: key } = told(await ask((await issue()).rawKey));
     assert.equal(refusal(await ask(key)).code, '429 rate_limited');
@@ -110,7 +110,7 @@ describe('refused is', () => {
     assert.equal(logged.length, 1);
   });
 
-  test('who sends no key, an unknown one, or one that was revoked', async () => {
+  test('without a key, with an unknown key or with a revoked one', async () => {
     const { ask, logged } = served();
     const revoked = await issue();
     await revokeKey(issueParts, revoked.key.id, 'leaked');
@@ -120,7 +120,7 @@ describe('refused is', () => {
     assert.deepEqual(logged, []);
   });
 
-  test('a key that was replaced, with the id of the one that can be', async () => {
+  test('for a key that was replaced already, with the id of its replacement', async () => {
     const { ask, logged } = served();
     const old = await issue();
     const { api_key: key } = told(await ask(old.rawKey));
@@ -131,7 +131,7 @@ describe('refused is', () => {
     assert.equal(logged.length, 1);
   });
 
-  test('a key that replaced another less than a minute ago, with the seconds that are left', async () => {
+  test('for a key that replaced another less than a minute ago, with the seconds left to wait', async () => {
     const { ask } = served();
     const { api_key: key } = told(await ask((await issue()).rawKey));
     clock.pass(20_500);

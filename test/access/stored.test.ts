@@ -1,4 +1,4 @@
-/** Keys and usage of the store: every change of a key is told, whatever fails meanwhile. */
+/** Keys and usage in the store: every change of a key is announced, whatever fails meanwhile. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Added, Unsure } from '../../src/access/keyring.js';
@@ -115,12 +115,12 @@ async function watching(): Promise<Watch> {
 }
 
 describe('changes of keys', () => {
-  test('that came before the first look are not told one by one: every key counts as changed', async () => {
+  test('from before the first look count as one change of every key', async () => {
     const watch = await watching();
     assert.deepEqual([watch.told, watch.periods], [['all'], [250]]);
   });
 
-  test('are told once each, in their order', async () => {
+  test('are announced once each, in order', async () => {
     const watch = await watching();
     watch.told.splice(0);
     assert.deepEqual(await watch.look(), []);
@@ -131,7 +131,7 @@ describe('changes of keys', () => {
     assert.deepEqual(await watch.look(), ['c']);
   });
 
-  test('are told later when the store does not answer, from the first look on', async () => {
+  test('are announced late if the store does not answer, also at the first look', async () => {
     const watch = new Watch(await openTestStore());
     watch.fail('not written');
     watch.changes.start();
@@ -147,7 +147,7 @@ describe('changes of keys', () => {
     assert.deepEqual(await watch.look(), ['a']);
   });
 
-  test('of more keys at once than are told one by one: every key counts as changed, at once', async () => {
+  test('that are too many to announce one by one count at once as a change of every key', async () => {
     const watch = await watching();
     watch.told.splice(0);
     const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `${index}`);
@@ -177,7 +177,7 @@ describe('changes of keys', () => {
     assert.deepEqual(await watch.look(), ['b']);
   });
 
-  test('are taken for granted once the store has not answered for the grace and a second', async () => {
+  test('are assumed for every key once the store has not answered for the grace and a second', async () => {
     const watch = await watching();
     watch.told.splice(0);
     watch.nowMs = 5_000;
@@ -201,7 +201,7 @@ describe('changes of keys', () => {
     ]);
   });
 
-  test('are taken for granted also while a look has no end', async () => {
+  test('are assumed even if a look never ends', async () => {
     const watch = await watching();
     watch.told.splice(0);
     const release = watch.hold();
@@ -217,14 +217,14 @@ describe('changes of keys', () => {
     assert.deepEqual(await watch.look(), []);
   });
 
-  test('are no longer looked for after the end', async () => {
+  test('are no longer looked for after a stop', async () => {
     const watch = await watching();
     watch.changes.stop();
     assert.ok(watch.stopped);
   });
 });
 
-test('a key is found by its hash, and a store that does not answer is not taken for none', async () => {
+test('a key is found by its hash, and a store that does not answer is not taken for absence', async () => {
   const store = await openTestStore();
   const failing = new FailingStore(store);
   const keys = storedKeys(failing.seen);
@@ -235,7 +235,7 @@ test('a key is found by its hash, and a store that does not answer is not taken 
   assert.equal(await keys.find(key.hash), 'unavailable');
 });
 
-test('usage lies under a digest of its subject, and a store that does not answer is told', async () => {
+test('usage is stored under a digest of its subject, and a silent store is reported', async () => {
   const store = await openTestStore();
   const failing = new FailingStore(store);
   const digest = (subject: Uint8Array): Uint8Array => Buffer.concat([Buffer.from('digest of '), subject]);
@@ -264,7 +264,7 @@ test('a subject without usage gets a record only if it may, and one with usage i
   assert.equal(await add('a', false), 6);
 });
 
-test('a subject is a digest with the oldest secret, as another implementation computes it', () => {
+test('a subject is digested with the oldest secret, as another implementation does it', () => {
   const subject = Uint8Array.of(1, 192, 0, 2, 7);
   const [oldest, newer, newest] = ['a', 'b', 'c'].map((letter) => letter.repeat(32)) as [
     string,
@@ -276,7 +276,7 @@ test('a subject is a digest with the oldest secret, as another implementation co
   assert.equal(usageSubject([oldest], subject).toString('hex'), digest);
 });
 
-test('usage whose outcome the store did not tell is kept once, however often it is tried again', async () => {
+test('usage with an unknown outcome is stored once, however often it is retried', async () => {
   const store = await openTestStore();
   const failing = new FailingStore(store);
   const usage = storedUsage(failing.seen, (subject) => subject);

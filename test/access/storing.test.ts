@@ -1,4 +1,4 @@
-/** The storing limit of networks, over a native module that answers as it is set to. */
+/** The limit on what networks store, over a native module that answers as it is told to. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { facts, kinds, outcomes } from '../../src/access/nativeDecision.js';
@@ -24,7 +24,7 @@ function world(storedKbPerMinute?: number) {
   return { state, limit: storingLimit(parts, () => (state.crowded += 1)) };
 }
 
-test('a network takes a unit for each 64 bytes that it begins, the first on admission', () => {
+test('each 64 bytes, or part of them, take one unit of a network’s room, the first on admission', () => {
   const { state, limit } = world(1);
   const admitted = ['admit', kinds.stored, [192, 0, 2], 16, 0, false, false];
   const spent = (units: number): unknown[] => ['spend', kinds.stored, [192, 0, 2], 16, units];
@@ -45,7 +45,7 @@ test('a network takes a unit for each 64 bytes that it begins, the first on admi
   assert.deepEqual(state.asked, [['admit', kinds.stored, [32, 1, 13, 184, 0, 7], 16, 0, false, false]]);
 });
 
-test('no limit asks nothing, and a large one is what a bucket can count', () => {
+test('without a limit nothing is counted, and a large limit is capped at what a bucket can count', () => {
   for (const kb of [undefined, 0]) {
     const { state, limit } = world(kb);
     state.outcome = outcomes.OverMinute;
@@ -58,7 +58,7 @@ test('no limit asks nothing, and a large one is what a bucket can count', () => 
   assert.equal(state.asked[0]?.[3], 1_000_000);
 });
 
-test('a refusal says when to come again; who has no slot of its own is counted', () => {
+test('a refusal says when to try again, and a network without a slot of its own is counted', () => {
   const { state, limit } = world(64);
   for (const [outcome, status, crowded] of [
     [outcomes.Admitted, 200, 0],
@@ -74,7 +74,7 @@ test('a refusal says when to come again; who has no slot of its own is counted',
   }
 });
 
-test('a record of an address takes room of its network, one of a key takes none', () => {
+test('a usage record of an address takes room of its network, and one of a key takes none', () => {
   const { state, limit } = world(64);
   let refused = 0;
   const mayMake = usageRoom(limit, () => (refused += 1));

@@ -1,4 +1,4 @@
-/** The file of tiers: what ships, every error at once, what the environment puts in its place. */
+/** The file of tiers: the included one, all errors at once, and what the environment overrides. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { shippedTiers } from '../support/access.js';
 
 const asInTheFile = { anonymousRequestsPerMinute: null, anonymousCharactersPerMonth: null };
 
-test('the included file', () => {
+test('the included file has the documented tiers', () => {
   assert.deepEqual(shippedTiers(), {
     anonymous: { requests_per_minute: 60, characters_per_month: 1e6 },
     developer: { requests_per_minute: 600, characters_per_month: 5e7, price_sat: 50_000 },
@@ -22,7 +22,7 @@ test('the included file', () => {
   assert.deepEqual(JSON.parse(shown), shippedTiers(), 'docs/keys.md shows it');
 });
 
-test('the environment comes before the file, 0 included', () => {
+test('the environment overrides the file, even with 0', () => {
   const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 5 });
   assert.ok('tiers' in read);
   assert.deepEqual(read.tiers.anonymous, { requests_per_minute: 0, characters_per_month: 5 });
@@ -59,7 +59,7 @@ test('every error is listed', () => {
   }
 });
 
-test('the largest values are taken, and none beyond them; prices begin at 1', () => {
+test('values are accepted up to their maximum, and prices from 1', () => {
   const shipped = JSON.parse(readFileSync(shippedTiersFile, 'utf8')) as Record<
     string,
     Record<string, number>
@@ -89,7 +89,7 @@ test('the largest values are taken, and none beyond them; prices begin at 1', ()
   }
 });
 
-test('a file that is missing or no JSON', () => {
+test('a file that is missing or not JSON is an error', () => {
   const folder = temporaryFolder();
   const missing = readTiers(join(folder, 'none.json'), asInTheFile);
   assert.ok('errors' in missing);

@@ -1,4 +1,4 @@
-/** Charges on their way to the store: each is kept once or waits, whatever the store does. */
+/** Charges on their way to the store: each is stored once or waits, whatever the store does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Added, UsageSource } from '../../src/access/keyring.js';
@@ -30,7 +30,7 @@ function flushing(add: UsageSource['add']) {
   return { flush: new UsageFlush({ add, load }, ledger, log, () => true), charges, said };
 }
 
-test('what the store keeps is told as its total, and nothing waits or is logged', async () => {
+test('what the store accepts raises the total, and nothing waits or is logged', async () => {
   const { flush, charges, said } = flushing((_, { characters }) => Promise.resolve(100 + characters));
   charges.push(charge('a', 1), charge('b', 2));
   await flush.flush();
@@ -39,7 +39,7 @@ test('what the store keeps is told as its total, and nothing waits or is logged'
   assert.deepEqual(said, [], 'once');
 });
 
-test('what the store cannot keep waits, alone, also where the store breaks', async () => {
+test('only what the store cannot accept waits, even if the store throws', async () => {
   const outcomes: Readonly<Record<string, () => Promise<number | 'unavailable'>>> = {
     away: () => Promise.resolve('unavailable'),
     broken: () => Promise.reject(new Error('broken')),
@@ -59,7 +59,7 @@ test('what the store cannot keep waits, alone, also where the store breaks', asy
   ]);
 });
 
-test('what may be kept is tried again by itself, and what follows it waits', async () => {
+test('a charge of unknown outcome is retried by itself, and later charges of its subject wait', async () => {
   const calls: string[] = [];
   let outcome: 'unsure' | number = 'unsure';
   const again = (): Promise<Added> => {
@@ -86,7 +86,7 @@ test('what may be kept is tried again by itself, and what follows it waits', asy
   assert.deepEqual(calls, [], 'once');
 });
 
-test('ten thousand charges of unknown outcome are retried, one more is charged again', async () => {
+test('up to ten thousand charges of unknown outcome are retried; any more are charged again', async () => {
   const again = (): Promise<Added> => Promise.resolve({ again });
   const { flush, charges, said } = flushing(again);
   const names = Array.from({ length: 10_001 }, (_, at) => `s${at}`);
@@ -97,7 +97,7 @@ test('ten thousand charges of unknown outcome are retried, one more is charged a
   assert.deepEqual(said.splice(0), ['warn {"waiting":10000}'], 'each of them is still retried');
 });
 
-test('a charge that its subject may not have is gone, also where a retry finds so', async () => {
+test('a charge that its subject may not make is dropped, even if only a retry finds out', async () => {
   const again = (): Promise<Added> => Promise.resolve('refused');
   const { flush, charges, said } = flushing((subject) =>
     Promise.resolve(Buffer.from(subject).toString() === 'a' ? 'refused' : { again }),
@@ -110,7 +110,7 @@ test('a charge that its subject may not have is gone, also where a retry finds s
   assert.deepEqual(said, []);
 });
 
-test('a flush begins when the one before has ended, and ends when all it took is kept', async () => {
+test('a flush begins when the previous one has ended, and ends when all that it took is stored', async () => {
   const ends: (() => void)[] = [];
   const { flush, charges, said } = flushing(
     (_, { characters }) =>

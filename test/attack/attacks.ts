@@ -1,6 +1,6 @@
 /**
- * Attacks that one holder of a few addresses, of a /24 or of a /48 can play, each with the figures that it is
- * judged by. Each round sends as much as one core makes of it in a few seconds.
+ * Attacks by one holder of a few addresses, of a /24 or of a /48, each with the figures that it is judged by.
+ * Each round sends as much as one core can produce in a few seconds.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { native } from '../../src/native/addon.js';

@@ -1,7 +1,7 @@
 /**
  * The worst requests that `npm run bench -- census` found last, and those of `worst.ts`, cost no more than
- * was decided. A slower machine may take longer in proportion: the parsing of a MiB of JSON says how fast
- * this one is now.
+ * was decided. A slower machine may take longer in proportion: its speed is measured by the parsing of a MiB
+ * of JSON.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

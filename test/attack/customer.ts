@@ -1,7 +1,7 @@
 /**
  * Those who are served while the server is attacked, in a thread of their own: a customer with a key, buyers
- * on every rail, and the operator's look at /ready and at the memory of all processes. Told `take`, it says
- * what it has seen since the last time.
+ * on every rail, and the operator, who watches /ready and the memory of all processes. On the message `take`
+ * it reports what it has seen since the last one.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

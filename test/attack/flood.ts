@@ -1,4 +1,4 @@
-/** What an attack is and comes to, and many requests at once. */
+/** What an attack is, how its outcome is described, and how many requests are sent at once. */
 import { openFrom, type World } from './world.js';
 import type { RawClient } from '../support/raw.js';
 

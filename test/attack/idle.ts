@@ -1,4 +1,4 @@
-/** 20,000 connections that do nothing: their memory, and a customer beside them. */
+/** 20,000 idle connections: their memory, and a customer who is served at the same time. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 /**
- * Opens connections that do nothing, in a process of its own, as one process may not have so many. Arguments:
- * a port, how many, and the addresses of this machine that they come from. Prints how many are open once each
- * is open or refused, then stays until killed.
+ * Opens idle connections in a process of its own, as one process may not have so many. Arguments: a port, how
+ * many, and the addresses of this machine that they come from. Prints how many are open once each is open or
+ * refused, then stays until killed.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { until } from '../support/until.js';

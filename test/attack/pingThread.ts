@@ -1,7 +1,7 @@
 /**
- * Asks a server for /health from an order to begin to an order to end, one request after the other, and says
- * how long the longest took: for about that time the event loop there was held up. In a thread of its own, so
- * that what else its process does takes no time of it.
+ * Asks a server for /health between two messages, one request after the other, and reports how long the
+ * slowest took: the event loop there was blocked for about that time. It runs in a thread of its own, so that
+ * other work of its process does not slow it.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

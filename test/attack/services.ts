@@ -1,6 +1,6 @@
 /**
- * Attacks on what came later: named statistics, replaced keys, lines, rerank, tools, receipts and their log.
- * Each round sends as much as one core makes of it in a few seconds.
+ * Attacks on later features: named statistics, replaced keys, lines, rerank, tools, receipts and their log.
+ * Each round sends as much as one core can produce in a few seconds.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { head, post } from '../support/raw.js';

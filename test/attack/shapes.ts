@@ -1,6 +1,6 @@
 /**
- * Requests of shapes that cost a reader most for their bytes, for every route: `npm run bench -- census`
- * searches among them, and `census.test.ts` holds what it found.
+ * Requests of the shapes that cost a reader most for their bytes, for every route: `npm run bench -- census`
+ * searches among them, and `census.test.ts` checks what it found.
  */
 import { routeList } from '../../src/contract/routes.js';
 import { fieldsOf } from '../../src/contract/schema/shape.js';

@@ -1,4 +1,4 @@
-/** The world of an attack: a server with its defaults, a customer beside it, and what both are seen to do. */
+/** The world of an attack: a server with its defaults, a customer of it, and what is observed of both. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Requests made by hand that once cost far more than their bytes, all that rank or repair valid: the search
- * of the census does not find them, since its shapes know no words. `census.test.ts` holds them.
+ * Requests made by hand that once cost far more than their bytes, all of them valid for ranking or repairing:
+ * the search of the census does not find them, since its shapes know no words. `census.test.ts` checks them.
  */
 import { LOOP_BODY_LIMIT as loopFuse } from '../../src/search/fuse.js';
 import { LOOP_BODY_LIMIT as loopNormalize } from '../../src/text/normalize.js';

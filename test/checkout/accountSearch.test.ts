@@ -30,7 +30,7 @@ const noFault = (): Promise<undefined> => Promise.resolve(undefined);
 const locked: Failed = { kind: 'failed', reason: 'the wallet is locked' };
 
 describe('a search of an account', () => {
-  test('says how many addresses it asked for, of how many as far as it knows', async () => {
+  test('reports how many addresses it has asked for, and an estimate of how many there are', async () => {
     const said: string[] = [];
     const progress = (asked: number, about: number): unknown => said.push(`${asked} of ${about}`);
     const found = await searchHistory({ account, chain: chainOf(3, 110, 120) }, 100, progress);
@@ -48,7 +48,7 @@ describe('a search of an account', () => {
 });
 
 describe('a new address', () => {
-  test('is known to a wallet node before its history is asked for, and is not shown otherwise', async () => {
+  test('is handed out by a wallet node before its history is asked for, or else not shown', async () => {
     const done: string[] = [];
     const chain = chainOf(5);
     const wallet: Chain = {
@@ -71,7 +71,7 @@ describe('a new address', () => {
     assert.deepEqual(await freshIndexes({ account, chain: closed }, 4, 2), locked);
   });
 
-  test('has its index said to the operator, with how many were skipped before it', async () => {
+  test('has an index that the operator is told, with the number of addresses skipped before it', async () => {
     const store = await openTestStore();
     const none = 'No on-chain address was given out yet; the first start looks for earlier payments.';
     assert.equal(await addressSentence(store, account), none);

@@ -1,4 +1,4 @@
-/** Addresses against BIP 84's vectors, and what may be given as an account's key. */
+/** Addresses against BIP 84's vectors, and which keys may be given as an account's. */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 
 const [mainnet] = vectors.filter(({ network }) => network === 'mainnet');
 assert.ok(mainnet !== undefined);
 
-test('addresses are those of BIP 84, whatever prefix the key has', () => {
+test('addresses follow BIP 84, whatever prefix the key has', () => {
   let checked = 0;
   for (const { network, account_public, account_xpub_same_key, receive } of vectors) {
     for (const key of [account_public, account_xpub_same_key ?? account_public]) {
@@ -41,7 +41,7 @@ test('addresses are those of BIP 84, whatever prefix the key has', () => {
   assert.ok(checked >= 60);
 });
 
-test('the same account has the same digest, another has another', () => {
+test('the same account has the same digest, and another account has another', () => {
   const digests = vectors.map(({ account_public, network }) => {
     const read = readAccount(account_public, network);
     return 'account' in read ? read.account.digest.toString('hex') : '';
@@ -65,7 +65,7 @@ const prefixes = [
   { name: 'vpub', other: 'mainnet', bip32: { public: 0x045f1cf6, private: 0x045f18bc } },
 ] as const;
 
-test('a key is refused by its prefix where its network is another, and where it is private', () => {
+test('a key is refused if it is of another network or private, which its prefix shows', () => {
   for (const { name, other, bip32: version } of prefixes) {
     const key = bip32.fromSeed(Buffer.alloc(32, 1), { ...networks.bitcoin, bip32: version });
     const [shown, secret] = [key.neutered().toBase58(), key.toBase58()];
@@ -78,14 +78,14 @@ test('a key is refused by its prefix where its network is another, and where it 
   }
 });
 
-test('addresses of signet are those of testnet', () => {
+test('signet has the same addresses as testnet', () => {
   const testnet = vectors.find(({ network }) => network === 'testnet');
   const read = readAccount(testnet?.account_public ?? '', 'signet');
   assert.ok('account' in read && testnet?.receive[0] !== undefined);
   assert.equal(read.account.address(0), testnet.receive[0].address);
 });
 
-test('what is no public key of the network is refused, and never shown', () => {
+test('text that is not a public key of the network is refused, and never shown', () => {
   const { account_public: key, account_private: secret } = mainnet;
   for (const [text, network, expected] of [
     [secret, 'mainnet', /^is a private key: never give one to a server/],

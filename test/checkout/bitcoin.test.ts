@@ -1,4 +1,4 @@
-/** On-chain orders, their look-ups and their endpoints, over a node that answers when it is let. */
+/** On-chain orders, their look-ups and their endpoints, over a node that answers when it is allowed to. */
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
@@ -135,7 +135,7 @@ async function show(parts: BitcoinRoutesParts, order: OrderRecord, mayAct = true
 }
 
 describe('look-ups of on-chain orders', () => {
-  test('an answer that is older than what another was told meanwhile changes nothing', async (context) => {
+  test('an answer older than what another process has stored meanwhile changes nothing', async (context) => {
     const world = await World.open(context);
     const order = await world.order();
     let letGo = (): void => undefined;
@@ -157,7 +157,7 @@ describe('look-ups of on-chain orders', () => {
     assert.equal(world.looked, 3, 'the slow one asked again');
   });
 
-  test('who lost the lease of the work changes nothing any more', async (context) => {
+  test('a process that lost the lease no longer changes anything', async (context) => {
     const world = await World.open(context);
     const order = await world.order();
     const leases = { ...world.parts, clock: systemClock };
@@ -216,7 +216,7 @@ describe('the watcher of on-chain orders', () => {
 });
 
 describe('the on-chain endpoints', () => {
-  test('who may not act sees what is stored, and the node is not asked', async (context) => {
+  test('a caller that may not act sees what is stored, and the node is not asked', async (context) => {
     const world = await World.open(context);
     const order = await world.order();
     world.outputs = [paid(price, 2)];
@@ -230,7 +230,7 @@ describe('the on-chain endpoints', () => {
     assert.deepEqual([first.status, first.key_status], ['confirmed', 'revealed_now']);
   });
 
-  test('what was paid is shown and handed out after the rail was switched off', async (context) => {
+  test('a paid order is shown and its key handed out even after the rail was turned off', async (context) => {
     const world = await World.open(context);
     const order = await world.order();
     world.outputs = [paid(price, 2)];

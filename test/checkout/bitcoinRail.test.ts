@@ -1,4 +1,6 @@
-/** The on-chain rail of a process: how often it asks its node, which orders share a unit, what it awaits. */
+/**
+ * The on-chain rail of a process: how often it asks its node, which orders share a unit, what it waits for.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/onchain/bitcoin.js';
@@ -114,7 +116,7 @@ const searching = 'The account is being searched for earlier payments. Try again
 const storeDown = { ready: false, reason: 'The store is not available.' };
 
 describe('the node', () => {
-  test('is asked whether it can be used every three seconds at most, however many ask', async () => {
+  test('is asked at most every three seconds whether it can be used, however many ask', async () => {
     const world = await World.open();
     const rail = await world.begun();
     const checks = async (): Promise<number> =>
@@ -130,7 +132,7 @@ describe('the node', () => {
     assert.equal(await checks(), 1);
   });
 
-  test('is asked about a polled order each second; each five where it notifies of payments', async () => {
+  test('is asked about a polled order every second, or every five if it notifies of payments', async () => {
     for (const [follow, freshMs] of [
       [undefined, 1_000],
       [() => following, 5_000],
@@ -149,7 +151,7 @@ describe('the node', () => {
     }
   });
 
-  test('that notifies of nothing is not watched', async () => {
+  test('that does not notify of payments is not watched', async () => {
     const world = await World.open();
     const fence = { lease: 'orders btc', token: 1 };
     assert.equal((await world.begun()).watch(fence), undefined);
@@ -159,7 +161,7 @@ describe('the node', () => {
     await watcher.stop();
   });
 
-  test('that fails at any of its questions makes no order; the operator learns why', async () => {
+  test('that fails at any question makes no order, and the operator learns why', async () => {
     for (const down of ['network', 'used', 'tip']) {
       const world = await World.open();
       const rail = await world.begun();
@@ -206,7 +208,7 @@ describe('the node', () => {
   });
 });
 
-test('a node on another network than the account’s is not used, and both are named', async () => {
+test('is not used if its network is not the account’s, and both are named', async () => {
   const world = await World.open();
   const rail = await world.begun();
   world.network = 'testnet';
@@ -229,7 +231,7 @@ describe('a node that is catching up', () => {
   }
   const reason = 'The Bitcoin node is catching up with the chain.';
 
-  test('shows no address: a payment that it does not know yet would pay the order', async () => {
+  test('gets no address shown, as it may not know an earlier payment that would pay the order', async () => {
     const { world, chain } = await behind(7_200_001);
     const rail = await world.begun();
     const other = world.process({ chain });
@@ -239,7 +241,7 @@ describe('a node that is catching up', () => {
     assert.equal((await rail.check()).ready, true);
   });
 
-  test('decides no account’s first address', async () => {
+  test('cannot decide on an account’s first address', async () => {
     for (const [make, said] of [
       [() => behind(7_200_001), reason],
       [
@@ -260,7 +262,7 @@ describe('a node that is catching up', () => {
     }
   });
 
-  test('is one whose last block is more than two hours old, or that does not say', async () => {
+  test('has a last block more than two hours old; one that does not say is not used either', async () => {
     const { world, chain } = await behind(7_200_000);
     await world.begun();
     assert.equal((await world.process({ chain }).check()).ready, true);
@@ -275,7 +277,7 @@ describe('a node that is catching up', () => {
   });
 });
 
-test('what stops a node from giving an address after it was found ready stops the order', async () => {
+test('if a node that was ready can no longer give an address, there is no order', async () => {
   const plain = { ...account, digest: Buffer.alloc(16, 1), address: (at: number) => `bc1${at}` };
   const world = await World.open();
   const rail = await world.begun({ account: plain });
@@ -298,7 +300,7 @@ test('what stops a node from giving an address after it was found ready stops th
 });
 
 describe('an address', () => {
-  test('with earlier payments is skipped, counted and told; one without is no matter', async () => {
+  test('with earlier payments is skipped, counted and reported; one without them is not', async () => {
     const world = await World.open();
     const rail = await world.begun();
     world.pay(0, 1, 3);
@@ -316,7 +318,7 @@ describe('an address', () => {
     assert.deepEqual([next, passedOver], [6, 3]);
   });
 
-  test('is of one order, however many processes take one at once', async () => {
+  test('belongs to one order, however many processes take one at once', async () => {
     const world = await World.open();
     const rail = await world.begun();
     const other = await world.begun({ store: world.shop.aside.store });
@@ -331,7 +333,7 @@ describe('an address', () => {
     assert.deepEqual([next, passedOver], [3, 1]);
   });
 
-  test('that an order has is not given out again, though a restored store counts from before', async () => {
+  test('that an order has is not given out again, even if a restored store counts from before', async () => {
     const world = await World.open();
     const rail = await world.begun();
     const before = await world.index();
@@ -343,7 +345,7 @@ describe('an address', () => {
     assert.equal((await order(rail)).addressIndex, 4);
   });
 
-  test('is prepared at the node before it is shown: the next one by a check, and no other', async () => {
+  test('is prepared at the node before it is shown, the next one by a check, and no others', async () => {
     const world = await World.open();
     const prepared: number[] = [];
     const prepare = (index: number): Promise<ChainAnswer<undefined>> => {
@@ -362,7 +364,7 @@ describe('a buyer', () => {
   const by = (rail: Bitcoin, buyer: number) =>
     rail.create({ ...pricedWish, orderedBy: Buffer.alloc(16, buyer) });
 
-  test('with too many unpaid orders waits until the first of them expires', async () => {
+  test('with too many unpaid orders has to wait until the first of them expires', async () => {
     const world = await World.open();
     const rail = await world.begun({ unpaidOrdersPerAddress: 2 });
     const untilMs = world.clock.wallMs() + 3_600_000;
@@ -374,7 +376,7 @@ describe('a buyer', () => {
     assert.equal((await world.index()).next, 2, 'who is refused takes no address');
   });
 
-  test('may have any number where there is no limit, or where nobody knows the buyer', async () => {
+  test('may have any number of orders if there is no limit, or if the buyer is unknown', async () => {
     for (const more of [{}, { unpaidOrdersPerAddress: 0 }]) {
       const rail = await (await World.open()).begun(more);
       for (let count = 0; count < 2; count += 1) assert.equal((await by(rail, 1)).kind, 'made');
@@ -399,7 +401,7 @@ describe('orders at once', () => {
     assert.deepEqual(new Set(indexes), new Set(Array.from({ length: 130 }, (_, index) => index)));
   });
 
-  test('are refused one by one: an address with too many takes no order of another', async () => {
+  test('are refused one by one: an address with too many does not affect another address', async () => {
     const world = await World.open();
     const rail = await world.begun({ unpaidOrdersPerAddress: 1 });
     const by = (buyer: number) => rail.create({ ...pricedWish, orderedBy: Buffer.alloc(16, buyer) });
@@ -411,7 +413,7 @@ describe('orders at once', () => {
     assert.equal((await world.shop.orders()).length, 2);
   });
 
-  test('that cannot be written all fail, and those after them do not', async () => {
+  test('that cannot be written all fail, and later ones do not', async () => {
     const world = await World.open();
     const rail = await world.begun();
     world.unread.add('commit');
@@ -424,8 +426,8 @@ describe('orders at once', () => {
   });
 });
 
-describe('an account that is not begun', () => {
-  test('is begun once: what was found is logged, and asked no more', async () => {
+describe('an account without a first address', () => {
+  test('is searched once, which is logged', async () => {
     const world = await World.open();
     const rail = world.process();
     assert.equal(await rail.begin(), 0);
@@ -446,7 +448,7 @@ describe('an account that is not begun', () => {
     assert.equal(await world.count('addressIndexes', () => create(rail, 1)), 1);
   });
 
-  test('stays so where the node or the store does not answer', async () => {
+  test('stays without one if the node or the store does not answer', async () => {
     const world = await World.open();
     const rail = world.process();
     world.down = 'used';
@@ -464,7 +466,7 @@ describe('an account that is not begun', () => {
     assert.deepEqual(await rail.check(), { ready: true });
   });
 
-  test('has an order wait for ten seconds at most, and no longer than it takes', async () => {
+  test('makes an order wait for the search, for ten seconds at most', async () => {
     const world = await World.open();
     const rail = world.process();
     const made: BitcoinMade[] = [];
@@ -487,7 +489,7 @@ describe('an account that is not begun', () => {
 });
 
 describe('a check', () => {
-  test('says that the store does not answer, whatever it is asked for', async () => {
+  test('says that the store does not answer, whichever read fails', async () => {
     const world = await World.open();
     world.unread.add('addressIndexes');
     assert.deepEqual(await world.process().check(), storeDown);

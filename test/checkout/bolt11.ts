@@ -1,4 +1,4 @@
-/** Writes invoices (BOLT 11) with a key of their own, as a node does. */
+/** Writes invoices (BOLT 11) with a key of its own, as a node does. */
 import { createHash } from 'node:crypto';
 import { signRecoverable } from '@bitcoinerlab/secp256k1';
 

@@ -1,4 +1,6 @@
-/** The book of orders on a real store: one key an order, handed out once, whatever happens meanwhile. */
+/**
+ * The book of orders on a real store: one key for each order, handed out once, whatever happens meanwhile.
+ */
 import type { OrderRecord } from '../../src/store/tables/order.js';
 import { reissueOrderKey } from '../../src/checkout/order/reissue.js';
 import { poll, type Polled, type PollWish } from '../../src/checkout/order/poll.js';
@@ -104,7 +106,7 @@ test('ids are 128 random bits in base32', () => {
   assert.equal(many.size, 1_000);
 });
 
-test('1,000 simultaneous first polls of a settled order: one carries the key', async (context) => {
+test('of 1,000 simultaneous first polls of a settled order one carries the key', async (context) => {
   const parts = await book(context);
   const { order } = await made(parts);
   await happened(parts, order.id, settled);
@@ -129,7 +131,7 @@ test('1,000 simultaneous settlements: one key, one entry of the ledger', async (
   assert.deepEqual(await ledger(parts), ['250000 sat']);
 });
 
-test('what happened once by its id does not happen again', async (context) => {
+test('an event takes effect only once, by its id', async (context) => {
   const parts = await book(context);
   const { order } = await made(parts, byCard);
   const seen = {
@@ -149,7 +151,7 @@ test('what happened once by its id does not happen again', async (context) => {
 });
 
 describe('the claim token', () => {
-  test('once shown is needed: the payment hash alone reveals nothing any more', async (context) => {
+  test('is needed once it has been shown: the payment hash alone reveals nothing then', async (context) => {
     const parts = await book(context);
     const { order, claimToken } = await made(parts);
     assert.equal((await polled(parts, order.id, { claim: claimToken })).keyStatus, 'none');
@@ -161,7 +163,7 @@ describe('the claim token', () => {
     assert.deepEqual(await shown(parts, order.id, { claim: claimToken }), [null, 'already_revealed']);
   });
 
-  test('may be demanded of every order', async (context) => {
+  test('may be required for every order', async (context) => {
     const parts = await book(context);
     const { order, claimToken } = await made(parts);
     await happened(parts, order.id, settled);
@@ -170,7 +172,7 @@ describe('the claim token', () => {
     assert.notEqual(right.apiKey, null);
   });
 
-  test('is needed from so long after the payment, and not by the buyer before', async (context) => {
+  test('is needed some time after the payment, and not before', async (context) => {
     const clock = new SetClock();
     const parts = { ...(await book(context)), clock };
     const [early, late] = [await made(parts), await made(parts)];
@@ -183,7 +185,7 @@ describe('the claim token', () => {
     assert.equal(right.keyStatus, 'revealed_now');
   });
 
-  test('is needed at once where the order was made so', async (context) => {
+  test('is needed from the beginning if the order was made that way', async (context) => {
     const parts = await book(context);
     const { order, claimToken } = await made(parts, overLightning, { claimed: true });
     await happened(parts, order.id, settled);
@@ -191,7 +193,7 @@ describe('the claim token', () => {
     assert.equal((await polled(parts, order.id, { claim: claimToken })).keyStatus, 'revealed_now');
   });
 
-  test('of a wrong kind neither reveals nor claims', async (context) => {
+  test('of the wrong form neither reveals a key nor claims an order', async (context) => {
     const parts = await book(context);
     const { order } = await made(parts);
     await happened(parts, order.id, settled);
@@ -205,7 +207,7 @@ async function shown(parts: BookParts, id: string, more: Partial<PollWish>): Pro
   return [apiKey, keyStatus];
 }
 
-test('who may not act changes nothing', async (context) => {
+test('a poll that may not act changes nothing', async (context) => {
   const parts = await book(context);
   const { order, claimToken } = await made(parts);
   await happened(parts, order.id, settled);
@@ -214,7 +216,7 @@ test('who may not act changes nothing', async (context) => {
   assert.deepEqual([after?.claimed, after?.revealedAtMs], [false, null]);
 });
 
-test('a key that the operator ended is not handed out, and no event brings it back', async (context) => {
+test('a key that the operator revoked is not handed out, and no event brings it back', async (context) => {
   const parts = await book(context);
   const { order } = await made(parts, byCard);
   const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
@@ -226,7 +228,7 @@ test('a key that the operator ended is not handed out, and no event brings it ba
   assert.deepEqual([key?.status, key?.reason], ['revoked', 'misuse']);
 });
 
-test('a key that the operator ended after it was handed out is told as ended', async (context) => {
+test('a key that the operator revoked after it was handed out is shown as revoked', async (context) => {
   const parts = await book(context);
   const { order } = await made(parts);
   const { keyId } = await happened(parts, order.id, settled);
@@ -236,7 +238,7 @@ test('a key that the operator ended after it was handed out is told as ended', a
   assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
 });
 
-test('suspended, resumed, refunded: the key follows, the ledger balances', async (context) => {
+test('a key follows its order through disputes and refunds, and the ledger balances', async (context) => {
   const parts = await book(context);
   const { order } = await made(parts, byCard);
   const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
@@ -255,7 +257,7 @@ test('suspended, resumed, refunded: the key follows, the ledger balances', async
   assert.deepEqual(await ledger(parts), ['3300 cent', '-1000 cent', '-2300 cent']);
 });
 
-test('a lost key is made anew for who shows the claim token', async (context) => {
+test('a lost key is made anew for a buyer who shows the claim token', async (context) => {
   const parts = await book(context);
   const { order, claimToken } = await made(parts);
   const reissue = (claim: string) => reissueOrderKey(parts, order.id, claim);
@@ -295,7 +297,7 @@ test('a lost key is made anew for who shows the claim token', async (context) =>
   assert.equal((await keysOf(parts)).filter(({ status }) => status === 'active').length, 1);
 });
 
-test('orders are open as long as their network can change them', async (context) => {
+test('an order is open as long as its network can change it', async (context) => {
   const parts = await book(context);
   const [first, second] = [await made(parts), await made(parts)];
   const card = await made(parts, byCard);

@@ -1,4 +1,4 @@
-/** Laws of the book of orders: of keys and what they end with, of polls at once, of master secrets. */
+/** Laws of the book of orders: keys and their ends, simultaneous polls, master secrets. */
 import { encodeOrder, type OrderRecord } from '../../src/store/tables/order.js';
 import { reissueOrderKey, replaceUnrevealedKey } from '../../src/checkout/order/reissue.js';
 import { poll, unpolled } from '../../src/checkout/order/poll.js';
@@ -37,7 +37,7 @@ function isKey(raw: string | null, key: KeyRecord): boolean {
   return native.hashKey(raw ?? '')?.equals(Buffer.from(key.hash)) === true;
 }
 
-test('an order is made in the millisecond that the clock is in, and ends as long after it', async () => {
+test('an order is created at the time of the clock, and its term begins then', async () => {
   const { order } = await shop.make('lightning');
   assert.equal(order.createdAtMs, shop.time.nowMs);
   assert.equal(order.expiresAtMs, shop.time.nowMs + 900_000);
@@ -65,14 +65,14 @@ test('money is booked in the unit of its rail: satoshi, or cents by card', async
   );
 });
 
-test('nobody guesses a key or a claim token: each is of 32 random bytes', async () => {
+test('keys and claim tokens cannot be guessed: each has 32 random bytes', async () => {
   const { order, claimToken } = await shop.make('lightning');
   assert.equal(order.seed?.byteLength, 32);
   assert.match(claimToken, /^ct_[\w-]{43}$/);
 });
 
 describe('a key', () => {
-  test('lasts the days that were sold, from its payment on; 0 days are without end', async () => {
+  test('lasts the days that were sold, from the payment on; 0 days means forever', async () => {
     const lasting = async (termDays: number): Promise<number | null> => {
       const { order } = await shop.make('lightning', { termDays });
       shop.time.nowMs += 5_000;
@@ -86,7 +86,7 @@ describe('a key', () => {
     assert.equal(await lasting(0), null);
   });
 
-  test('of an order that was made under the master secret before is the one that is handed out', async () => {
+  test('of an order made under an earlier master secret is still the key that is handed out', async () => {
     const [old] = shop.book.secrets;
     const rotated: BookParts = { ...shop.book, secrets: ['a-new-secret-of-the-tests-0123456789', old] };
     // Minted before the secret was replaced, or after; handed out by a process that knows both, or one.
@@ -107,7 +107,7 @@ describe('a key', () => {
     assert.equal(under.kind === 'made' && under.order.secretId, secretId(rotated.secrets[0]));
   });
 
-  test('replaced after a restore is as usable as the one before, and ends when it would', async () => {
+  test('replaced after a restore has the status and the term of the one before', async () => {
     const { order } = await shop.make('card');
     await shop.happened(order.id, paidByCard);
     await shop.happened(order.id, { kind: 'card disputed' });
@@ -137,7 +137,7 @@ describe('a key', () => {
   });
 });
 
-test('a poll shows the order as it is on disk, and until when its key lasts', async () => {
+test('a poll shows the order as it is on disk, and when its key expires', async () => {
   const { order, claimToken } = await shop.make('lightning');
   const none = { order, apiKey: null, keyStatus: 'none', keyExpiresAtMs: null };
   assert.deepEqual(unpolled(order), none);
@@ -158,7 +158,7 @@ test('a poll shows the order as it is on disk, and until when its key lasts', as
   assert.deepEqual(await shop.polled(order.id, { claim: claimToken }), later);
 });
 
-test('a key that the operator ended before a restore is not replaced', async () => {
+test('a key that the operator revoked before a restore is not replaced', async () => {
   const { order } = await shop.make('card');
   await shop.happened(order.id, paidByCard);
   const { id } = await keyOf(order);
@@ -171,7 +171,7 @@ test('a key that the operator ended before a restore is not replaced', async () 
 });
 
 describe('a key that cannot be made', () => {
-  test('is not made: its master secret is gone, its seed is erased, or its form is another', async () => {
+  test('is not made: its master secret is missing, its seed is erased, or its form is wrong', async () => {
     const { order } = await shop.make('lightning');
     const other: BookParts = { ...shop.book, secrets: ['a-secret-that-is-not-the-one-it-was-made-of'] };
     const needs = /^StoreUnavailable: The key of order \w+ needs master secret \w+, which this process/;
@@ -186,7 +186,7 @@ describe('a key that cannot be made', () => {
     await assert.rejects(replaceUnrevealedKey(shop.book, shown, key), /is erased$/);
   });
 
-  test('is not looked for in vain: an order whose key is not there is an error', async () => {
+  test('is not searched for: an order whose key is missing is an error', async () => {
     const { order } = await shop.make('card');
     await shop.happened(order.id, paidByCard);
     const record = await shop.stored(order.id);
@@ -199,7 +199,7 @@ describe('a key that cannot be made', () => {
     assert.deepEqual([apiKey, keyStatus, keyExpiresAtMs], [null, 'none', null]);
   });
 
-  test('whose order has no price is no reason to give it away', async () => {
+  test('is not given away: an order without a price is an error', async () => {
     const { order } = await shop.make('card');
     const bytes = Buffer.from(encodeOrder(order));
     const priceless = Buffer.from(bytes.toString('latin1').replace('"cents":3300', '"cents":null'), 'latin1');
@@ -213,7 +213,7 @@ describe('a key that cannot be made', () => {
   });
 });
 
-test('an id or a place that is taken makes no order', async () => {
+test('an id or a place that is already taken makes no order', async () => {
   const { order } = await shop.make('lightning');
   for (const more of [{ place: 'a place of its own' }, { id: 'a'.repeat(26) }]) {
     const again = await makeOrder(shop.book, { ...draftOf(order), ...more });
@@ -222,7 +222,7 @@ test('an id or a place that is taken makes no order', async () => {
   assert.deepEqual(await shop.stored(order.id), order);
 });
 
-test('an id is of 16 random bytes', () => {
+test('an id has 16 random bytes', () => {
   assert.equal(
     newOrderId((count) => Buffer.alloc(count, 255)),
     `${'7'.repeat(25)}4`,
@@ -233,7 +233,7 @@ test('an id is of 16 random bytes', () => {
   );
 });
 
-test('a key says why it cannot be used, and no more once it can', async () => {
+test('a key says why it cannot be used, and no longer does once it can', async () => {
   const { order } = await shop.make('card');
   await shop.happened(order.id, paidByCard);
   const state = async (): Promise<unknown[]> => {
@@ -271,7 +271,7 @@ describe('a store that fails at any one operation', () => {
     return made;
   };
 
-  test('makes an event unavailable, which has its effect once when it happens again', async () => {
+  test('makes an event fail, which takes effect once when it is repeated', async () => {
     const happening =
       (event: OrderEvent) =>
       ({ order }: MadeOrder) =>
@@ -290,7 +290,7 @@ describe('a store that fails at any one operation', () => {
     assert.equal(more, 4);
   });
 
-  test('makes a poll unavailable, and the next hands the key out', async () => {
+  test('makes a poll fail, and the next poll hands out the key', async () => {
     const asked = { claimRequired: false, mayAct: true };
     const polling = async ({ order: { id }, claimToken: claim }: MadeOrder) =>
       poll(shop.book, await shop.stored(id), { ...asked, claim });
@@ -314,7 +314,7 @@ describe('a store that fails at any one operation', () => {
     assert.equal(await shop.eachFault(over, polling), 2);
   });
 
-  test('makes a lost key stay lost until it is made anew, once', async () => {
+  test('leaves a lost key lost until it is made anew, once', async () => {
     const reissuing = ({ order, claimToken }: MadeOrder) => reissueOrderKey(shop.book, order.id, claimToken);
     await shop.eachFault(mint, reissuing, async ({ order, claimToken }) => {
       const again = await reissueOrderKey(shop.book, order.id, claimToken);
@@ -329,7 +329,7 @@ describe('a store that fails at any one operation', () => {
   });
 });
 
-test('a lost key is replaced by one that lasts as long, and cannot be derived again', async () => {
+test('a lost key is replaced by one with the same end, which cannot be derived again', async () => {
   const { order, claimToken } = await shop.make('lightning');
   await shop.happened(order.id, settled);
   const first = await keyOf(order);
@@ -355,7 +355,7 @@ test('a lost key is replaced by one that lasts as long, and cannot be derived ag
   assert.deepEqual(await reissueOrderKey(shop.book, order.id, claimToken), without);
 });
 
-test('a key that was handed out and is replaced was handed out when it was replaced', async () => {
+test('a key that was handed out and is replaced counts as handed out at its replacement', async () => {
   const { order } = await shop.make('lightning');
   await shop.happened(order.id, settled);
   await shop.polled(order.id);
@@ -379,8 +379,8 @@ function draftOf({ createdAtMs, expiresAtMs, ...order }: OrderRecord): NewOrder 
   }
 }
 
-describe('polls at once', () => {
-  test('of one with the claim token and one without it, one carries the key', async () => {
+describe('simultaneous polls', () => {
+  test('with and without the claim token: only one of them carries the key', async () => {
     const { order, claimToken } = await shop.make('lightning');
     await shop.happened(order.id, settled);
     let first: string | null = null;
@@ -394,7 +394,7 @@ describe('polls at once', () => {
     assert.equal((await shop.stored(order.id)).claimed, true);
   });
 
-  test('of two without the token, the second finds it handed out', async () => {
+  test('without the token: the second finds the key handed out', async () => {
     const { order } = await shop.make('lightning');
     await shop.happened(order.id, settled);
     let first: string | null = null;
@@ -408,13 +408,13 @@ describe('polls at once', () => {
     assert.equal(shop.failing.commits, before + 1, 'what changes nothing is not written again');
   });
 
-  test('of an order that is not there are an error', async () => {
+  test('of an order that does not exist are an error', async () => {
     const { order, claimToken: claim } = await shop.make('lightning');
     const asked = { claim, claimRequired: false, mayAct: true };
     await assert.rejects(poll(shop.book, { ...order, id: 'gone' }, asked), /^Error: Order gone is gone$/);
   });
 
-  test('a claim that comes between shuts those out that carry none', async () => {
+  test('without the token get nothing if a claim comes between', async () => {
     const { order, claimToken } = await shop.make('lightning');
     await shop.happened(order.id, { kind: 'time' });
     await shop.happened(order.id, settled);
@@ -428,7 +428,7 @@ describe('polls at once', () => {
     assert.notEqual((await shop.polled(unpaid.order.id, { claim: unpaid.claimToken })).apiKey, null);
   });
 
-  test('a write whose answer was lost hands nothing out, and nobody is told twice', async () => {
+  test('whose write has an unknown outcome hand nothing out, and no key is shown twice', async () => {
     const { order } = await shop.make('lightning');
     await shop.happened(order.id, settled);
     const asked = { claim: '', claimRequired: false, mayAct: true };

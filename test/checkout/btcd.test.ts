@@ -100,7 +100,7 @@ describe('btcd', () => {
     return answer.value as unknown as readonly Json[];
   }
 
-  test('is on the network that it names', async () => {
+  test('is on the network that it reports', async () => {
     for (const [name, network] of [
       ['mainnet', 'mainnet'],
       ['testnet3', 'testnet'],
@@ -120,7 +120,7 @@ describe('btcd', () => {
     assert.equal(busy.kind === 'failed' && busy.reason, 'btcd says: busy');
   });
 
-  test('has a height that is a number', async () => {
+  test('must report its height as a number', async () => {
     server.results.set('getblockcount', () => 100);
     assert.deepEqual(await chain.tip(), { kind: 'answer', value: 100 });
     for (const wrong of ['100', 1.5, null]) {
@@ -129,7 +129,7 @@ describe('btcd', () => {
     }
   });
 
-  test('has a last block, whose time is a number', async () => {
+  test('must report the time of its last block as a number', async () => {
     server.results.set('getbestblockhash', () => 'block 1');
     server.results.set('getblockheader', ([block]) => ({ time: block === 'block 1' ? 1_790_000_000 : 0 }));
     assert.deepEqual(await chain.tipAtMs(), { kind: 'answer', value: 1_790_000_000_000 });
@@ -147,7 +147,7 @@ describe('btcd', () => {
     }
   });
 
-  test('tells which addresses have a history', async () => {
+  test('says which addresses have a history', async () => {
     const used = new Set(['a', 'c']);
     server.results.set('searchrawtransactions', ([address]) =>
       used.has(String(address)) ? ['00'] : unknownAddress,
@@ -159,7 +159,7 @@ describe('btcd', () => {
     assert.deepEqual([answer.kind, 'reason' in answer && answer.reason], ['failed', 'btcd says: no index']);
   });
 
-  test('shows what was paid to an address: each output of it, and no other', async () => {
+  test('reports each output that pays an address, and no others', async () => {
     const vout = [
       { value: 9, n: 0, scriptPubKey: { address: 'bcrt1qtheirs' } },
       { value: 0.00025, n: 1, scriptPubKey: { address: ours } },
@@ -176,7 +176,7 @@ describe('btcd', () => {
     ]);
   });
 
-  test('names amounts in bitcoin, which are the very satoshi', async () => {
+  test('reports amounts in bitcoin, which are converted to exact satoshi', async () => {
     const amounts = [1n, 3n, 25_001n, 28_999_999n, 100_000_001n, 2_099_999_997_690_000n];
     shows(amounts.map((sat, at) => paying(at, Number(sat) / 1e8, 1)));
     assert.deepEqual(
@@ -232,7 +232,7 @@ describe('btcd', () => {
     assert.deepEqual(await lookedUp(), []);
   });
 
-  test('that says what is no transaction has said nothing', async () => {
+  test('that returns malformed transactions counts as not answering', async () => {
     const reasonOf = async (): Promise<string> => {
       const answer = await chain.lookup(ours);
       return answer.kind === 'failed' ? answer.reason : answer.kind;
@@ -284,7 +284,7 @@ describe('btcd', () => {
     assert.equal(await tipOf({ result: 7, error: { message: 'busy' } }), 'btcd says: busy');
   });
 
-  test('is asked on one connection, which ends when it is not needed any more', async () => {
+  test('is asked on one connection, which closes when it is no longer needed', async () => {
     server.results.set('getblockcount', () => 100);
     server.sockets.clear();
     for (let count = 0; count < 3; count += 1) assert.equal((await chain.tip()).kind, 'answer');
@@ -294,7 +294,7 @@ describe('btcd', () => {
     await until(() => socket.destroyed);
   });
 
-  test('is the operator’s own: it gets the trace that a question belongs to', async () => {
+  test('belongs to the operator, so it gets the trace of each request', async () => {
     server.results.set('getblockcount', () => 100);
     server.traces.clear();
     const [span] = await spansOf(() => chain.tip());
@@ -302,7 +302,7 @@ describe('btcd', () => {
     assert.deepEqual([...server.traces], [`00-${span.traceId}-${span.spanId}-01`]);
   });
 
-  test('is not asked with another password, nor behind another certificate', async () => {
+  test('is not used with another password or behind another certificate', async () => {
     server.results.set('getblockcount', () => 100);
     const stranger = open('another');
     const refused = await stranger.tip();

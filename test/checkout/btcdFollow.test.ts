@@ -1,6 +1,6 @@
 /**
- * A btcd that is followed, over a websocket of its own certificate: what it is asked to report, what becomes
- * a hint, and when it counts as lost.
+ * A btcd that is followed over a websocket with a certificate of its own: what it is asked to report, what
+ * becomes a hint, and when the connection counts as lost.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -112,7 +112,7 @@ describe('a btcd that is followed', () => {
   const tell = ({ socket }: Connection, method: string, params: unknown): void =>
     socket.send(JSON.stringify({ jsonrpc: '1.0', method, params, id: null }));
 
-  test('is asked for blocks before it counts as connected, so that none is missed', async () => {
+  test('is asked for blocks before it counts as connected, so that no block is missed', async () => {
     const { news } = follow();
     assert.deepEqual(await news(1), ['connected']);
     const { asked, authorization } = await connection();
@@ -145,7 +145,7 @@ describe('a btcd that is followed', () => {
     assert.deepEqual(second.asked, ['notifyblocks []', filter([ours])]);
   });
 
-  test('reports whom a payment pays, in the pool or in a block, and blocks', async () => {
+  test('reports blocks, and which addresses a payment pays, in the pool or in a block', async () => {
     const { news } = follow();
     await news(1);
     const node = await connection();
@@ -157,7 +157,7 @@ describe('a btcd that is followed', () => {
     assert.deepEqual(await news(1), ['block']);
   });
 
-  test('reports nobody for what is no transaction, and goes on', async () => {
+  test('reports no address for a malformed transaction, and goes on', async () => {
     const { news } = follow();
     await news(1);
     const node = await connection();
@@ -173,7 +173,7 @@ describe('a btcd that is followed', () => {
     assert.deepEqual(await news(1), ['block']);
   });
 
-  test('is lost when its connection closes, and is connected to again a second later', async () => {
+  test('is lost when its connection closes, and is connected again a second later', async () => {
     const { clock, news } = follow();
     await news(1);
     (await connection()).socket.terminate();
@@ -185,7 +185,7 @@ describe('a btcd that is followed', () => {
     assert.equal((await connection(1)).asked.length, 2);
   });
 
-  test('is trusted by its own certificate alone', async () => {
+  test('is trusted by its own certificate only', async () => {
     const { clock, news } = follow({ certificate: makeCertificate().cert });
     assert.deepEqual(await news(1), ['lost']);
     await clock.pass(1_000);
@@ -221,7 +221,7 @@ describe('a btcd that is followed', () => {
     assert.deepEqual(await news(1), ['block']);
   });
 
-  test('is left alone after it was stopped', async () => {
+  test('is left alone after a stop', async () => {
     const { clock, following, news } = follow();
     await news(1);
     const node = await connection();

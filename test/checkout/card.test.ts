@@ -1,6 +1,7 @@
 /**
- * Card payments by signed events, through HTTP, on a real store: once, in any order, and never for what was
- * not paid. Stripe's own helper signs; sessions at its API are tested beside the other payment nodes.
+ * Card payments by signed events, through HTTP, on a real store: they take effect once, in any order, and
+ * never without a payment. Stripe's own helper signs; sessions at its API are tested with the other payment
+ * nodes.
  */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
@@ -160,7 +161,7 @@ describe('card', () => {
     return (await exchange(port, post('/v1/fuse', body, fields))).status;
   }
 
-  test('an event that is paid makes a key, which is picked up once', async () => {
+  test('a paid event makes a key, which is picked up once', async () => {
     const made = session();
     assert.deepEqual(await pickup(made.id), {
       ...{ order_id: null, session_id: made.id, status: 'pending', tier: null },
@@ -200,7 +201,7 @@ describe('card', () => {
     assert.match(await look(), /This payment was returned/);
   });
 
-  test('a signature that does not fit, is old, doubled or missing: 400, and nothing is trusted', async () => {
+  test('a signature that is wrong, old, doubled or missing is 400, and the event has no effect', async () => {
     const made = session();
     const what = completed(made);
     const body = JSON.stringify(what);
@@ -228,7 +229,7 @@ describe('card', () => {
     assert.equal(await result(completed(session()), { secret: older }), 'minted');
   });
 
-  test('what does not fit an order or a price gives no key, and is recorded', async () => {
+  test('a payment that matches no order or no price gives no key, and is recorded', async () => {
     const before = (await keys()).length;
     const cases: readonly (readonly [object, RegExp])[] = [
       [session({ amount_total: developer - 1 }), /^It paid 3299 cents, which was no price of developer/],
@@ -251,7 +252,7 @@ describe('card', () => {
     assert.equal((await pickup(live.id)).status, 'pending');
   });
 
-  test('the price that was fixed when a session was made is a price, however long it was', async () => {
+  test('the price that was fixed when a session was made stays valid, however long it lasts', async () => {
     const nowMs = Date.now();
     const before = { cents: 5_000_000n, atMs: nowMs - 3_600_000, stays: true };
     await onStore((store) => keepRate(store, before));
@@ -286,7 +287,7 @@ describe('card', () => {
     assert.equal((await keys()).length, before);
   });
 
-  test('money that comes later: pending until then', async () => {
+  test('a payment that arrives later is pending until then', async () => {
     const made = session({ payment_status: 'unpaid' });
     assert.equal(await result(completed(made)), 'ignored');
     const later = { ...made, payment_status: 'paid' };
@@ -295,7 +296,7 @@ describe('card', () => {
     assert.equal((await pickup(made.id)).status, 'paid');
   });
 
-  test('refunds: part of it is recorded, all of it ends the key', async () => {
+  test('a partial refund is recorded, and a full one ends the key', async () => {
     const made = await paid();
     const { api_key: key } = await pickup(made.id);
     assert.equal(await result(refunded(made.payment_intent, 1_000)), 'recorded');
@@ -309,7 +310,7 @@ describe('card', () => {
     await until(async () => (await statusWith(key)) === 401);
   });
 
-  test('a dispute suspends; won, the key is back; lost, it ends', async () => {
+  test('a dispute suspends the key, which returns if it is won and ends if it is lost', async () => {
     const made = await paid();
     assert.equal(
       await result(disputed(made.payment_intent, 'dp_a', 'created', 'needs_response')),
@@ -329,7 +330,7 @@ describe('card', () => {
     assert.equal((await pickup(made.id)).key_status, 'revoked');
   });
 
-  test('a dispute that ends before it begins', async () => {
+  test('a dispute may end before it begins', async () => {
     const won = await paid();
     assert.equal(await result(disputed(won.payment_intent, 'dp_c', 'closed', 'won')), 'recorded');
     assert.equal(await result(disputed(won.payment_intent, 'dp_c', 'created', 'needs_response')), 'recorded');
@@ -343,7 +344,7 @@ describe('card', () => {
     assert.equal((await pickup(lost.id)).key_status, 'revoked');
   });
 
-  test('what overtakes the payment waits for it', async () => {
+  test('an event that overtakes its payment waits for it', async () => {
     const made = session();
     assert.equal(await result(refunded(made.payment_intent, developer)), 'recorded');
     assert.equal(await result(completed(made)), 'minted');
@@ -401,14 +402,14 @@ describe('card', () => {
     assert.equal(new Set(orders).size, orders.length, 'an order has two keys');
   });
 
-  test('discounts, where they are allowed', async () => {
+  test('a free session made elsewhere gives no key, even where discounts are allowed', async () => {
     await stop();
     await start({ STRIPE_ALLOW_DISCOUNTS: 'yes' });
     const free = session({ payment_status: 'no_payment_required', amount_total: 0, payment_intent: null });
     assert.equal(await result(completed(free)), 'mismatch', 'made elsewhere: nothing says what it is worth');
   });
 
-  test('the status of the webhook tells when the last event came, and no secret', async () => {
+  test('the status of the webhook says when the last event came, and shows no secret', async () => {
     const answer = await exchange(port, head('GET', `${path}/webhook/status`));
     const status = JSON.parse(answer.body.toString()) as CardWebhookStatusResponse;
     assert.deepEqual([status.configured, status.ready, status.secrets], [true, true, 2]);
@@ -416,7 +417,7 @@ describe('card', () => {
     assert.ok(!answer.body.toString().includes('whsec'));
   });
 
-  test('without a secret the webhook trusts nothing', async () => {
+  test('a webhook without a secret accepts nothing', async () => {
     await stop();
     await start({ STRIPE_WEBHOOK_SECRET: '' });
     const answer = await deliver(completed(session()));
@@ -426,7 +427,7 @@ describe('card', () => {
     assert.match(status.body.toString(), /"ready":false,"reason":"The webhook has no secret\."/);
   });
 
-  test('malformed ids are nobody’s', async () => {
+  test('malformed ids are not found', async () => {
     for (const id of ['x', 'cs_test_', 'cs_live_%00', `cs_test_${'a'.repeat(200)}`]) {
       assert.equal((await exchange(port, head('GET', `${path}/${id}`))).status, 404, id);
     }

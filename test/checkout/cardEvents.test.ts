@@ -1,4 +1,4 @@
-/** Events of the card processor as they are read: what each says, and what is none. */
+/** Events of the card processor: how each is read, and which are not events at all. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -36,7 +36,7 @@ function subjectOf(type: string, object: unknown): CardSubject {
 
 const other = { kind: 'other' };
 
-test('an event is its id, type, mode and time, and what it is about', () => {
+test('an event is read as its id, type, mode and time, and what it is about', () => {
   const expected: CardEvent = {
     ...{ id: 'evt_1', type: 'checkout.session.completed', live: false, createdAtMs: 1_790_000_000_000 },
     subject: {
@@ -104,7 +104,7 @@ describe('a session', () => {
     }
   });
 
-  test('may leave its money, its intent and its tier open', () => {
+  test('may lack a total, a currency, an intent and a tier', () => {
     const read = (more: object): unknown => {
       const subject = subjectOf('checkout.session.completed', { ...session, ...more });
       return subject.kind === 'session' && subject.session;
@@ -128,7 +128,7 @@ describe('a session', () => {
   });
 });
 
-test('the types that are asked for are those that an endpoint is made with', () => {
+test('the types of events that are asked for are those that the guide subscribes an endpoint to', () => {
   const guide = readFileSync('docs/checkout.md', 'utf8');
   const [, names = ''] = /webhook` with the events\n([^]*?), and put its/.exec(guide) ?? [];
   let prefix = '';

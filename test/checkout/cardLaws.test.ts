@@ -1,5 +1,5 @@
 /**
- * Laws of card payments, on a real store and over a processor that speaks as Stripe's API does
+ * Laws of card payments, on a real store and over a processor that behaves as Stripe's API does
  * (stripeServer.ts): what a session must have paid, in which order events apply, and that none is lost.
  */
 import type { CardOrder } from '../../src/store/tables/cardOrder.js';
@@ -137,7 +137,7 @@ async function paidHere(more: Partial<CardSession> = {}, card = rail()): Promise
 }
 
 describe('a session made here', () => {
-  test('is asked of the processor for the price in dollars, and its order is on disk', async () => {
+  test('is requested from Stripe for the price in dollars, and its order is on disk', async () => {
     const { order, url, claimToken } = await ordered();
     assert.deepEqual(await shop.stored(order.id), order);
     assert.deepEqual(url, `https://checkout.stripe.com/c/pay/${order.place}`);
@@ -168,7 +168,7 @@ describe('a session made here', () => {
     assert.deepEqual([network, address_index, confirmations_required], [null, null, 0]);
   });
 
-  test('is not made where a payment would not be settled, or there is no price', async () => {
+  test('is not made if a payment could not be settled, or if there is no price', async () => {
     const before = stripe.sessions.length;
     const refusal = async (card = rail()): Promise<string> => {
       const made = await card.create(wish);
@@ -198,7 +198,7 @@ describe('a session made here', () => {
     assert.equal(stripe.sessions.length, before + 1);
   });
 
-  test('is asked for once more where the processor fails, and not a third time', async () => {
+  test('is requested once more if Stripe fails, and not a third time', async () => {
     stripe.failures = 1;
     const { order } = await ordered();
     assert.equal(stripe.failures, 0);
@@ -212,14 +212,14 @@ describe('a session made here', () => {
     assert.equal(stripe.sessions.length, before);
   });
 
-  test('under an id that an order has already makes no second order', async () => {
+  test('with an id that an order already has makes no second order', async () => {
     const { order } = await ordered();
     stripe.nextId = order.place;
     await assert.rejects(rail().create(wish), /^Error: Stripe gave a session id twice$/);
     assert.deepEqual(await findOrderAt(shop.book.store, 'card', order.place), order);
   });
 
-  test('has no rate by the time it is made: no order', async () => {
+  test('makes no order if the rate is gone by then', async () => {
     const rates: readonly Rate[] = [rate, { reason: 'It has gone.' }];
     let asked = 0;
     const current = (): Promise<Rate> => Promise.resolve(rates[Math.min(asked++, 1)] ?? rate);
@@ -227,13 +227,13 @@ describe('a session made here', () => {
     assert.deepEqual(made, { kind: 'rail unavailable', reason: 'It has gone.' });
   });
 
-  test('that may not be on disk is not shown', async () => {
+  test('is not shown if it may not be on disk', async () => {
     shop.failing.failure = 'not written';
     await assert.rejects(rail().create(wish), StoreUnavailable);
     shop.failing.failure = undefined;
   });
 
-  test('asks the processor twice a minute at most whether it is there', async () => {
+  test('asks Stripe at most twice a minute whether it is available', async () => {
     const card = rail();
     const asked = (): number => stripe.asked.filter((each) => each.includes('limit=1')).length;
     const before = asked();
@@ -248,8 +248,8 @@ describe('a session made here', () => {
   });
 });
 
-describe('what a session must have paid', () => {
-  test('the price, or more: one key, however often it is told', async () => {
+describe('what a session has paid', () => {
+  test('the price or more makes one key, however often it is reported', async () => {
     for (const totalCents of [price, price + 1n]) {
       const session = await paidHere({ totalCents });
       const what = about(session);
@@ -264,7 +264,7 @@ describe('what a session must have paid', () => {
     }
   });
 
-  test('what is less, in euros, free or not paid makes no key, and it is said why', async () => {
+  test('too little, euros, nothing or an unpaid session make no key, and the reason is noted', async () => {
     for (const [more, reason] of [
       [{ totalCents: price - 1n }, 'It paid 3299 cents of 3300.'],
       [{ totalCents: null }, 'It paid 0 cents of 3300.'],
@@ -293,7 +293,7 @@ describe('what a session must have paid', () => {
     assert.deepEqual(await stateOf(session), ['open', 'none']);
   });
 
-  test('a discounted total mints only where the operator allows discounts', async () => {
+  test('a discounted total makes a key only if the operator allows discounts', async () => {
     const lenient = rail({ allowDiscounts: true });
     for (const more of [
       { totalCents: 1n },
@@ -311,7 +311,7 @@ describe('what a session must have paid', () => {
     assert.equal(await result(about(euros), lenient), 'mismatch', 'euros are no discount');
   });
 
-  test('an event of another mode than the key makes no key', async () => {
+  test('an event of another mode than that of the server’s key makes no key', async () => {
     const session = await paidHere();
     const live = about(session, 'completed', { live: true });
     assert.equal(await result(live), 'mismatch');
@@ -325,7 +325,7 @@ describe('what a session must have paid', () => {
     assert.deepEqual(await stateOf(session), ['open', 'none']);
   });
 
-  test('what is on its way is pending; failed and expired sessions may still be paid, late', async () => {
+  test('an unpaid session is pending; failed and expired ones may still be paid, late', async () => {
     for (const end of ['failed', 'expired'] as const) {
       const session = await paidHere({ payment: 'unpaid' });
       assert.equal(await result(about(session)), 'pending');
@@ -363,7 +363,7 @@ describe('a session made elsewhere', () => {
     }
   });
 
-  test('makes none where it names no tier, paid another price, or in another currency', async () => {
+  test('makes no order if it names no tier, paid another price, or paid in another currency', async () => {
     for (const [more, reason] of [
       [{ tier: null }, 'No order has this session, and it names no tier in metadata.tier.'],
       [{ tier: 'anonymous' }, 'No order has this session, and it names no tier in metadata.tier.'],
@@ -390,7 +390,7 @@ describe('a session made elsewhere', () => {
     assert.equal(await result(about(paidSession({ payment: 'unpaid' }))), 'ignored');
   });
 
-  test('may have paid a price that was told ten minutes before it was made, and no older one', async () => {
+  test('may have paid a price in force ten minutes before it was made, and no older one', async () => {
     const madeAtMs = shop.time.nowMs;
     // Each is in force until the next: 1,100, 1,650 and 2,200 cents.
     const taken = async (second: number): Promise<void> => {
@@ -415,7 +415,7 @@ describe('a session made elsewhere', () => {
     assert.equal(await result(about(paidSession({ ...later, totalCents: 1_650n }))), 'minted');
   });
 
-  test('is of the tier of the one price that it sold, where prices are mapped', async () => {
+  test('gets the tier of the one price that it sold, if prices are mapped to tiers', async () => {
     const card = rail({ prices: { price_a: 'growth', price_b: 'developer' } });
     const settle = async (
       sold: readonly (readonly [string | null, number | null])[],
@@ -464,7 +464,7 @@ describe('a session made elsewhere', () => {
     assert.equal(await result(what, card), 'minted');
   });
 
-  test('whose order another event makes meanwhile has one order and one key', async () => {
+  test('whose order another event makes at the same time has one order and one key', async () => {
     const session = paidSession();
     shop.beforeCommits.push(async () => {
       assert.equal(await result(about(session), aside()), 'minted');
@@ -487,7 +487,7 @@ describe('refunds and disputes', () => {
   const held = async ({ intent }: CardSession): Promise<number> =>
     (await heldEvents(shop.book.store, intent ?? '')).length;
 
-  test('apply to the order of their payment, with one result each', async () => {
+  test('apply to the order of their payment, each with one result', async () => {
     const session = await minted();
     const { intent } = session;
     const other = await minted();
@@ -504,7 +504,7 @@ describe('refunds and disputes', () => {
     assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -1, -3_299]);
   });
 
-  test('held events apply in the order in which they happened', async () => {
+  test('that were held apply in the order in which they happened', async () => {
     // Ids are in the order against it, as the store would give them.
     const session = paidSession();
     const { intent } = session;
@@ -524,7 +524,7 @@ describe('refunds and disputes', () => {
     assert.equal(await held(session), 0);
   });
 
-  test('held refunds apply in the order in which they happened, each with its amount', async () => {
+  test('that were held apply in the order in which they happened, each with its amount', async () => {
     const session = paidSession();
     const { intent } = session;
     const at = (id: string, step: number): Partial<CardEvent> => ({
@@ -539,7 +539,7 @@ describe('refunds and disputes', () => {
     assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -100, -200]);
   });
 
-  test('only disputes are remembered as begun or ended', async () => {
+  test('leave a mark of their beginning or end only if they are disputes', async () => {
     const session = await minted();
     const marks = async (): Promise<string[]> => {
       const range = { from: Buffer.from('dispute:'), to: Buffer.from('dispute:\u007f'), limit: 1_000 };
@@ -555,7 +555,7 @@ describe('refunds and disputes', () => {
     for (const mark of before) assert.match(mark, /^dispute:dp_/);
   });
 
-  test('what was held and changes nothing any more is let go of', async () => {
+  test('that were held and no longer change anything are dropped', async () => {
     const session = paidSession();
     const { intent } = session;
     const same = { createdAtMs: shop.time.nowMs };
@@ -577,7 +577,7 @@ describe('refunds and disputes', () => {
     assert.equal(await held(session), 0);
   });
 
-  test('an event whose answer was lost lets go of what was held when it comes again', async () => {
+  test('that were held are released when an event whose answer was lost is repeated', async () => {
     for (const again of ['the payment', 'the refund'] as const) {
       const session = paidSession();
       const [payment, returned] = [about(session), refund(session.intent, price)];
@@ -600,7 +600,7 @@ describe('refunds and disputes', () => {
     }
   });
 
-  test('the same event twice at once has its effect once', async () => {
+  test('take effect once if the same event arrives twice at the same time', async () => {
     const session = await paidHere();
     const what = about(session);
     shop.beforeCommits.push(async () => {
@@ -620,7 +620,7 @@ describe('refunds and disputes', () => {
     assert.equal(await result(unknown), 'duplicate');
   });
 
-  test('a beginning that comes after its end changes nothing, and is noted', async () => {
+  test('change nothing if a beginning comes after its end, which is recorded', async () => {
     const session = await minted();
     const { intent } = session;
     assert.equal(await result(dispute(intent, 'dp_over', 'won')), 'recorded');
@@ -631,7 +631,7 @@ describe('refunds and disputes', () => {
     assert.equal(await result(begun), 'duplicate');
   });
 
-  test('the payment is bound to its order once', async () => {
+  test('find their order by the payment intent, which is bound to it once', async () => {
     const session = await minted();
     const order = await orderAt(session);
     const bound = await findOrderOfIntent(shop.book.store, session.intent ?? '');
@@ -639,7 +639,7 @@ describe('refunds and disputes', () => {
     assert.equal(await result(about(session)), 'duplicate');
   });
 
-  test('of which a store that fails at any one operation loses none and repeats none', async () => {
+  test('are neither lost nor repeated if the store fails at any one operation', async () => {
     const begin = async () => {
       const session = await minted();
       return { session, what: refund(session.intent, 100n) };
@@ -671,7 +671,7 @@ describe('refunds and disputes', () => {
     assert.equal(operations, 14, 'reads and commits, none of them in vain');
   });
 
-  test('a store that fails at any one operation loses no held, repeated or ignored event', async () => {
+  test('that are held, repeated or ignored are not lost if the store fails at any operation', async () => {
     const early = () => Promise.resolve({ session: paidSession(), id: random() });
     await shop.eachFault(early, ({ session, id }) => rail().settle(refund(session.intent, 1n, { id })));
     const known = async () => {
@@ -713,7 +713,7 @@ describe('refunds and disputes', () => {
     );
   });
 
-  test('nothing that concerns no key is told to the operator, whatever its mode', async () => {
+  test('that concern no key are not reported to the operator, whatever their mode', async () => {
     const live = event({ kind: 'other' }, { live: true });
     assert.equal(await result(live), 'ignored');
     assert.equal(await lastEventMs(shop.book.store), shop.time.nowMs);
@@ -727,7 +727,7 @@ describe('refunds and disputes', () => {
     assert.equal(shop.said(), '');
   });
 
-  test('nothing is taken while the store does not answer, and all of it when it does', async () => {
+  test('are not accepted while the store does not answer, and all are once it does', async () => {
     const session = await paidHere();
     const all = [about(session), refund(session.intent, 1n), event({ kind: 'other' })];
     for (const failure of ['not written', 'written'] as const) {
@@ -776,12 +776,12 @@ describe('the card endpoints', () => {
     return jsonOf(await call(cardHandlers(parts).cardOrder, asked)) as CardPickupResponse;
   }
 
-  test('are of a rail that is paid elsewhere', () => {
+  test('belong to a rail that is paid elsewhere', () => {
     const { paid, title, note } = cardOrders(routes());
     assert.deepEqual([paid, title, note], ['elsewhere', 'Card', 'Paid at Stripe, in US dollars.']);
   });
 
-  test('hand out what was paid after the rail was switched off', async () => {
+  test('hand out paid keys even after the rail was switched off', async () => {
     const session = await paidHere();
     await result(about(session));
     const off = routes({ card: undefined });
@@ -790,7 +790,7 @@ describe('the card endpoints', () => {
     assert.deepEqual([shown.key_status, shown.tier], ['revealed_now', 'developer']);
   });
 
-  test('make a session, and say what it is', async () => {
+  test('make a session and describe it', async () => {
     const { eventId: event_id, ...input } = wish;
     const made = await call(cardHandlers(routes()).createCardOrder, { input: { ...input, event_id } });
     const { session_id, claim_token, ...rest } = jsonOf(made) as CardOrderCreated;
@@ -815,7 +815,7 @@ describe('the card endpoints', () => {
     );
   });
 
-  test('sell nothing where the rail is not set up, not ready, or the store does not answer', async () => {
+  test('sell nothing if the rail is not set up or not ready, or if the store does not answer', async () => {
     const input = { tier: 'developer' } as const;
     const off = await call(cardHandlers(routes({ card: undefined })).createCardOrder, { input });
     assert.match((jsonOf(off, 503) as Problem).detail, /^Card payments are not configured on this server\. /);
@@ -829,7 +829,7 @@ describe('the card endpoints', () => {
     assert.equal((jsonOf(made, 503) as Problem).code, 'store_unavailable');
   });
 
-  test('say whether a tier can be paid, and for how much', async () => {
+  test('say whether a tier can be paid for, and for how much', async () => {
     const status = async (query: Record<string, string>, parts = routes()): Promise<CardStatusResponse> =>
       jsonOf(await call(cardHandlers(parts).cardStatus, { input: undefined, query })) as CardStatusResponse;
     const on = { rail: 'card', provider: 'stripe', configured: true, ready: true, reason: null } as const;
@@ -856,7 +856,7 @@ describe('the card endpoints', () => {
     assert.deepEqual([full.ready, full.reason], [false, 'The server has almost no disk space left.']);
   });
 
-  test('name the ways to pay that the account has switched on', async () => {
+  test('list the payment methods that the account has switched on', async () => {
     const methods = async (): Promise<readonly string[]> => {
       const answer = await call(cardHandlers(routes()).cardStatus, { input: undefined, query: {} });
       return (jsonOf(answer) as CardStatusResponse).methods;
@@ -879,7 +879,7 @@ describe('the card endpoints', () => {
     assert.equal(asked(), before + 1);
   });
 
-  test('take events that are signed, and say what came of them', async () => {
+  test('accept signed events, and say what came of them', async () => {
     const { order } = await ordered();
     const created = Math.floor(shop.time.nowMs / 1_000);
     const object = {
@@ -935,7 +935,7 @@ describe('the card endpoints', () => {
     assert.equal((jsonOf(unread, 503) as Problem).code, 'store_unavailable');
   });
 
-  test('take what was signed within 300 seconds, with any of their secrets', async () => {
+  test('accept signatures of the last 300 seconds, by any of their secrets', async () => {
     const result = async (answer: Promise<Answer>): Promise<string> =>
       (jsonOf(await answer) as CardWebhookResponse).result;
     const refused = async (answer: Promise<Answer>): Promise<string> =>
@@ -981,7 +981,7 @@ describe('the card endpoints', () => {
     }
   });
 
-  test('know no session that is not of Stripe’s form', async () => {
+  test('reject session ids that do not have Stripe’s form', async () => {
     for (const id of [
       '',
       'cs_test_',
@@ -1008,7 +1008,7 @@ describe('the card endpoints', () => {
     assert.equal(page, undefined);
   });
 
-  test('tell the page that a buyer comes back to when the key was handed out', async () => {
+  test('tell the page that a buyer returns to when the key was handed out', async () => {
     const session = await paidHere();
     const look = pickUpCard(routes());
     const asked = pollRequest(request({ input: undefined }));
@@ -1085,7 +1085,7 @@ describe('events since a backup', () => {
     assert.deepEqual(await card.catchUp(fromMs), { changed: 1 });
   });
 
-  test('end where Stripe does not say what was sold, and go on there the next time', async () => {
+  test('stop where Stripe does not say what was sold, and resume there the next time', async () => {
     const card = rail({ prices: { price_a: 'growth' } });
     const fromMs = shop.time.nowMs;
     const intent = `pi_${random()}`;
@@ -1099,14 +1099,14 @@ describe('events since a backup', () => {
     assert.deepEqual(await card.catchUp(fromMs), { changed: 2 });
   });
 
-  test('are asked for from a time on', async () => {
+  test('are requested from a given time on', async () => {
     const made = await ordered();
     pays(made, `pi_${random()}`);
     assert.deepEqual(await rail().catchUp(shop.time.nowMs + 1_000), { changed: 0 });
     assert.equal((await shop.stored(made.order.id)).status, 'open');
   });
 
-  test('that Stripe does not show are told of', async () => {
+  test('that Stripe does not show are reported', async () => {
     stripe.up = false;
     const told = await rail().catchUp(0);
     assert.match('wrong' in told ? told.wrong : '', /Invalid API Key/);

@@ -1,4 +1,4 @@
-/** A node that answers for one address at a time is asked for a few at once, and for each of them once. */
+/** A node that answers for one address at a time is asked for a few at once, and once for each of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { usedEach, type Failed } from '../../src/checkout/onchain/chain.js';
@@ -21,7 +21,7 @@ async function ask(count: number, fails = -1) {
   return { addresses, asked, together, answer };
 }
 
-test('eight addresses are asked for at once, each of them once', async () => {
+test('eight addresses are asked for at a time, each of them once', async () => {
   const { addresses, asked, together, answer } = await ask(20);
   assert.deepEqual(asked, addresses);
   assert.deepEqual(together, [8, 8, 4]);
@@ -29,7 +29,7 @@ test('eight addresses are asked for at once, each of them once', async () => {
   assert.deepEqual((await ask(0)).answer, { kind: 'answer', value: new Set() });
 });
 
-test('a node that does not answer for one has not answered, and is asked no more', async () => {
+test('a node that fails for one address counts as not answering, and is asked no further', async () => {
   const { asked, answer } = await ask(20, 9);
   assert.deepEqual(answer, { kind: 'failed', reason: 'it sleeps' });
   assert.equal(asked.length, 16);

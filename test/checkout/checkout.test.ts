@@ -1,4 +1,4 @@
-/** A checkout as its settings have it: which ways to pay are open, on whose terms, and what ends with it. */
+/** A checkout with its settings: which ways to pay are open, on which terms, and what ends with it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import Stripe from 'stripe';
@@ -56,7 +56,7 @@ const closed = {
 };
 
 describe('a checkout', () => {
-  test('without settings has no way to pay, and asks nobody', async () => {
+  test('without settings has no way to pay, and makes no requests', async () => {
     const { shop, clock } = await opened();
     const { checkout, said } = await start(shop, clock, {});
     assert.deepEqual(reasonsOf(await pricesOf(checkout.handlers)), closed);
@@ -73,7 +73,7 @@ describe('a checkout', () => {
     assert.equal(quoted.status, 200);
   });
 
-  test('opens no way to pay of which one setting is missing', async () => {
+  test('opens no way to pay if one of its settings is missing', async () => {
     const { shop, clock } = await opened();
     const node = await LndServer.start(() => shop.time.nowMs);
     const esplora = await QuietEsplora.start();
@@ -94,7 +94,7 @@ describe('a checkout', () => {
     assert.deepEqual([node.asked, esplora.asked], [[], []]);
   });
 
-  test('has nodes of the ways to pay that are open, for commands that ask them alone', async () => {
+  test('has the nodes of open ways to pay, for commands that only ask the nodes', async () => {
     const { shop, clock } = await opened();
     const node = await LndServer.start(() => shop.time.nowMs);
     const own = { btcNetwork: 'mainnet' as const };
@@ -113,7 +113,7 @@ describe('a checkout', () => {
     }
   });
 
-  test('has no way to pay that is ready while orders are refused for want of disk space', async () => {
+  test('has no way to pay that is ready while orders are refused for lack of disk space', async () => {
     const { shop, clock } = await opened();
     await known(shop);
     const esplora = await QuietEsplora.start();
@@ -126,7 +126,7 @@ describe('a checkout', () => {
     assert.deepEqual(await reasons(), { ...closed, btc: true });
   });
 
-  test('does not start with an account that is none, and says which setting it is', async () => {
+  test('does not start with an invalid account, and names its setting', async () => {
     const { shop, clock } = await opened();
     const settings = { ...onChain({ kind: 'esplora', url: 'https://chain.example' }), btcXpub: 'nothing' };
     await assert.rejects(start(shop, clock, settings), /^Error: BTC_XPUB [^.]+\.$/);
@@ -153,7 +153,7 @@ describe('a checkout', () => {
 });
 
 describe('Lightning payments', () => {
-  test('are ready for what the node can receive, of all tiers the cheapest', async () => {
+  test('are ready if the node can receive the price of the cheapest tier', async () => {
     const { shop, clock } = await opened();
     const node = await LndServer.start(() => shop.time.nowMs);
     node.channels = [channel(51_000)];
@@ -173,7 +173,7 @@ describe('Lightning payments', () => {
     ]);
   });
 
-  test('hand a key out without its claim token only where that is allowed', async () => {
+  test('hand out a key without its claim token only if that is allowed', async () => {
     const { shop, clock } = await opened();
     const node = await LndServer.start(() => shop.time.nowMs);
     for (const lightningClaim of [true, false]) {
@@ -200,7 +200,7 @@ describe('payments on chain', () => {
     caller: () => Uint8Array.of(192, 0, 2, address),
   });
 
-  test('count at the depth that is set, and are asked for within both limits of unpaid orders', async () => {
+  test('count from the configured depth on, within both limits of unpaid orders', async () => {
     const { shop, clock } = await opened();
     await known(shop);
     const esplora = await QuietEsplora.start();
@@ -231,7 +231,7 @@ describe('payments on chain', () => {
     }
   });
 
-  test('are reported by the kind of node that the settings name', async () => {
+  test('are observed through the kind of node that the settings name', async () => {
     const { clock } = await opened();
     const place = { url: 'https://node.example', certificate: makeCertificate().cert, macaroon: 'ab' };
     const lnd = new Lnd(place, clock);
@@ -265,7 +265,7 @@ describe('card payments', () => {
     return { shop, clock, stripe, settings };
   }
 
-  test('are ready with a secret of the webhook and a public address', async () => {
+  test('are ready with a webhook secret and a public address', async () => {
     const { shop, clock, settings } = await withStripe();
     const cardOf = async (more: Partial<Configuration>): Promise<unknown> => {
       const { checkout } = await start(shop, clock, { ...settings, ...more });
@@ -277,7 +277,7 @@ describe('card payments', () => {
     assert.match(String(await cardOf({ publicUrl: null })), /public address \(PUBLIC_URL\)\.$/);
   });
 
-  test('cost what bitcoin costs', async () => {
+  test('cost the same as bitcoin payments', async () => {
     const { shop, clock, settings } = await withStripe();
     const { checkout } = await start(shop, clock, settings);
     const asked = { input: undefined, query: { tier: 'developer' } };
@@ -285,7 +285,7 @@ describe('card payments', () => {
     assert.deepEqual([status.ready, status.amount_cents], [true, 3_300]);
   });
 
-  test('have each rate that they were priced by stored: later payments are compared with it', async () => {
+  test('store each rate that they were priced by, for later payments to be compared with', async () => {
     const { shop, settings } = await withStripe();
     const page = (name: string) => ({ name, url: `https://${name}.example`, pointer: '/usd' });
     const rateSource = { kind: 'urls', urls: [page('one'), page('two')] } as const;
@@ -305,7 +305,7 @@ describe('card payments', () => {
     assert.deepEqual(await stored(shop.time.nowMs + 1), []);
   });
 
-  test('tell the operator of a rate that could not be stored', async () => {
+  test('report a rate that could not be stored to the operator', async () => {
     const { shop, clock, settings } = await withStripe();
     const { store } = shop.book;
     const commit: typeof store.commit = (operations, id) =>
@@ -343,7 +343,7 @@ describe('card payments', () => {
     }
   });
 
-  test('that nobody made are shown as pending on the page a buyer comes back to', async () => {
+  test('that no session exists for are shown as pending on the page that a buyer returns to', async () => {
     const { shop, clock, settings } = await withStripe();
     const { checkout } = await start(shop, clock, settings);
     const request = { claim: '', mayAct: true, aborted: () => false };

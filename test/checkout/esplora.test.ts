@@ -77,7 +77,7 @@ describe('an Esplora server', () => {
 
   const failed = (reason: string): unknown => ({ kind: 'failed', reason: `Esplora: ${reason}` });
 
-  test('is of the network whose first block it has', async () => {
+  test('is on the network of its first block', async () => {
     for (const [hash, network] of [
       ['000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f', 'mainnet'],
       ['000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943', 'testnet'],
@@ -93,7 +93,7 @@ describe('an Esplora server', () => {
     assert.deepEqual(await chain.network(), failed('it answers with status 404'));
   });
 
-  test('has a height that is a number', async () => {
+  test('must report its height as a number', async () => {
     for (const text of ['100', '100\n', '0']) {
       answers.set('/api/blocks/tip/height', text);
       assert.deepEqual(await chain.tip(), { kind: 'answer', value: Number(text) });
@@ -104,7 +104,7 @@ describe('an Esplora server', () => {
     }
   });
 
-  test('has a last block, whose time is a number', async () => {
+  test('must report the time of its last block as a number', async () => {
     answers.set('/api/blocks', JSON.stringify([{ timestamp: 1_790_000_000 }, { timestamp: 1_789_999_000 }]));
     assert.deepEqual(await chain.tipAtMs(), { kind: 'answer', value: 1_790_000_000_000 });
     for (const text of ['[]', '[{}]', '[null]', '[{"timestamp":"1790000000"}]', '{}', 'null', 'soon']) {
@@ -115,7 +115,7 @@ describe('an Esplora server', () => {
     assert.deepEqual(await chain.tipAtMs(), failed('it answers with status 404'));
   });
 
-  test('tells which addresses have a history, in blocks or in none', async () => {
+  test('says which addresses have a history, in blocks or outside', async () => {
     const stats = (name: string, chained: unknown, waiting: unknown): unknown =>
       answers.set(
         `/api/address/${name}`,
@@ -139,7 +139,7 @@ describe('an Esplora server', () => {
     assert.deepEqual(await chain.used([]), { kind: 'answer', value: new Set() });
   });
 
-  test('shows what was paid to an address: each output of it, and no other', async () => {
+  test('reports each output that pays an address, and no others', async () => {
     const vout = [
       { scriptpubkey_address: 'bc1qtheirs', value: 900_000 },
       { scriptpubkey_address: ours, value: 25_000 },
@@ -178,7 +178,7 @@ describe('an Esplora server', () => {
     assert.deepEqual([found[0]?.atMs, found[4]?.atMs], [null, null]);
   });
 
-  test('is asked for every page, and an output that it tells of twice is one', async () => {
+  test('is asked for every page, and an output that it reports twice counts once', async () => {
     const first = Array.from({ length: 25 }, (_, at) => paying(at + 1, 10, 90));
     shows([paying(90, 1, null), paying(91, 2, null), ...first]);
     const second = Array.from({ length: 25 }, (_, at) => paying(at + 25, 10, 80));
@@ -198,7 +198,7 @@ describe('an Esplora server', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('that says what is no list of transactions has said nothing', async () => {
+  test('that returns malformed transactions counts as not answering', async () => {
     const none = failed('its transactions are not a list');
     for (const wrong of [
       {},
@@ -228,7 +228,7 @@ describe('an Esplora server', () => {
     assert.deepEqual(await chain.lookup(ours), failed('it answers with status 404'), 'without a tip');
   });
 
-  test('is asked on one connection, which ends when it is not needed any more', async () => {
+  test('is asked on one connection, which closes when it is no longer needed', async () => {
     const own = at('/api');
     sockets.clear();
     for (let count = 0; count < 3; count += 1) assert.equal((await own.tip()).kind, 'answer');
@@ -242,7 +242,7 @@ describe('an Esplora server', () => {
     await until(() => socket.destroyed);
   });
 
-  test('that breaks off does not answer', async () => {
+  test('that breaks off a response counts as not answering', async () => {
     const gone = at('/gone');
     const answer = await gone.tip();
     gone.close();

@@ -1,6 +1,6 @@
 /**
- * Old payments make no key: addresses with a history are passed over, at the first start, before every order
- * and after a restore, in histories made of seeds and with a node whose index of addresses lags.
+ * Old payments make no key: addresses with a history are skipped, at the first start, before every order and
+ * after a restore, in random histories and with a node whose index of addresses lags.
  */
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import type { OrderRecord } from '../../src/store/tables/order.js';
@@ -94,7 +94,7 @@ async function keysIn({ store }: BookParts): Promise<string[]> {
 }
 
 describe('an account that was used before', () => {
-  test('a fresh store begins past the highest address with a history, and 20 more', async (context) => {
+  test('a new store skips the highest address with a history and 20 more', async (context) => {
     const world = new World(context);
     for (const index of [0, 1, 2, 900]) world.pay(index);
     world.simulated.mine();
@@ -117,7 +117,7 @@ describe('an account that was used before', () => {
     );
   });
 
-  test('a gap of a thousand unused addresses ends the search; one less does not', async (context) => {
+  test('a gap of a thousand unused addresses ends the search; a gap of 999 does not', async (context) => {
     const world = new World(context);
     world.pay(1_000);
     assert.equal((await order(await world.begun(await world.store()))).addressIndex, 0);
@@ -125,7 +125,7 @@ describe('an account that was used before', () => {
     assert.equal((await order(await world.begun(await world.store()))).addressIndex, 1_021);
   });
 
-  test('that gap is counted from the last address with a history', async (context) => {
+  test('the gap is counted from the last address with a history', async (context) => {
     const world = new World(context);
     for (const index of [0, 1_001]) world.pay(index);
     assert.equal((await order(await world.begun(await world.store()))).addressIndex, 21);
@@ -139,7 +139,7 @@ describe('an account that was used before', () => {
     assert.deepEqual([(await order(rail)).addressIndex, (await order(rail)).addressIndex], [0, 1]);
   });
 
-  test('addresses that a wallet node has handed out are left to whoever has them', async (context) => {
+  test('addresses that a wallet node has already handed out are not used', async (context) => {
     const world = new World(context);
     const firstUnshown: Chain['firstUnshown'] = () => Promise.resolve({ kind: 'answer', value: 7 });
     const rail = await world.begun(await world.store(), { firstUnshown });
@@ -156,7 +156,7 @@ describe('an account that was used before', () => {
     assert.equal(ready, false);
   });
 
-  test('until the account was searched no way to pay is ready', async (context) => {
+  test('no way to pay is ready before the account was searched', async (context) => {
     const world = new World(context);
     const book = await world.store();
     const rail = world.rail(book);
@@ -177,7 +177,7 @@ describe('an account that was used before', () => {
 });
 
 describe('an address with a history', () => {
-  test('is passed over, whether its payment is in a block or not; log and doctor say so', async (context) => {
+  test('is skipped, whether its payment is in a block or not, and log and doctor say so', async (context) => {
     const world = new World(context);
     const book = await world.store();
     const rail = await world.begun(book);
@@ -195,7 +195,7 @@ describe('an address with a history', () => {
     );
   });
 
-  test('is asked for with at most fifteen others: deriving each takes a millisecond', async (context) => {
+  test('is looked for in batches of sixteen: deriving an address takes a millisecond', async (context) => {
     const world = new World(context);
     const asked: number[] = [];
     const used: Chain['used'] = (addresses) => {
@@ -207,7 +207,7 @@ describe('an address with a history', () => {
     assert.equal(Math.max(...asked), 16);
   });
 
-  test('orders made at once each get an address without one', async (context) => {
+  test('is given to none of many simultaneous orders', async (context) => {
     const world = new World(context);
     const rail = await world.begun(await world.store());
     for (let index = 0; index < 200; index += 3) world.pay(index);
@@ -232,7 +232,7 @@ describe('an address with a history', () => {
     assert.match(world.said.join('\n'), /give BTC_XPUB an account of its own/);
   });
 
-  test('of two stores on an account neither gets a key for the other’s money', async (context) => {
+  test('two stores that share an account never get a key for each other’s money', async (context) => {
     const world = new World(context);
     const [one, other] = [await world.store(), await world.store()];
     const [first, second] = [await world.begun(one), await world.begun(other)];
@@ -262,7 +262,7 @@ describe('an address with a history', () => {
     assert.deepEqual(await keysIn(book), []);
   });
 
-  test('a history that the node reports late counts for nothing', async (context) => {
+  test('a history that the node reports late does not pay for an order', async (context) => {
     const world = new World(context);
     const book = await world.store();
     const rail = await world.begun(book);

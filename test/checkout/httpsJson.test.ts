@@ -1,4 +1,4 @@
-/** Requests to a payment node: what is sent, how long an answer is waited for, and what a stream reports. */
+/** Requests to a payment node: what is sent, how long an answer may take, and what a stream reports. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -90,7 +90,7 @@ describe('a request to a node', () => {
     assert.ok(agentFor(secureUrl.href) instanceof Agent && !(agents.plain instanceof Agent));
   });
 
-  test('is given five seconds for the whole of its answer', async () => {
+  test('has five seconds for its whole answer', async () => {
     for (const begin of [
       () => undefined,
       (response: ServerResponse) => void response.writeHead(200).write('{"half":'),
@@ -110,7 +110,7 @@ describe('a request to a node', () => {
     }
   });
 
-  test('whose answer breaks off, or never begins, has none', async () => {
+  test('whose answer breaks off, or never begins, fails', async () => {
     for (const [end, reason] of [
       [(response: ServerResponse) => void response.destroy(), /^Error: socket hang up$/],
       [
@@ -128,7 +128,7 @@ describe('a request to a node', () => {
     }
   });
 
-  test('whose answer is longer than any node has reason to give has none', async () => {
+  test('whose answer is longer than any node has reason to send fails', async () => {
     const piece = 'x'.repeat(4 * 1024 * 1024);
     const says = (pieces: number) => (response: ServerResponse) => {
       for (let count = 0; count < pieces; count += 1) response.write(piece);
@@ -146,7 +146,7 @@ describe('a request to a node', () => {
 });
 
 describe('a trace', () => {
-  test('goes on in a node of the operator’s own, and in no other', async () => {
+  test('continues in a node of the operator’s own, and in no other', async () => {
     const clock = new HandClock();
     const own = { ...bare, isOwn: true, headers: { 'x-field': 'value' } };
     const [first] = await spansOf(() => askNode(plainUrl, own, clock));
@@ -165,7 +165,7 @@ describe('a trace', () => {
     assert.equal(asked.at(-1)?.request.headers['traceparent'], undefined, 'no request causes it');
   });
 
-  test('says of a call its method, host and status, and never its path', async () => {
+  test('shows the method, host and status of a call, and never its path', async () => {
     const about = { 'http.request.method': 'GET', 'server.address': '127.0.0.1' };
     const shown = async (request = bare): Promise<unknown> => {
       const spans = await spansOf(() => askNode(plainUrl, request, new HandClock()).catch(() => undefined));
@@ -213,7 +213,7 @@ describe('a stream', () => {
     return response;
   }
 
-  test('reports each line as it comes, whole, however it is cut', async () => {
+  test('reports each line whole as it comes, however it is split', async () => {
     const { reported, stop } = follow();
     const response = await begun();
     const { url, headers } = asked[0]?.request ?? {};

@@ -1,6 +1,6 @@
 /**
- * Lightning orders over an LND that speaks as its REST interface does (lndServer.ts): when one is made, when
- * it is paid, and what a node that is wrong, behind, poor or gone comes to.
+ * Lightning orders over an LND that behaves as its REST interface does (lndServer.ts): when one is made, when
+ * it is paid, and what happens if the node is wrong, behind, without channels or gone.
  */
 import type { LightningOrder as LightningRecord } from '../../src/store/tables/lightningOrder.js';
 import type { OrderRecord } from '../../src/store/tables/order.js';
@@ -72,7 +72,7 @@ async function refusal(lightning = rail()): Promise<string> {
 }
 
 describe('an order over Lightning', () => {
-  test('is an invoice of the node for the price, that ends when the order does', async () => {
+  test('is an invoice from the node for the price, which expires when the order does', async () => {
     const order = await ordered();
     assert.deepEqual(await shop.stored(order.id), order);
     assert.match(order.place, /^[0-9a-f]{64}$/);
@@ -89,7 +89,7 @@ describe('an order over Lightning', () => {
     assert.equal(shop.said(), '');
   });
 
-  test('an invoice for another amount, hash or network is never shown', async () => {
+  test('never shows an invoice with another amount, hash or network', async () => {
     for (const [instead, said] of [
       [{ sat: price - 1n }, 'it has another amount'],
       [{ sat: price + 1n }, 'it has another amount'],
@@ -132,7 +132,7 @@ describe('an order over Lightning', () => {
     assert.equal(await refusal(), 'The Lightning node has no active channel.');
   });
 
-  test('is checked for: why not, in a sentence', async () => {
+  test('can be checked for in advance, and a refusal has its reason in a sentence', async () => {
     assert.deepEqual(await rail().check(price), { ready: true });
     const reason = 'The node can receive 9999000 sat over Lightning now, not 9999001.';
     assert.deepEqual(await rail().check(9_999_001n), { ready: false, reason });
@@ -142,7 +142,7 @@ describe('an order over Lightning', () => {
     assert.deepEqual(await rail().check(price), { ready: false, reason: behind });
   });
 
-  test('is made by a node that says what it is and what it can receive, not one of the two', async () => {
+  test('needs a node that answers both what it is and what it can receive', async () => {
     for (const path of ['/v1/getinfo', '/v1/channels']) {
       node.broken = path;
       later();
@@ -177,7 +177,7 @@ describe('an order over Lightning', () => {
     }
   });
 
-  test('names unannounced channels only where the announced ones cannot take its amount', async () => {
+  test('includes unannounced channels only if the announced ones cannot take its amount', async () => {
     const hidden = { private: true };
     for (const [channels, named] of [
       [[channel(51_000)], undefined],
@@ -192,7 +192,7 @@ describe('an order over Lightning', () => {
     }
   });
 
-  test('is not made on a node that does not answer, or does not know the server', async () => {
+  test('is not made if the node does not answer or does not accept the server', async () => {
     const reason = 'The Lightning node does not answer.';
     node.up = false;
     assert.equal(await refusal(), reason);
@@ -210,7 +210,7 @@ describe('an order over Lightning', () => {
     assert.equal(await refusal(rail({}, { certificate: other.place.certificate })), reason);
   });
 
-  test('of a payment hash that an order has already is an error, and no second order', async () => {
+  test('with a payment hash that an order already has is an error, and makes no second order', async () => {
     const preimage = Buffer.alloc(32, 9);
     node.nextPreimage = preimage;
     const order = await ordered();
@@ -260,7 +260,7 @@ describe('what LND says of an invoice', () => {
     assert.deepEqual(onRail(await shop.stored(order.id), 'lightning').paidSat, 50_001n);
   });
 
-  test('settled after the end of the order: late, and paid all the same', async () => {
+  test('settled after the end of the order: late, but still paid', async () => {
     const [early, late] = [await ordered(), await ordered()];
     // LND has whole seconds.
     node.settle(early.place, { atMs: early.expiresAtMs - 1_000 });
@@ -275,7 +275,7 @@ describe('what LND says of an invoice', () => {
     assert.deepEqual(await facts(late), ['settled', true, 'active']);
   });
 
-  test('canceled: the order has ended, and is looked up no more', async () => {
+  test('canceled: the order has ended, and is no longer looked up', async () => {
     const order = await ordered();
     node.become(order.place, 'CANCELED');
     const lightning = rail();
@@ -288,7 +288,7 @@ describe('what LND says of an invoice', () => {
     assert.equal(node.count(`/v1/invoice/${order.place}`), asked);
   });
 
-  test('only LND ends an order: its time alone does not', async () => {
+  test('an order ends only when LND says so, not when its time is over', async () => {
     const order = await ordered();
     later(86_400_000);
     await rail().refresh(order);
@@ -297,7 +297,7 @@ describe('what LND says of an invoice', () => {
 });
 
 describe('looking orders up', () => {
-  test('reconcile asks of every open order, and of none that is done', async () => {
+  test('reconciling asks about every open order, and about no finished one', async () => {
     const lightning = rail();
     await lightning.reconcile();
     const [paid, unpaid, done] = [await ordered(), await ordered(), await ordered()];
@@ -316,7 +316,7 @@ describe('looking orders up', () => {
     assert.equal(await lightning.reconcile(), open - 1);
   });
 
-  test('an invoice that LND has no more does not stop the others', async () => {
+  test('an invoice that LND no longer has does not stop the others', async () => {
     const gone = await ordered();
     node.forget(gone.place);
     const orders = [await ordered(), await ordered()];
@@ -327,7 +327,7 @@ describe('looking orders up', () => {
     assert.match(shop.said(), /unable to locate invoice/);
   });
 
-  test('an invoice that LND has no more an hour after its end is over, as the right LND says', async () => {
+  test('if the right LND no longer has an invoice, its order expires an hour after its end', async () => {
     const gone = await ordered();
     node.forget(gone.place);
     const after = async (ms: number): Promise<string> => {
@@ -343,7 +343,7 @@ describe('looking orders up', () => {
     assert.equal((await shop.stored(gone.id)).open, false);
   });
 
-  test('a node that is gone changes nothing, and it is said that not all were looked up', async () => {
+  test('if the node does not answer, nothing changes, and the look-up counts as incomplete', async () => {
     const order = await ordered();
     node.settle(order.place);
     node.up = false;
@@ -361,7 +361,7 @@ describe('looking orders up', () => {
     assert.equal((await shop.stored(order.id)).status, 'settled');
   });
 
-  test('who lost the lease of the work changes nothing any more', async () => {
+  test('a process that lost the lease no longer changes anything', async () => {
     const order = await ordered();
     const name = 'orders lightning';
     const taken = await acquireLease(shop.book, name, 'one', 60_000);
@@ -377,7 +377,7 @@ describe('looking orders up', () => {
     assert.equal((await shop.stored(order.id)).status, 'settled');
   });
 
-  test('an invoice that waits costs no more of the store than to be found', async () => {
+  test('an unpaid invoice costs the store no more than finding its order', async () => {
     const own = await Shop.open();
     const read: string[] = [];
     const store: Store = {
@@ -403,7 +403,7 @@ describe('looking orders up', () => {
     assert.equal((await own.stored(open.id)).status, 'pending');
   });
 
-  test('polls at once ask LND once, polls after a second again', async () => {
+  test('simultaneous polls ask LND once, and polls a second later ask again', async () => {
     const [order, other] = [await ordered(), await ordered()];
     const lightning = rail();
     const asked = (): number => node.count(`/v1/invoice/${order.place}`);
@@ -450,7 +450,7 @@ describe('looking orders up', () => {
     assert.equal((await last?.refresh(order))?.status, 'settled');
   });
 
-  test('what the node says of itself is asked every three seconds at most', async () => {
+  test('the state of the node is asked for at most every three seconds', async () => {
     const lightning = rail();
     const before = node.count('/v1/getinfo');
     await Promise.all([lightning.liquidity(), lightning.check(1n)]);
@@ -490,7 +490,7 @@ describe('the Lightning endpoints', () => {
 
   const problemOf = (answer: Answer, status: number): Problem => jsonOf(answer, status) as Problem;
 
-  test('make an order that says all of itself', async () => {
+  test('make an order and return all of it', async () => {
     const made = await order();
     const { claim_token, payment_hash, bolt11, order_id, created_at, expires_at, ...rest } = made;
     assert.match(claim_token, /^ct_[\w-]{43}$/);
@@ -544,7 +544,7 @@ describe('the Lightning endpoints', () => {
     });
   });
 
-  test('take the claim token from the header or the query, and demand it where they must', async () => {
+  test('accept the claim token in the header or the query, and require it if configured', async () => {
     const strict = routes({ claimRequired: true });
     for (const by of ['header', 'query'] as const) {
       const { payment_hash: hash, claim_token: claim } = await order(strict);
@@ -558,7 +558,7 @@ describe('the Lightning endpoints', () => {
     }
   });
 
-  test('bind an order to its claim token where its maker prefers that', async () => {
+  test('bind an order to its claim token if the request prefers that', async () => {
     const parts = routes();
     const input = { tier: 'developer' as const };
     for (const [prefer, bound] of [
@@ -579,7 +579,7 @@ describe('the Lightning endpoints', () => {
     }
   });
 
-  test('show what was paid after the rail was switched off, and sell nothing', async () => {
+  test('show paid orders after the rail was switched off, and sell nothing', async () => {
     const made = await order();
     node.settle(made.payment_hash);
     await rail().reconcile();
@@ -596,7 +596,7 @@ describe('the Lightning endpoints', () => {
     assert.equal(refused.headers?.['retry-after'], '30');
   });
 
-  test('know no order of an unknown or malformed hash, nor of another rail', async () => {
+  test('find no order under an unknown or malformed hash, nor one of another rail', async () => {
     const onChain = await shop.make('btc', { place: 'ab'.repeat(32) });
     for (const hash of ['', 'x', '00'.repeat(32), '00'.repeat(31), onChain.order.place, 'AB'.repeat(32)]) {
       for (const handler of [lightningHandlers(routes()).lightningOrder, lightningQr(routes())]) {

@@ -57,7 +57,7 @@ const none = (reason: string): string => `LND does not answer (${reason})`;
 describe('a status', () => {
   const info = (json: unknown): Promise<unknown> => read(() => lnd.info(), json);
 
-  test('has the node’s network; what LND leaves out is none', async () => {
+  test('has the node’s network, and defaults for what LND leaves out', async () => {
     const chains = [{ chain: 'bitcoin', network: 'signet' }, { network: 'mainnet' }];
     const all = { synced_to_chain: true, num_active_channels: 3, block_height: 7, block_hash: 'ab' };
     assert.deepEqual(await info({ chains, ...all }), {
@@ -71,7 +71,7 @@ describe('a status', () => {
     assert.deepEqual(node.asked, ['GET /v1/getinfo', 'GET /v1/getinfo']);
   });
 
-  test('without a network is none', async () => {
+  test('without a network is a failure', async () => {
     for (const chains of [
       undefined,
       null,
@@ -93,7 +93,7 @@ describe('what can be received', () => {
   const inbound = (json: unknown): Promise<unknown> => read(() => lnd.inbound(), json);
   const channel = (more: Json): Json => ({ active: true, initiator: true, remote_balance: '10000', ...more });
 
-  test('is what the other sides have, less what they must keep', async () => {
+  test('is the balance of the remote sides, less what they must keep', async () => {
     for (const [more, expected] of [
       [{}, 10_000n],
       [{ active: false }, 0n],
@@ -117,7 +117,7 @@ describe('what can be received', () => {
     assert.equal(node.asked[0], 'GET /v1/channels?active_only=true');
   });
 
-  test('is unknown where a list or an amount is none', async () => {
+  test('is a failure if the list or an amount is malformed', async () => {
     for (const channels of [{}, 'x', 1]) {
       assert.equal(await inbound({ channels }), none('its channels are not a list'));
     }
@@ -129,7 +129,7 @@ describe('what can be received', () => {
 });
 
 describe('an invoice', () => {
-  test('is made for so many satoshi, with its memo and its lifetime in seconds', async () => {
+  test('is made for an amount in satoshi, with a memo and a lifetime in seconds', async () => {
     const make = (json: unknown): Promise<unknown> => read(() => lnd.addInvoice(50_000n, 'memo', 900), json);
     const r_hash = Buffer.from('0123abcd', 'hex').toString('base64');
     assert.deepEqual(await make({ r_hash, payment_request: 'lnbc1' }), {
@@ -150,7 +150,7 @@ describe('an invoice', () => {
     }
   });
 
-  test('has a state that is known, what was paid, and when', async () => {
+  test('has a known state, the amount paid, and when it was paid', async () => {
     const look = (json: unknown): Promise<unknown> => read(() => lnd.invoice('ab'), json);
     for (const [name, state] of [
       ['OPEN', 'open'],
@@ -210,7 +210,7 @@ describe('an invoice', () => {
 });
 
 describe('a wallet', () => {
-  test('has accounts, with how many addresses of each were handed out', async () => {
+  test('has accounts, each with the number of addresses that it handed out', async () => {
     const accounts = [
       { name: 'shop', extended_public_key: 'zpub', external_key_count: 7 },
       null,
@@ -238,7 +238,7 @@ describe('a wallet', () => {
     assert.equal(node.asked.at(-1), 'POST /v2/wallet/address/next {"account":"shop","change":false}');
   });
 
-  test('has transactions: in a block or in none, with the outputs that are some', async () => {
+  test('has transactions, in a block or outside, with their valid outputs', async () => {
     const output_details = [{ address: 'a', output_index: '2', amount: '7' }, null, 'x', { address: 'b' }];
     const bare = { tx_hash: 'aa', output_details, time_stamp: '1790000000' };
     const outputs = [
@@ -273,14 +273,14 @@ describe('a stream of transactions', () => {
     return reported;
   }
 
-  test('is of an account, by the macaroon, and reports each', async () => {
+  test('is requested for one account with the macaroon, and reports each transaction', async () => {
     const lines = [{ tx_hash: 'a' }, { tx_hash: 'b' }].map((result) => JSON.stringify({ result }));
     assert.deepEqual(await streamed({ lines }, 2), [{ tx_hash: 'a' }, { tx_hash: 'b' }]);
     assert.deepEqual(node.asked, ['GET /v1/transactions/subscribe?account=a%20shop']);
     assert.equal(node.fields[0]?.['grpc-metadata-macaroon'], 'a-macaroon');
   });
 
-  test('ends at what is no transaction', async () => {
+  test('ends at a line that is not a transaction', async () => {
     const good = JSON.stringify({ result: { tx_hash: 'a' } });
     for (const bad of ['no JSON', '{}', '[]', 'null', '7', '{"result":[]}', '{"error":{"message":"busy"}}']) {
       assert.deepEqual(await streamed({ lines: [good, bad, good] }), [{ tx_hash: 'a' }], bad);
@@ -289,7 +289,7 @@ describe('a stream of transactions', () => {
 });
 
 describe('an answer', () => {
-  test('that is a refusal is LND’s word, and says whether it has no such thing', async () => {
+  test('that refuses is reported in LND’s words, and says whether LND lacks what was asked for', async () => {
     const refused = async (status: number, json: unknown): Promise<unknown> => {
       node.next = { status, json };
       return lnd.invoice('ab');
@@ -302,7 +302,7 @@ describe('an answer', () => {
     for (const json of [[], null, 7, 'x']) assert.deepEqual(await refused(404, json), nothing);
   });
 
-  test('comes on one connection, which ends when it is not needed any more', async () => {
+  test('comes on one connection, which closes when it is no longer needed', async () => {
     const own = new Lnd(node.place, systemClock);
     node.next = { status: 200, json: {} };
     node.sockets.clear();
@@ -321,7 +321,7 @@ describe('an answer', () => {
     assert.equal(fields['traceparent'], `00-${span?.traceId}-${span?.spanId}-01`);
   });
 
-  test('is taken from the very certificate that is pinned, not from one that it signed', async () => {
+  test('is accepted from the pinned certificate only, not from one that it signed', async () => {
     const pinned = makeCertificate();
     const [own, issued] = [await Node.start(pinned), await Node.start(makeCertificate(pinned))];
     for (const each of [own, issued]) {

@@ -1,4 +1,4 @@
-/** A watch-only account of LND: what its wallet says is read as money once, exactly, or not at all. */
+/** A watch-only account of LND: what its wallet reports is read as money once, exactly, or not at all. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -134,7 +134,7 @@ describe('an account of LND', () => {
     return answer.value;
   }
 
-  test('is that of the key that was configured, on a node that is synced', async () => {
+  test('has the configured key, on a node that is synced', async () => {
     assert.deepEqual(await chain.network(), { kind: 'answer', value: 'regtest' });
     for (const key of [mainKey, otherKey]) {
       wallet.accounts = [{ name: 'other', extended_public_key: key }];
@@ -181,7 +181,7 @@ describe('an account of LND', () => {
     assert.deepEqual(used, { kind: 'answer', value: new Set(['ours', 'theirs']) });
   });
 
-  test('remembers payments that are deep, and counts their depth by the tip', async () => {
+  test('remembers deep payments, and derives their depth from the tip', async () => {
     const depths = async (): Promise<unknown> => {
       const found = (await lookedUp()) as readonly { txid: string; confirmations: number; height: number }[];
       return Object.fromEntries(
@@ -202,7 +202,7 @@ describe('an account of LND', () => {
     assert.deepEqual(await depths(), { first: [1_003, 1], deep: [148, 856], near: [147, 857] });
   });
 
-  test('that is said to hold what is no transaction has said nothing', async () => {
+  test('with malformed transactions counts as not answering', async () => {
     for (const [wrong, reason] of [
       [paying('aa', 991, '1', { tx_hash: 1 }), /a transaction is malformed/],
       [paying('aa', 991, '1', { output_details: {} }), /a transaction is malformed/],
@@ -217,7 +217,7 @@ describe('an account of LND', () => {
     assert.deepEqual(await lookedUp(), [], 'what is no object is none');
   });
 
-  test('that does not answer is a failure, whichever of its questions fails', async () => {
+  test('that does not answer is a failure, whichever request fails', async () => {
     wallet.transactions = [paying('aa', 991, '5')];
     const failed = async (answer: Promise<{ readonly kind: string }>, path: string): Promise<void> => {
       assert.equal((await answer).kind, 'failed', path);
@@ -241,7 +241,7 @@ describe('an account of LND', () => {
     assert.equal(((await lookedUp()) as readonly unknown[]).length, 1);
   });
 
-  test('is asked again whether an address has a history, however fresh an answer is', async () => {
+  test('is asked again for histories and payments each time, however fresh the last answer is', async () => {
     const none = await chain.used(['ours']);
     assert.deepEqual(none, { kind: 'answer', value: new Set() });
     wallet.transactions = [paying('aa', 0, '5')];
@@ -280,7 +280,7 @@ describe('an account of LND', () => {
     assert.equal(wallet.handedOut, 5);
   });
 
-  test('whose wallet is locked, or has not handed out thousands before, is no account of ours', async () => {
+  test('is not used if its wallet is locked or thousands of addresses behind', async () => {
     wallet.handedOut = 4;
     wallet.shown();
     wallet.hands = false;
@@ -293,7 +293,7 @@ describe('an account of LND', () => {
     assert.equal(await reasonOf(10_003), 'LND says: the wallet is locked');
   });
 
-  test('that LND does not have is named as the reason, whatever is asked', async () => {
+  test('that LND does not have is the reason of every failure', async () => {
     wallet.accounts = [{ name: 'other', extended_public_key: otherKey }];
     const unnamed = new LndChain(lnd, null, account, systemClock);
     for (const answer of [

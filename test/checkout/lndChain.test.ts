@@ -1,4 +1,4 @@
-/** An account of LND's that is slow to answer: what was paid is told once, however many ask. */
+/** An account of an LND that is slow to answer: a payment is reported once, however many ask. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -69,7 +69,7 @@ describe('an account of LND', () => {
     return { lnd, sum };
   };
 
-  test('two look-ups at once read one after the other, and a payment counts once', async () => {
+  test('is read for one look-up after the other, and a payment counts once', async () => {
     const { lnd, sum } = made();
     lnd.wallet = [paid('aa', 500)];
     const first = sum();
@@ -84,7 +84,7 @@ describe('an account of LND', () => {
     assert.equal(await second, 25_000n);
   });
 
-  test('any number that waits shares one reading, which begins after they asked', async () => {
+  test('is read once for all look-ups that wait, after they asked', async () => {
     const { lnd, sum } = made();
     const first = sum();
     await turn();
@@ -110,7 +110,7 @@ describe('an account of LND', () => {
     assert.equal(await second, 25_000n);
   });
 
-  test('shows a payment of a block that LND has not scanned yet when it is there', async () => {
+  test('shows a payment once LND has scanned its block', async () => {
     const { lnd, sum } = made();
     lnd.syncedToChain = false;
     const read = async (): Promise<bigint> => {
@@ -128,7 +128,7 @@ describe('an account of LND', () => {
     assert.deepEqual(lnd.asked, [1, 1, 1, tip - 144 + 1]);
   });
 
-  test('is found by its key where it is not named', async () => {
+  test('is found by its key if no name is configured', async () => {
     const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
       readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
     };

@@ -1,4 +1,4 @@
-/** An LND that is followed: when it counts as connected, what it reports, and what its reports make stale. */
+/** An LND that is followed: when it counts as connected, what it reports, and what its reports invalidate. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -119,7 +119,7 @@ describe('an LND that is followed', () => {
     return { lnd, clock, chain, following, news };
   };
 
-  test('is connected once it answers after its stream was opened, and that is said once', async () => {
+  test('counts as connected once it answers after its stream was opened, reported once', async () => {
     const { lnd, clock, news } = followed();
     assert.deepEqual(
       lnd.streams.map((each) => each.account),
@@ -157,7 +157,7 @@ describe('an LND that is followed', () => {
     assert.deepEqual(news(), ['connected']);
   });
 
-  test('that does not answer has its stream closed: a hanging node keeps it open', async () => {
+  test('that does not answer has its stream closed, as a hanging node would leave it open', async () => {
     const { lnd, clock, news } = followed();
     await clock.pass(1_000);
     lnd.up = false;
@@ -170,7 +170,7 @@ describe('an LND that is followed', () => {
     assert.deepEqual([news(), lnd.streams.length], [['connected'], 3]);
   });
 
-  test('whose answer was asked for before the stream was opened is not connected by it', async () => {
+  test('is not connected by the answer to a question from before the stream was opened', async () => {
     const { lnd, clock, news } = followed();
     let letGo = (): void => undefined;
     lnd.held = new Promise((go) => (letGo = go));
@@ -200,7 +200,7 @@ describe('an LND that is followed', () => {
     assert.throws(() => lnd.last.listener.onTransaction({ tx_hash: 'aa' }), /a transaction is malformed/);
   });
 
-  test('reports a block when its tip is another, not when it is first seen', async () => {
+  test('reports a block when its tip changes, but not the first tip that it sees', async () => {
     const { lnd, clock, news } = followed();
     await clock.pass(3_000);
     assert.deepEqual(news(), ['connected']);
@@ -219,7 +219,7 @@ describe('an LND that is followed', () => {
     assert.deepEqual(news(), ['connected', 'block']);
   });
 
-  test('reports nothing after it was stopped, whatever is under way', async () => {
+  test('reports nothing after a stop, whatever is under way', async () => {
     const { lnd, clock, following, news } = followed();
     await clock.pass(1_000);
     news();
@@ -241,7 +241,7 @@ describe('an LND that is followed', () => {
     assert.deepEqual([lnd.last.stopped, lnd.streams.length, lnd.asked], [1, 1, asked]);
   });
 
-  test('that is stopped while it is asked says nothing of the answer', async () => {
+  test('that is stopped while a question is open ignores the answer', async () => {
     for (const up of [true, false]) {
       const { lnd, clock, following, news } = followed();
       lnd.up = up;
@@ -255,7 +255,7 @@ describe('an LND that is followed', () => {
     }
   });
 
-  test('without a name of its account is connected once the account is there', async () => {
+  test('without an account name is connected once its account exists', async () => {
     const { lnd, clock, following, news } = followed(null);
     await clock.pass(2_000);
     assert.deepEqual([news(), lnd.streams], [[], []]);
@@ -267,7 +267,7 @@ describe('an LND that is followed', () => {
     following.stop();
   });
 
-  test('is read after each report by whoever gets it', async () => {
+  test('is read anew after each report', async () => {
     const looks: Promise<unknown>[] = [];
     const all = followed('shop', () => looks.push(all.chain.lookup('ours')));
     const { lnd, clock, following, news } = all;
@@ -286,7 +286,7 @@ describe('an LND that is followed', () => {
     following.stop();
   });
 
-  test('keeps a reading that has not begun by a report, which it will include', async () => {
+  test('shares one reading between look-ups before and after a report, if it has not begun', async () => {
     const { lnd, clock, chain, following } = followed();
     let letGo = (): void => undefined;
     lnd.heldReading = new Promise((go) => (letGo = go));

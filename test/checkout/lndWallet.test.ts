@@ -1,4 +1,4 @@
-/** LND's wallet as stamps use it: what it signs, what it refuses, where a transaction is. */
+/** LND's wallet as stamps use it: what it signs, what it refuses, and where it finds a transaction. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Transaction } from 'bitcoinjs-lib';
@@ -18,7 +18,7 @@ async function start(): Promise<{ node: LndWalletServer; wallet: StampWallet }> 
   return { node, wallet: new LndWallet(lnd) };
 }
 
-test('a transaction has the data and a fee within the bound, and nothing is published', async () => {
+test('a signed transaction has the data and a fee within the limit, and is not published', async () => {
   const { node, wallet } = await start();
   const signed = await wallet.sign(data, 'a day', 250n);
   assert.ok('transaction' in signed);
@@ -29,7 +29,7 @@ test('a transaction has the data and a fee within the bound, and nothing is publ
   assert.equal(node.held.size, 1);
 });
 
-test('what is too dear or was tampered with is not signed, and its coins are given back', async () => {
+test('a transaction that is too expensive or tampered with is not signed, and frees its coins', async () => {
   const { node, wallet } = await start();
   assert.deepEqual(await wallet.sign(data, 'a day', 249n), {
     wrong: 'it would cost 250 sat now, more than 249',
@@ -41,7 +41,7 @@ test('what is too dear or was tampered with is not signed, and its coins are giv
   assert.deepEqual(await wallet.sign(data, 'a day', 250n), { wrong: 'LND is behind the chain' });
 });
 
-test('a published transaction is found: known to nobody, in no block, in its block', async () => {
+test('a transaction is found as absent, waiting or in its block', async () => {
   const { node, wallet } = await start();
   const signed = await wallet.sign(data, 'a day', 250n);
   assert.ok('transaction' in signed);

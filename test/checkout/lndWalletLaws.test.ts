@@ -1,4 +1,4 @@
-/** Laws of LND's wallet: what a stamp asks of it, and what comes of malformed answers and of refusals. */
+/** Laws of LND's wallet: what a stamp asks of it, and what follows from malformed answers and refusals. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { Psbt, Transaction } from 'bitcoinjs-lib';
@@ -39,7 +39,7 @@ function walletOver(answers: Readonly<Record<string, Json>>, blockHeight = 800_0
 const locked = { wrong: 'LND says: it is locked' };
 
 describe('a transaction', () => {
-  test('is funded to confirm within a day, unless the wallet paid for it in the last days', async () => {
+  test('is funded to confirm within a day, after a search for a payment of the last days', async () => {
     for (const [tip, from] of [
       [800_000, 799_568],
       [431, 0],
@@ -54,7 +54,7 @@ describe('a transaction', () => {
     }
   });
 
-  test('that cannot be read gives back the coins that were locked for it, and no others', async () => {
+  test('that cannot be read releases the coins that were locked for it, and no others', async () => {
     const coin = { id: 'a lock', outpoint: { txid_str: 'aa', output_index: 0 } };
     const amountless = new Psbt().addInput({ hash: Buffer.alloc(32, 1), index: 0 }).toBase64();
     for (const [funded_psbt, wrong] of [
@@ -84,7 +84,7 @@ describe('a transaction', () => {
     assert.deepEqual(await published(undefined), locked);
   });
 
-  test('waits while it has no depth, and is unknown where its block is not told', async () => {
+  test('waits while it has no depth, and is a failure if its block is missing', async () => {
     const transaction = new Transaction();
     transaction.addInput(Buffer.alloc(32, 1), 0);
     const raw = transaction.toBuffer();

@@ -1,4 +1,4 @@
-/** Look-ups of open orders: how many of them polls cause, what becomes of them, and which a round makes. */
+/** Look-ups of open orders: how many of them polls cause, what they change, and which a round makes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
@@ -44,7 +44,7 @@ async function paid(shop: Shop, { id }: BtcOrder, confirmations: number): Promis
 }
 
 describe('a poll', () => {
-  test('causes one look-up a second, however many there are', async () => {
+  test('causes at most one look-up a second, however many polls there are', async () => {
     const { shop, looked, of } = await open();
     const [order, other] = [await ordered(shop), await ordered(shop)];
     await Promise.all(Array.from({ length: 20 }, () => of.refresh(order)));
@@ -73,7 +73,7 @@ describe('a poll', () => {
     for (const after of await Promise.all(polls)) assert.equal(after.status, 'seen');
   });
 
-  test('shows what another process found, which alone may look now', async () => {
+  test('shows what another process found if only that one may look up now', async () => {
     const asked: unknown[] = [];
     let may = false;
     const mayLook = (id: string, everyMs: number): boolean => {
@@ -92,7 +92,7 @@ describe('a poll', () => {
     assert.deepEqual([looked.length, asked.length], [1, 2]);
   });
 
-  test('of an order that nothing can change any more causes none', async () => {
+  test('of an order that nothing can change causes no look-up', async () => {
     const { shop, looked, of } = await open();
     const order = await ordered(shop);
     await paid(shop, order, 6);
@@ -102,7 +102,7 @@ describe('a poll', () => {
     assert.deepEqual(looked, []);
   });
 
-  test('shows the order as it was where the network or the store does not answer', async () => {
+  test('shows the stored order if the network or the store does not answer', async () => {
     for (const outcome of [
       () => Promise.resolve(false),
       () => Promise.reject(new StoreUnavailable('told to fail')),
@@ -119,7 +119,7 @@ describe('a poll', () => {
   });
 });
 
-test('a node that does not answer leaves an order as it is, and says why', async () => {
+test('a node that does not answer leaves an order unchanged, and its reason is returned', async () => {
   const shop = await Shop.open();
   const order = await ordered(shop);
   const failed = { kind: 'failed', reason: 'it sleeps' } as const;
@@ -146,7 +146,7 @@ describe('a round', () => {
     assert.deepEqual(fences.slice(2), [undefined, undefined]);
   });
 
-  test('after another takes only what is due since: of expired orders few', async () => {
+  test('after another round takes only what has become due, and few of the expired orders', async () => {
     const { shop, looked, of } = await open();
     const [expired, waiting] = [await ordered(shop), await ordered(shop)];
     shop.time.nowMs += hour;
@@ -166,7 +166,7 @@ describe('a round', () => {
     assert.equal(await of.reconcile(), 2);
   });
 
-  test('goes on past an order that cannot be looked up, and ends after three in a row', async () => {
+  test('continues after an order that cannot be looked up, and ends after three in a row', async () => {
     for (const outcome of [
       () => Promise.resolve(false),
       () => Promise.reject(new StoreUnavailable('told to fail')),

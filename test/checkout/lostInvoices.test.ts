@@ -1,4 +1,4 @@
-/** After a restore: what was paid over Lightning for orders that the backup does not have is told of. */
+/** After a restore: Lightning payments for orders that the backup does not have are reported. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { newOrderId } from '../../src/checkout/order/book.js';
@@ -30,7 +30,7 @@ async function lost(): Promise<readonly string[]> {
 const memoOf = (orderId: string): string => `Fusegate growth, order ${orderId}`;
 
 describe('after a restore', () => {
-  test('a paid invoice without its order is told of, with its amount, hash and order', async () => {
+  test('a paid invoice without its order is reported, with its amount, hash and order', async () => {
     const id = newOrderId(systemRandomness);
     const hash = node.paid(memoOf(id), 250_000n);
     assert.deepEqual(await lost(), [
@@ -38,7 +38,7 @@ describe('after a restore', () => {
     ]);
   });
 
-  test('no other invoice is: not that of a known order, not an unpaid one, not a stranger’s', async () => {
+  test('invoices of known orders, unpaid ones and those of others are not reported', async () => {
     const rail = new Lightning({ ...shop.book, lnd: lnd(), network: 'regtest', log: shop.log });
     const made = await rail.create(pricedWish);
     assert.ok(made.kind === 'made');
@@ -52,7 +52,7 @@ describe('after a restore', () => {
     assert.deepEqual(await lost(), []);
   });
 
-  test('invoices from up to an hour before the backup count, as their orders may be later', async () => {
+  test('invoices of the hour before the backup count too, as their orders may be later', async () => {
     const id = newOrderId(systemRandomness);
     const hash = node.paid(memoOf(id), 1n, shop.time.nowMs - hourMs);
     node.paid(memoOf(newOrderId(systemRandomness)), 2n, shop.time.nowMs - hourMs - 1_000);
@@ -61,7 +61,7 @@ describe('after a restore', () => {
     ]);
   });
 
-  test('none is missed among more than the node tells of at once', async () => {
+  test('none is missed if there are more than the node lists at once', async () => {
     for (let count = 0; count < 1_000; count += 1) node.paid('coffee', 3n);
     assert.deepEqual(await lost(), []);
     const ids = [newOrderId(systemRandomness), newOrderId(systemRandomness)];
@@ -71,7 +71,7 @@ describe('after a restore', () => {
     for (const [at, id] of ids.entries()) assert.match(told[at] ?? '', new RegExp(`^5 sat .* order ${id},`));
   });
 
-  test('a node that does not answer: it is said that nobody looked', async () => {
+  test('if the node does not answer, the report says that nothing was looked up', async () => {
     node.up = false;
     const [sentence, ...more] = await lost();
     assert.match(sentence ?? '', /^Paid invoices of lost orders could not be looked for: .+\.$/);

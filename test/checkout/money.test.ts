@@ -1,4 +1,4 @@
-/** Money: rounding, texts, and what sources of rates may say. */
+/** Money: rounding, texts, and which answers of rate sources are valid. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { btcText, centsIn, centsOf } from '../../src/checkout/money.js';
@@ -82,7 +82,7 @@ describe('the rate', () => {
     assert.deepEqual(await rates.current(), { cents: 6_000_050n, source: 'a, b', atMs: 0 });
   });
 
-  test('is none when they differ by more than 2 %, or one says nothing', async () => {
+  test('does not exist if they differ by more than 2 %, or if one gives no price', async () => {
     for (const [prices, reason] of [
       [{ a: 60_000, b: 61_201 }, /differ by more than 2 %/],
       [{ a: 60_000 }, /b gave no price/],
@@ -95,7 +95,7 @@ describe('the rate', () => {
     assert.ok('cents' in (await sources({ a: 60_000, b: 61_200 }).rates.current()));
   });
 
-  test('is the lower of two, whichever of them says it', async () => {
+  test('is the lower of the two, whichever source gives it, up to a difference of 2 %', async () => {
     for (const [a, b] of [
       [60_000, 61_200],
       [61_200, 60_000],
@@ -146,7 +146,7 @@ describe('the rate', () => {
     assert.equal('cents' in still && still.atMs, 0);
   });
 
-  test('is nothing but a price at the very place that is named', async () => {
+  test('must be a price at exactly the place that is named', async () => {
     const get = (text: string) =>
       createRates({ kind: 'urls', urls: places }, { clock, get: () => Promise.resolve(text) });
     const clock = { wallMs: () => 0, monotonicMs: () => 0 };
@@ -182,7 +182,7 @@ describe('the rate', () => {
     assert.deepEqual(await none.current(), nothing);
   });
 
-  test('is used for ten minutes after the sources have gone, and no longer', async () => {
+  test('is used for ten minutes after the sources fail, and no longer', async () => {
     const prices: { a?: number; b?: number } = { a: 60_000, b: 60_000 };
     const { rates, time } = sources(prices);
     await rates.current();
@@ -211,7 +211,7 @@ describe('the rate', () => {
     assert.equal(time.asked, 6);
   });
 
-  test('is not waited for by a buyer who can be shown one', async () => {
+  test('is refreshed without a buyer waiting for it if an older one can be shown', async () => {
     let nowMs = 0;
     const waiting: (() => void)[] = [];
     const get = (): Promise<string> =>

@@ -1,4 +1,4 @@
-/** Keys of orders: whose they are, and which of them end together. */
+/** Keys of orders: which order they belong to, and which of them end together. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rotateKey } from '../../src/access/rotate.js';
@@ -18,7 +18,7 @@ async function sold(shop: Shop): Promise<{ readonly id: string; readonly rawKey:
   return { id: order.id, rawKey: apiKey };
 }
 
-test('an order’s key is its own: orders of one seed, and each making, have their own', async () => {
+test('every order and every making of its key has a key of its own, even from one seed', async () => {
   const shop = await Shop.open();
   const { order } = await shop.make('card');
   const record = await shop.stored(order.id);
@@ -61,7 +61,7 @@ test('a key made again ends the one before, and the one that its holder had repl
   assert.equal(keys.length, 3);
 });
 
-test('a key that its holder replaced, while it still works, changes with the one in its place', async () => {
+test('a key that its holder replaced, while it still works, changes with its replacement', async () => {
   const shop = await Shop.open();
   const { id, rawKey } = await sold(shop);
   const { store, clock, randomness, secrets } = shop.book;

@@ -1,4 +1,4 @@
-/** Routes of orders: what a refusal carries besides its reason, and what a code to scan costs. */
+/** Routes of orders: what a refusal has besides its reason, and what a code to scan costs. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRoute, qrRoute, railUnavailable } from '../../src/checkout/orderRoutes.js';
@@ -9,7 +9,7 @@ import { call, Shop, wish } from '../support/shop.js';
 const shop = await Shop.open();
 const input = { tier: wish.tier, email: wish.email };
 
-test('a refused order says when to come again, and nobody caches the refusal', async () => {
+test('a refused order says when to try again, and the refusal is never cached', async () => {
   const order = () => Promise.resolve(railUnavailable('The node is away.'));
   const route = createRoute({ order, poll: () => Promise.resolve(undefined) });
   const { status, headers } = await call(route, { input });

@@ -1,4 +1,4 @@
-/** Orders as buyers see them: what their money came to, and what is told of their key. */
+/** Orders as buyers see them: what was received for them, and what is shown about their key. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { viewLightning } from '../../src/checkout/lightning/lightningView.js';
@@ -21,14 +21,14 @@ async function viewOf(id: string, more: Parameters<Shop['polled']>[1] = {}): Pro
 }
 
 describe('an order', () => {
-  test('that is settled no longer shows its invoice: nobody pays it again', async () => {
+  test('that is settled no longer shows its invoice, so that nobody pays it again', async () => {
     const { order } = await shop.make('lightning');
     assert.equal((await viewOf(order.id)).bolt11, order.bolt11);
     const { id } = await paidWith(50_000n);
     assert.equal((await viewOf(id)).bolt11, null);
   });
 
-  test('tells what came beside its price', async () => {
+  test('shows what was received, what is missing and what is too much', async () => {
     const moneyOf = async (id: string): Promise<readonly number[]> => {
       const { sat, received_sat, missing_sat, overpaid_sat } = await viewOf(id);
       return [sat, received_sat, missing_sat, overpaid_sat];
@@ -48,7 +48,7 @@ describe('an order', () => {
     assert.deepEqual([shown.key_status, shown.key_detail], ['revealed_now', null]);
   });
 
-  test('tells when its key expires, once there is one', async () => {
+  test('shows when its key expires, once there is one', async () => {
     const { order } = await shop.make('lightning');
     assert.equal((await viewOf(order.id)).key_expires_at, null);
     const { id } = await paidWith(50_000n);

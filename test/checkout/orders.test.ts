@@ -95,14 +95,14 @@ describe('on-chain', () => {
     assert.equal(confirmations(order), 2);
   });
 
-  test('overpaid is paid; what is over is known', () => {
+  test('an overpaid order is paid, and its excess is known', () => {
     const order = expect([[outputs(output('a', price, 2), output('b', 7n, 0))]], 'confirmed', ['mint']);
     assert.equal(receivedSat(order) - price, 7n);
     assert.equal(deepSat(order), price);
     assert.equal(confirmations(order), 2);
   });
 
-  test('an output that is told twice counts once, at the lesser of two depths', () => {
+  test('an output that is reported twice counts once, at the lower of two depths', () => {
     const half = output('a', price / 2n, 200);
     const other = { ...half, vout: 1 };
     const twice = expect([[outputs(half, other, half)]], 'confirmed', ['mint']);
@@ -120,7 +120,7 @@ describe('on-chain', () => {
     assert.equal(confirmations(expect([[outputs(...halves)]], 'confirmed', ['mint'])), 3);
   });
 
-  test('has its outputs in one order, however the node reports them', () => {
+  test('keeps its outputs sorted, however the node reports them', () => {
     const [a, b, c] = [output('a', 1n, 0), output('b', 2n, 0), output('c', 3n, 0)];
     const second = { ...a, vout: 1 };
     for (const told of [
@@ -132,14 +132,14 @@ describe('on-chain', () => {
     }
   });
 
-  test('asks for what is missing; paid, its request stays that of the price', () => {
+  test('requests what is missing; once paid, its request is for the full price again', () => {
     assert.equal(amountDueSat(price, 0n), price);
     assert.equal(amountDueSat(price, price - 1n), 1n);
     assert.equal(amountDueSat(price, price), price);
     assert.equal(amountDueSat(price, price + 1n), price);
   });
 
-  test('expires only while nothing covers it; late money counts', () => {
+  test('expires only while no payment covers it, and late money counts', () => {
     expect([[time, end - 1]], 'pending', []);
     expect([[time, end]], 'expired', []);
     expect([[outputs(output('a', 1n, 0))], [time, end]], 'expired', []);
@@ -164,7 +164,7 @@ describe('on-chain', () => {
     );
   });
 
-  test('is not late when the network had it in time and the node was asked later', () => {
+  test('is not late if the network had the payment in time but the node was asked later', () => {
     expect(
       [
         [time, end],
@@ -185,7 +185,7 @@ describe('on-chain', () => {
     );
   });
 
-  test('a dropped or replaced payment moves it back', () => {
+  test('a payment that is dropped or replaced moves the order back', () => {
     expect([[outputs(output('a', price, 0))], [outputs()]], 'pending', []);
     expect([[outputs(output('a', price, 0))], [outputs(), end]], 'expired', []);
     expect([[outputs(output('a', price, 0))], [outputs(output('b', 5n, 0))]], 'underpaid', []);
@@ -203,7 +203,7 @@ describe('on-chain', () => {
     );
   });
 
-  test('a payment in a block up to the tip of the order’s creation pays for nothing', () => {
+  test('a payment in a block up to the tip at the order’s creation does not count', () => {
     const old = { ...output('a', price, 9), height: tip };
     const order = expect([[outputs(old)]], 'pending', []);
     assert.deepEqual([order.outputs, order.earlier], [[], [`${old.txid}:0`]]);
@@ -223,7 +223,7 @@ describe('on-chain', () => {
     expect([[outputs(seen)], [outputs(lower)]], 'confirmed', ['mint']);
   });
 
-  test('an order without a height: the time of the block decides, with two hours of room', () => {
+  test('for an order without a height the time of the block decides, with two hours of tolerance', () => {
     const before: BtcOrder = {
       ...btc,
       createdHeight: null,
@@ -238,7 +238,7 @@ describe('on-chain', () => {
     assert.equal(at(null), 'confirmed');
   });
 
-  test('an expired order is looked up after 15 s, then after twice the time up to 6 h', () => {
+  test('an expired order is looked up after 15 s, then after twice as long each time, up to 6 h', () => {
     const order = { status: 'expired', expiresAtMs: 1_000_000 };
     const looked: number[] = [];
     const roundMs = 15_000;
@@ -262,7 +262,7 @@ describe('on-chain', () => {
     }
   });
 
-  test('is watched until nothing can happen any more', () => {
+  test('is watched as long as anything can happen to it', () => {
     const at = (steps: readonly (readonly [OrderEvent, number?])[]): BtcOrder =>
       run(btc, ...steps).order as BtcOrder;
     assert.ok(isWatched(btc, 0));
@@ -372,7 +372,7 @@ describe('card', () => {
   }
 });
 
-describe('what a network says again', () => {
+describe('a repeated report of the network', () => {
   const byName = (left: Output, right: Output): number =>
     `${left.txid} ${left.vout}` < `${right.txid} ${right.vout}` ? -1 : 1;
   const [one, other] = [output('a', 7n, 1), { ...output('a', 8n, 2), vout: 1 }];
@@ -392,7 +392,7 @@ describe('what a network says again', () => {
     assert.equal(transition(expired, { ...settled, state: 'canceled' }, 0).order, expired);
   });
 
-  test('is noted where one thing about one output is another', () => {
+  test('changes the order if one thing about one output differs', () => {
     for (const told of [
       [one],
       [one, other, output('c', 1n, 0)],
@@ -424,7 +424,7 @@ describe('what a network says again', () => {
     }
   });
 
-  test('keeps the names of earlier outputs sorted, whatever came first', () => {
+  test('keeps the names of earlier outputs sorted, whichever came first', () => {
     const old = ['c', 'a', 'b'].map((name) => ({ ...output(name, 1n, 5), height: tip }));
     const [first, ...more] = old;
     assert.ok(first !== undefined);
@@ -435,7 +435,7 @@ describe('what a network says again', () => {
 });
 
 describe('late', () => {
-  test('is what was covered after the end, in the order of the network and not of the names', () => {
+  test('means covered after the end, in the order of times and not of names', () => {
     const late = (...all: Output[]): boolean => run(btc, [outputs(...all), end + 9]).order.late;
     const [early, after] = [end - 2, end + 1];
     // The first alone covers it, whichever name it has.
@@ -447,7 +447,7 @@ describe('late', () => {
     assert.equal(run(btc, [outputs(output('a', price, 2, end + 5)), end - 1]).order.late, false);
   });
 
-  test('stays as it was decided when the price was covered first', () => {
+  test('stays as it was decided when the price was first covered', () => {
     const seen = run(btc, [outputs(output('a', price, 0)), end - 1]).order;
     assert.equal(run(seen, [outputs(output('a', price, 2, end + 5)), end + 9]).order.late, false);
     const tardy = run(btc, [time, end], [outputs(output('a', price, 0)), end + 1]).order;
@@ -455,7 +455,7 @@ describe('late', () => {
     assert.equal(run(tardy, [outputs(), end + 9]).order.late, true);
   });
 
-  test('is no invoice whose time LND does not tell, nor one that only expired', () => {
+  test('does not apply to an invoice without a settlement time, or one that only expired', () => {
     const settled = { kind: 'invoice', state: 'settled', paidSat: price } as const;
     const paid = run({ ...lightning, expiresAtMs: 1 }, [{ ...settled, settledAtMs: null }]);
     assert.deepEqual([paid.order.late, paid.order.status], [false, 'settled']);
@@ -463,7 +463,7 @@ describe('late', () => {
     assert.equal(run(lightning, [{ ...settled, state: 'canceled', settledAtMs: 1 }]).order.late, false);
   });
 
-  test('is a card that was paid after its session failed or ended', () => {
+  test('applies to a card payment after its session failed or ended', () => {
     const paid: OrderEvent = { kind: 'card paid', cents: price };
     assert.equal(run(card, [paid]).order.late, false);
     assert.equal(run(card, [{ kind: 'card failed' }], [paid]).order.late, true);
@@ -489,7 +489,7 @@ describe('a card order', () => {
   const paid = (more: object = {}): OrderEvent => ({ kind: 'card paid', cents: price, ...more });
   const asCard = (order: OrderRecord): CardOrder => (order.rail === 'card' ? order : assert.fail());
 
-  test('knows its payment intent from the payment on, and keeps one that it knows', () => {
+  test('gets its payment intent from the payment, and keeps one that it has', () => {
     const { order } = run(card, [paid({ intent: 'pi_1' })]);
     assert.equal(asCard(order).intent, 'pi_1');
     assert.equal(asCard(order).id, card.id);
@@ -501,7 +501,7 @@ describe('a card order', () => {
     assert.equal(asCard(run(known, [paid({ intent: 'pi_0', cents: 1n })]).order), known);
   });
 
-  test('takes less than the price only as a discount', () => {
+  test('accepts less than the price only as a discount', () => {
     const cents = price - 1n;
     assert.deepEqual(run(card, [paid({ cents })]).effects, []);
     assert.deepEqual(run(card, [paid({ cents, discounted: false })]).effects, []);
@@ -509,7 +509,7 @@ describe('a card order', () => {
     assert.deepEqual([asCard(order).paidCents, effects], [cents, ['mint']]);
   });
 
-  test('is returned up to what was paid, in totals that only grow', () => {
+  test('is refunded up to what was paid, and refund totals only grow', () => {
     const refund = (totalCents: bigint): OrderEvent => ({ kind: 'card refunded', totalCents });
     const bought = asCard(run(card, [paid()]).order);
     const part = asCard(transition(bought, refund(7n), 0).order);
@@ -533,7 +533,7 @@ describe('a card order', () => {
     }
   });
 
-  test('whose dispute is lost has no key, whether its beginning came or not', () => {
+  test('that loses a dispute has no key, even if the beginning of the dispute was never reported', () => {
     const lost: OrderEvent = { kind: 'card dispute lost' };
     const disputed: OrderEvent = { kind: 'card disputed' };
     const reveal: OrderEvent = { kind: 'reveal' };
@@ -560,13 +560,13 @@ test('a key that is suspended says why', () => {
   assert.deepEqual(effect, { kind: 'suspend', reason: 'the payment is no longer confirmed' });
 });
 
-test('an order is as deep as nothing while its price is not covered', () => {
+test('an order has depth 0 while its price is not covered', () => {
   assert.equal(confirmations(btc), 0);
   assert.equal(confirmations({ ...btc, outputs: [output('a', price - 1n, 9)] }), 0);
 });
 
 describe('an order is looked after', () => {
-  test('while its network alone can tell what happens to it', () => {
+  test('while only its network knows what happens to it', () => {
     const open = (order: OrderRecord, nowMs = 0): boolean => attended(order, nowMs).open;
     const month = 30 * 86_400_000;
     for (const shut of [false, true]) {
@@ -586,13 +586,13 @@ describe('an order is looked after', () => {
     }
   });
 
-  test('as the same object where that stays', () => {
+  test('and stays the same object if that does not change', () => {
     for (const order of [btc, lightning, { ...card, open: false }]) assert.equal(attended(order, 0), order);
     const changed = attended({ ...lightning, status: 'expired' }, 0);
     assert.deepEqual(changed, { ...lightning, status: 'expired', open: false });
   });
 
-  test('who ordered it is forgotten once it is paid, on chain as everywhere', () => {
+  test('and its buyer is forgotten once it is paid or expired', () => {
     const orderedBy = Buffer.from('somebody');
     for (const status of ['pending', 'underpaid'] as const) {
       const order: BtcOrder = { ...btc, status, orderedBy };

@@ -1,6 +1,6 @@
 /**
- * Orders as the routes and pages of a rail have them: on chain with its limits of unpaid orders, over
- * Lightning, and by card; what each answer says in full.
+ * Orders as the routes and pages of a rail show them: on chain with the limits of unpaid orders, over
+ * Lightning, and by card; with every answer in full.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -52,7 +52,7 @@ describe('orders on chain', () => {
     return { shop, simulated, parts, create, made };
   }
 
-  test('say all of themselves to who made them', async () => {
+  test('are shown in full to their maker', async () => {
     const { shop, made } = await selling();
     const { claim_token, order_id: id, ...shown } = await made();
     assert.match(claim_token, /^ct_/);
@@ -68,7 +68,7 @@ describe('orders on chain', () => {
     assert.deepEqual({ tier: order.tier, email, source, segment, campaign, eventId }, { ...wish });
   });
 
-  test('are paid on a page of their own, which has their address until they are', async () => {
+  test('are paid on a page of their own, which shows their address until then', async () => {
     const { shop, simulated, parts, made } = await selling();
     const orders = bitcoinOrders(parts);
     const order = await made();
@@ -88,7 +88,7 @@ describe('orders on chain', () => {
     assert.deepEqual(orders.howToPay(paid), { target: address, uri: '', noun: 'address' });
   });
 
-  test('beyond the limit of all unpaid ones are refused: come again in two minutes', async () => {
+  test('beyond the limit of all unpaid orders are refused, with a retry after two minutes', async () => {
     const { made, create } = await selling({ maxUnpaidOrders: 1 });
     await made();
     const refused = await create();
@@ -111,13 +111,13 @@ describe('orders on chain', () => {
     assert.equal((await create()).headers?.['retry-after'], '1');
   });
 
-  test('of an unknown address are under the limit of all alone', async () => {
+  test('of an unknown address fall only under the limit of all orders', async () => {
     const { made } = await selling({ unpaidOrdersPerAddress: 1 });
     const orders = [await made(new Uint8Array()), await made(new Uint8Array())];
     for (const { status } of orders) assert.equal(status, 'pending');
   });
 
-  test('are counted by a hash of the address, which stays the same under a newer secret', async () => {
+  test('are counted under a hash of the address, which a newer secret does not change', async () => {
     const { shop, parts, made, create } = await selling({ unpaidOrdersPerAddress: 1 });
     const { order_id } = await made();
     const [secret] = parts.secrets;
@@ -128,7 +128,7 @@ describe('orders on chain', () => {
     assert.equal((await create(home, newer)).status, 429);
   });
 
-  test('are none of another rail, nor of an id that no order has', async () => {
+  test('are not found under an unknown id, or the id of an order on another rail', async () => {
     const { shop, parts } = await selling();
     const { order } = await shop.make('lightning');
     const { bitcoinOrder, bitcoinQr } = bitcoinHandlers(parts);
@@ -140,7 +140,7 @@ describe('orders on chain', () => {
     }
   });
 
-  test('are not made while the rail is not set up or its node does not answer', async () => {
+  test('are not made if the rail is not set up or its node does not answer', async () => {
     const { simulated, parts, create } = await selling();
     simulated.up = false;
     const down = jsonOf(await create(), 503) as Problem;
@@ -169,7 +169,7 @@ describe('orders over Lightning', () => {
     return { shop, node, parts, handlers, made, polled };
   }
 
-  test('are paid on a page of their own, which has their invoice until they are', async () => {
+  test('are paid on a page of their own, which shows their invoice until then', async () => {
     const { node, parts, made, polled } = await selling();
     const orders = lightningOrders(parts);
     const order = await made();
@@ -199,7 +199,7 @@ describe('orders over Lightning', () => {
     }
   });
 
-  test('have a capacity of none where the rail is not set up', async () => {
+  test('have no capacity if the rail is not set up', async () => {
     const { parts } = await selling();
     const { lightningCapacity } = lightningHandlers({ ...parts, lightning: undefined });
     const shown = jsonOf(await call(lightningCapacity, { input: undefined })) as LightningCapacityResponse;
@@ -212,7 +212,7 @@ describe('orders over Lightning', () => {
   });
 });
 
-test('an order by card is shown as if it did not exist until it is paid, then in full, once', async () => {
+test('a card order looks as if it did not exist until it is paid, and then shows its key once', async () => {
   const shop = await Shop.open();
   const { order } = await shop.make('card', { place: 'cs_test_1' });
   const shown = async () => {

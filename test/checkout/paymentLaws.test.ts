@@ -1,4 +1,4 @@
-/** Laws of on-chain payments: of the states of an order, of the rail over a simulated chain, of a scan. */
+/** Laws of on-chain payments: the states of an order, the rail over a simulated chain, and a scan. */
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import type { CardOrder } from '../../src/store/tables/cardOrder.js';
@@ -45,13 +45,13 @@ function outputs(
 }
 
 describe('the state of an order', () => {
-  test('a clock of the network that is ahead makes no payment late', async () => {
+  test('a payment is not late because the clock of the network is ahead', async () => {
     const { state, end } = await begun('btc');
     const { order } = transition(state, outputs([{ atMs: end + 1 }]), end - 1);
     assert.deepEqual([order.status, order.late], ['confirmed', false]);
   });
 
-  test('what covers the price in time is not late, however late it is confirmed', async () => {
+  test('a payment that covers the price in time is not late, however late it is confirmed', async () => {
     const { state, at, end } = await begun('btc');
     const seen = transition(state, outputs([{ confirmations: 0 }]), at).order;
     const confirmed = transition(seen, outputs([{ confirmations: 2 }]), end + day).order;
@@ -61,7 +61,7 @@ describe('the state of an order', () => {
     assert.equal(transition(late, outputs([{ confirmations: 1, atMs: at }]), end + 1).order.late, true);
   });
 
-  test('the time of what covers the price decides, not that of what came before it or after', async () => {
+  test('the time of the payment that covers the price decides, not that of any other', async () => {
     const { state, at, end } = await begun('btc');
     const isLate = (...times: readonly (readonly [bigint, number])[]): boolean => {
       const all = times.map(([sat, atMs], vout): Told => ({ vout, sat, atMs }));
@@ -73,7 +73,7 @@ describe('the state of an order', () => {
     assert.equal(isLate([price - 1n, at], [1n, end - 1]), false);
   });
 
-  test('what is kept of a payment is what the node says of it now', async () => {
+  test('a payment is stored as the node reports it now', async () => {
     const { state, at } = await begun('btc');
     const first: Told = { sat: 1n };
     const before = transition(state, outputs([first]), at).order;
@@ -99,7 +99,7 @@ describe('the state of an order', () => {
     assert.equal(transition(before, outputs([first]), at).order, before, 'the same again is no change');
   });
 
-  test('what was told before changes nothing', async () => {
+  test('a repeated report changes nothing', async () => {
     const { state, at } = await begun('card');
     const step = (before: OrderRecord, event: OrderEvent): OrderRecord => transition(before, event, at).order;
     const paid = step(state, { kind: 'card paid', cents: 3_300n });
@@ -117,7 +117,7 @@ describe('the state of an order', () => {
     }
   });
 
-  test('no more is returned than was paid', async () => {
+  test('a refund never exceeds what was paid', async () => {
     const { state, at } = await begun('card');
     const paid = transition(state, { kind: 'card paid', cents: 3_300n }, at).order;
     const { order, effect } = transition(paid, { kind: 'card refunded', totalCents: 3_301n }, at);
@@ -126,7 +126,7 @@ describe('the state of an order', () => {
 });
 
 describe('an on-chain order', () => {
-  test('is looked after for thirty days after its end, and then no more', async () => {
+  test('is looked after for thirty days after its end, and no longer', async () => {
     const { order } = await shop.make('btc');
     const isOpen = async (): Promise<boolean> => {
       const open = await collect(openOrders(shop.book.store, 'btc'));
@@ -207,7 +207,7 @@ const createMany = (bitcoin: Bitcoin, count: number): Promise<BitcoinMade[]> =>
   Promise.all(Array.from({ length: count }, () => bitcoin.create(pricedWish)));
 
 describe('the on-chain rail', () => {
-  test('an address that an order has is given to no other, whatever the index says', async () => {
+  test('an address that an order has is never given to another, whatever the index says', async () => {
     const rail = await Rail.open();
     await createMany(rail.process(), 3);
     await rail.setNext(0);
@@ -219,7 +219,7 @@ describe('the on-chain rail', () => {
     assert.equal(new Set((await rail.shop.orders()).map((order) => order.place)).size, 4);
   });
 
-  test('two processes at once leave no address out and give none out twice', async () => {
+  test('two processes at once skip no address and give none out twice', async () => {
     const rail = await Rail.open();
     const [one, other] = [rail.process(), rail.process({ store: rail.shop.aside.store })];
     rail.shop.beforeCommits.push(async () => void orderOf(await other.create(pricedWish)));
@@ -228,7 +228,7 @@ describe('the on-chain rail', () => {
     assert.deepEqual(await rail.indexes(), [0, 1, 2]);
   });
 
-  test('no more orders wait for their payment than may, however they come', async () => {
+  test('the limit of unpaid orders holds, however the requests arrive', async () => {
     const rail = await Rail.open();
     const bitcoin = rail.process({ maxUnpaidOrders: 3 });
     await createMany(bitcoin, 2);
@@ -244,7 +244,7 @@ describe('the on-chain rail', () => {
     assert.deepEqual(more, ['made', 'rail busy']);
   });
 
-  test('an address has no more unpaid orders than it may, and takes no room from another', async () => {
+  test('an address has no more unpaid orders than its limit, and does not affect another', async () => {
     const rail = await Rail.open();
     const bitcoin = rail.process({ unpaidOrdersPerAddress: 2 });
     const [one, other] = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)];
@@ -289,7 +289,7 @@ describe('the on-chain rail', () => {
   });
 });
 
-test('each reason why an order cannot be made now is said where it holds', async () => {
+test('each reason why no order can be made now is given where it applies', async () => {
   const rail = await Rail.open();
   const reasonOf = async (bitcoin: Bitcoin): Promise<string> => {
     const found = await bitcoin.check();

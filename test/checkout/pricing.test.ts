@@ -1,4 +1,4 @@
-/** Prices as they are told: in bitcoin always, in dollars where there is a rate, and the ways to pay. */
+/** Prices as they are listed: always in bitcoin, in dollars if there is a rate, and by which ways to pay. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pricing, quote, type PricingParts } from '../../src/checkout/pricing.js';
@@ -48,7 +48,7 @@ function dollars(amount_cents: number): object {
 const card = { rail: 'card', ready: false, reason: 'Card payments are not configured on this server.' };
 const ready = (rail: string): object => ({ rail, ready: true, reason: null });
 
-test('the price list has every tier with its price and limits, and the rails as such', async () => {
+test('the price list has every tier with its price and limits, and every rail', async () => {
   const from = parts();
   const { tiers: listed, ...rest } = await list(from);
   assert.deepEqual(rest, {
@@ -74,7 +74,7 @@ test('the price list has every tier with its price and limits, and the rails as 
   );
 });
 
-test('a quote is of one tier, asks the rails for it, and holds ten minutes from its rate on', async () => {
+test('a quote is for one tier, asks the rails about it, and is valid ten minutes from its rate', async () => {
   const from = parts();
   assert.deepEqual(await quoted(from, 'growth'), {
     ...{ tier: 'growth', currency: 'fiat', btc: '0.00250000', sat: 250_000, fiat: dollars(18_477) },
@@ -91,7 +91,7 @@ test('a quote is of one tier, asks the rails for it, and holds ten minutes from 
   assert.deepEqual(from.asked, ['growth', 'enterprise']);
 });
 
-test('without a rate there is no price in dollars, and it is said why', async () => {
+test('without a rate there is no price in dollars, and the reason is given', async () => {
   const from = parts({ reason: 'The sources differ.' });
   const { fiat, fiat_reason, valid_until, sat } = await quoted(from, 'developer');
   assert.deepEqual(
@@ -110,7 +110,7 @@ test('without a rate there is no price in dollars, and it is said why', async ()
   );
 });
 
-test('a fixed rate was taken when its use began, and its quote holds ten minutes from now', async () => {
+test('a fixed rate dates from the beginning of its use, and its quote is valid for ten minutes', async () => {
   const { fiat, valid_until } = await quoted(parts({ ...rate, stays: true }), 'growth');
   assert.equal(fiat?.rate_at, new Date(nowMs - 1_000).toISOString());
   assert.equal(valid_until, new Date(nowMs + 600_000).toISOString());

@@ -1,6 +1,6 @@
 /**
- * What every rail does alike, whatever takes the money: an order is on disk before it is shown, a payment
- * that is told any number of times makes one key, and the key is handed out once, to whoever may have it.
+ * What every rail has in common: an order is on disk before it is shown, a payment that is reported any
+ * number of times makes one key, and the key is handed out once, to whoever may have it.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -98,7 +98,7 @@ function ordersOf(subject: RailSubject): void {
     assert.equal(new Set(all.map(({ claimToken }) => claimToken)).size, 8);
   });
 
-  test('no order is made where the network cannot be asked, or the store does not answer', async () => {
+  test('no order is made if the network or the store does not answer', async () => {
     const before = (await shop.orders()).length;
     subject.setUp(false);
     const made = await subject.create();
@@ -114,21 +114,21 @@ function ordersOf(subject: RailSubject): void {
 
 function paymentsOf(subject: RailSubject): void {
   const { shop } = subject;
-  test('nothing is paid that was not paid', async () => {
+  test('an unpaid order stays without a key', async () => {
     const { order } = await created(subject);
     await subject.learn(order);
     await subject.reconcile();
     assert.equal((await shop.stored(order.id)).key, 'none');
   });
 
-  test('a payment makes one key, however often it is told', async () => {
+  test('a payment makes one key, however often it is reported', async () => {
     const { order } = await paid(subject);
     await hasItsKey(subject, order);
     await Promise.all([subject.learn(order), subject.learn(order), subject.reconcile()]);
     await hasItsKey(subject, order);
   });
 
-  test('a payment that nobody told of in time is found', async () => {
+  test('a payment that was not reported in time is found', async () => {
     const { order } = await created(subject);
     subject.pay(order);
     assert.equal(await subject.reconcile(), true);
@@ -165,7 +165,7 @@ function keysOf(subject: RailSubject): void {
     assert.equal((await shop.polled(order.id)).keyStatus, 'already_revealed');
   });
 
-  test('the claim token, once shown, is needed; where it is demanded, from the beginning', async () => {
+  test('the claim token is needed once it was shown, or from the beginning if it is required', async () => {
     const { order, claimToken: claim } = await created(subject);
     await shop.polled(order.id, { claim: 'ct_of_nobody' });
     assert.equal((await shop.stored(order.id)).claimed, false);
@@ -185,7 +185,7 @@ function keysOf(subject: RailSubject): void {
     assert.equal(shown.keyStatus, 'revealed_now');
   });
 
-  test('who may not act takes neither the key nor the right to it', async () => {
+  test('a poll that may not act takes neither the key nor the right to it', async () => {
     const { order, claimToken: claim } = await paid(subject);
     const before = await shop.stored(order.id);
     for (const asked of [{}, { claim }]) {
@@ -224,7 +224,7 @@ function pollsOf(subject: RailSubject): void {
     assert.equal((await subject.poll(order, asking))?.key_status, 'revealed_now');
   });
 
-  test('a sender that goes while the payment is looked at takes no key', async () => {
+  test('a sender that disconnects while the payment is looked up takes no key', async () => {
     const { order } = await created(subject);
     subject.pay(order);
     let gone = false;
@@ -235,7 +235,7 @@ function pollsOf(subject: RailSubject): void {
     assert.equal((await subject.poll(order, asking))?.key_status, 'revealed_now');
   });
 
-  test('a rail that is not set up any more hands out the keys of what was paid', async () => {
+  test('a rail that is no longer set up still hands out the keys of paid orders', async () => {
     const { order } = await paid(subject);
     assert.equal((await subject.pollClosed(order, asking))?.key_status, 'revealed_now');
     const unpaid = await created(subject);

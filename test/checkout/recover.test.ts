@@ -92,7 +92,7 @@ test('indexes go past the stored one and the highest that the chain knows', asyn
   );
 });
 
-test('an account that the backup does not know is not begun again', async (context) => {
+test('an account that the backup does not know starts past its history', async (context) => {
   const parts = await book(context);
   await recovered(parts, { chain: { account, chain: chainWith(new Map([[3, 5n]])) } });
   assert.equal(await nextOf(parts, account.digest), 1_004);
@@ -104,7 +104,7 @@ test('an account that the backup does not know is not begun again', async (conte
   assert.equal(await nextOf(unused, account.digest), 0);
 });
 
-test('what came to an address of an order that the backup has is not lost', async (context) => {
+test('a payment to an order that the backup has is not reported as lost', async (context) => {
   const parts = await book(context);
   const order = await makeOrder(parts, {
     ...{ id: newOrderId(systemRandomness), rail: 'btc', tier: 'growth', network: 'mainnet', sat: 250_000n },
@@ -123,7 +123,7 @@ test('what came to an address of an order that the backup has is not lost', asyn
   assert.deepEqual(lost, [`7 sat came to ${account.address(4)}, whose order was made after the backup.`]);
 });
 
-test('a node that stops to answer: what it told is said, and that the rest is unknown', async (context) => {
+test('if the node stops answering, what it said is reported, and the rest as unknown', async (context) => {
   const parts = await book(context);
   const paid = new Map([
     [3, 5n],
@@ -142,7 +142,7 @@ test('a node that stops to answer: what it told is said, and that the rest is un
   assert.equal(await nextOf(parts, account.digest), 1_005);
 });
 
-test('a node that does not answer: the stored index is moved, and it is said', async (context) => {
+test('if the node does not answer, the stored index is moved, and this is reported', async (context) => {
   const parts = await book(context);
   await giveOut(parts, account.digest, 10);
   const { lost } = await recovered(parts, { chain: { account, chain: chainWith(new Map(), true) } });
@@ -159,21 +159,21 @@ test('an account whose node is not configured is moved, and keeps its count', as
   assert.deepEqual([next, passedOver], [1_010, 3]);
 });
 
-test('an account that only the chain knows begins with no address skipped', async (context) => {
+test('an account that only the chain knows starts with no addresses skipped', async (context) => {
   const parts = await book(context);
   await recovered(parts, { chain: { account, chain: chainWith(new Map([[3, 5n]])) } });
   const { passedOver, bytes } = await nextAddressIndex(parts.store, account.digest);
   assert.deepEqual([passedOver, bytes?.byteLength], [0, 4]);
 });
 
-test('an account to which nothing came since is moved past what may have been shown', async (context) => {
+test('an account without later payments is moved past what may have been shown', async (context) => {
   const parts = await book(context);
   await giveOut(parts, account.digest, 10);
   await recovered(parts, { chain: { account, chain: chainWith(new Map([[4, 5n]])) } });
   assert.equal(await nextOf(parts, account.digest), 1_010);
 });
 
-test('an unknown account whose node does not answer is not begun', async (context) => {
+test('an unknown account is not started if its node does not answer', async (context) => {
   const parts = await book(context);
   const { done } = await recovered(parts, { chain: { account, chain: chainWith(new Map(), true) } });
   assert.deepEqual(done, []);
@@ -202,7 +202,7 @@ async function keyOf(parts: BookParts, raw: string | null): Promise<KeyRecord['s
   return (await findKey(parts.store, hash))?.status;
 }
 
-test('a key that may have been handed out since is replaced; one that was stays', async (context) => {
+test('a key that may have been handed out since the backup is replaced; others stay', async (context) => {
   const parts = await book(context);
   const make = async (): Promise<string> => {
     const id = newOrderId(systemRandomness);

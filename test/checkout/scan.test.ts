@@ -1,4 +1,4 @@
-/** Looking addresses up one by one: the scan of an account, and the look-up of one order. */
+/** Looking up addresses one by one: the scan of an account, and the look-up of one order. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
@@ -79,7 +79,7 @@ const addressesFrom = (first: number, end: number): string[] =>
   Array.from({ length: end - first }, (_, offset) => account.address(first + offset));
 
 describe('a scan', () => {
-  test('asks once for each address, and tells how far it is', async () => {
+  test('asks once for each address, and reports its progress', async () => {
     const scanned = await Scanned.open();
     await scanned.order();
     const told: (readonly [number, number])[] = [];
@@ -101,7 +101,7 @@ describe('a scan', () => {
     ]);
   });
 
-  test('from an index after the last one has nothing to ask', async () => {
+  test('that starts after the last index has nothing to ask', async () => {
     const scanned = await Scanned.open();
     await scanned.order();
     const told: (readonly [number, number])[] = [];
@@ -110,7 +110,7 @@ describe('a scan', () => {
     assert.deepEqual([scanned.asked, told], [[], [[0, 0]]]);
   });
 
-  test('finds orders that a payment changed, and no order that only ended', async () => {
+  test('counts orders that a payment changed, and none that only ended', async () => {
     const scanned = await Scanned.open();
     const [paid, partly, unpaid] = [await scanned.order(), await scanned.order(), await scanned.order()];
     scanned.world.pay(paid.place, price);
@@ -134,14 +134,14 @@ describe('a scan', () => {
     assert.equal((await scanned.shop.stored(order.id)).status, 'pending');
   });
 
-  test('adds up what came to an address without an order', async () => {
+  test('adds up what was paid to an address without an order', async () => {
     const scanned = await Scanned.open();
     for (const sat of [3n, 4n]) scanned.world.pay(account.address(2), sat);
     const { unowned } = await found(scanned.scan(0));
     assert.deepEqual(unowned, [`7 sat came to ${account.address(2)} (index 2), which no order has.`]);
   });
 
-  test('ends with the reason of the node, at an address with an order as at one without', async () => {
+  test('ends with the node’s reason if the node fails at any address', async () => {
     const scanned = await Scanned.open();
     scanned.world.up = false;
     assert.deepEqual(await scanned.scan(0), { kind: 'failed', reason: 'it is down' });
@@ -155,7 +155,7 @@ describe('a scan', () => {
     }
   });
 
-  test('takes an order that was made while the node answered for what it is', async () => {
+  test('recognizes an order that was made while the node answered', async () => {
     const scanned = await Scanned.open();
     const place = account.address(0);
     scanned.world.pay(place, price);
@@ -173,7 +173,7 @@ describe('a scan', () => {
 });
 
 describe('the look-up of an order', () => {
-  test('asks the node again where the order changed while it answered', async () => {
+  test('asks the node again if the order changed in the meantime', async () => {
     const scanned = await Scanned.open();
     const order = await scanned.order();
     scanned.world.pay(order.place, 1n);
@@ -191,7 +191,7 @@ describe('the look-up of an order', () => {
     assert.equal((await scanned.shop.stored(order.id)).status, 'seen');
   });
 
-  test('changes nothing where the node does not answer', async () => {
+  test('changes nothing if the node does not answer', async () => {
     const scanned = await Scanned.open();
     const order = await scanned.order();
     scanned.world.up = false;
@@ -201,7 +201,7 @@ describe('the look-up of an order', () => {
   });
 });
 
-describe('the warning of a gap', () => {
+describe('the gap warning', () => {
   const sentence = ({ shop }: Scanned): Promise<string | null> => gapSentence(shop.book.store, account);
 
   test('comes with the sixteenth unpaid address after a paid one', async () => {
@@ -214,7 +214,7 @@ describe('the warning of a gap', () => {
     assert.match((await sentence(scanned)) ?? '', /^More than 15 on-chain addresses/);
   });
 
-  test('counts addresses that were passed over, and reads no more than it must', async () => {
+  test('counts skipped addresses, and reads no more records than it must', async () => {
     const scanned = await Scanned.open();
     const { store } = scanned.shop.book;
     const before = await nextAddressIndex(store, account.digest);

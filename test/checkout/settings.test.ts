@@ -1,4 +1,4 @@
-/** Settings of the ways to pay: what each takes, and what an operator reads where one is wrong or missing. */
+/** Settings of the ways to pay: what each accepts, and what an operator reads if one is wrong or missing. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,14 +42,14 @@ describe('the chain', () => {
     assert.deepEqual(chainOf('lnd:a.shop-1'), { kind: 'lnd', account: 'a.shop-1' });
   });
 
-  test('that is of no known kind is refused with the kinds that there are', () => {
+  test('of an unknown kind is refused with a list of the kinds', () => {
     for (const BTC_CHAIN of ['bitcoind+http://127.0.0.1', 'lnd:', 'esplora+https://[', 'esplora+ftp://a']) {
       const said = wrong({ BTC_CHAIN, BTC_XPUB: 'zpub' });
       assert.match(said, /^BTC_CHAIN must be btcd\+https:\/\/…, esplora\+https:\/\/…, lnd or lnd:ACCOUNT/);
     }
   });
 
-  test('by btcd needs a user and a password, with %-escapes, and has no more than that', () => {
+  test('by btcd needs a user and a password in valid %-escapes, and nothing more', () => {
     for (const place of [
       ...['https://[', 'https://me@127.0.0.1', 'https://:word@127.0.0.1', 'https://127.0.0.1'],
       ...['https://me:word@127.0.0.1/#part', 'https://m%e:word@127.0.0.1', 'https://me:50%@127.0.0.1'],
@@ -63,7 +63,7 @@ describe('the chain', () => {
     }
   });
 
-  test('that cannot be read is all that is said: whether an account is missing is not known', () => {
+  test('that cannot be read is the only error: a missing account is not reported', () => {
     assert.match(wrong({ BTC_CHAIN: 'btcd' }), /^BTC_CHAIN must be/);
   });
 });
@@ -103,7 +103,7 @@ describe('a Lightning node', () => {
     );
   });
 
-  test('of which something is missing is said to need just that', () => {
+  test('with a missing setting is told which one it needs', () => {
     const needs = (what: string): readonly string[] => [`Lightning payments also need ${what}.`];
     const aMacaroon = 'LND_MACAROON_HEX or LND_MACAROON_PATH';
     assert.deepEqual(errorsOf({ LND_MACAROON_HEX: macaroon }), needs('LND_REST_URL, LND_TLS_CERT'));
@@ -113,7 +113,7 @@ describe('a Lightning node', () => {
     assert.deepEqual(errorsOf(uncertified), needs('LND_TLS_CERT'));
   });
 
-  test('of which something cannot be read is not said to need more', () => {
+  test('with an unreadable setting is not told that it needs more', () => {
     for (const [name, value] of [
       ['LND_REST_URL', 'nowhere'],
       ['LND_TLS_CERT', 'none.pem'],
@@ -126,7 +126,7 @@ describe('a Lightning node', () => {
 });
 
 describe('card payments', () => {
-  test('are named what each of their settings must be, where it is not', () => {
+  test('report each setting that is not what it must be', () => {
     for (const [name, value, said] of [
       ['STRIPE_SECRET_KEY', 'pk_test_1', 'must be a key of Stripe: sk_ or rk_'],
       ['STRIPE_WEBHOOK_SECRET', 'secret', 'must be secrets of Stripe webhooks, which begin with whsec_'],
@@ -139,7 +139,7 @@ describe('card payments', () => {
     }
   });
 
-  test('by prices of the operator’s own may be written with blanks after the commas', () => {
+  test('accept blanks after the commas of the operator’s own prices', () => {
     const { stripePrices } = configured({ STRIPE_PRICES: 'price_1=growth, price_2=developer' });
     assert.deepEqual(stripePrices, { price_1: 'growth', price_2: 'developer' });
   });
@@ -194,7 +194,7 @@ describe('a server that sells keys', () => {
     assert.deepEqual(accessOf(card), sold('STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET'));
   });
 
-  test('is not one whose ways to pay cannot be read', () => {
+  test('is not assumed if the settings of its ways to pay cannot be read', () => {
     const unread = { LND_REST_URL: 'nowhere', STRIPE_SECRET_KEY: 'pk_1', STRIPE_WEBHOOK_SECRET: 'secret' };
     const open = { mode: 'open', reason: 'ACCESS is not set, and no way to pay is configured' };
     assert.deepEqual(accessOf(unread), open);

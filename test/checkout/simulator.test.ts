@@ -1,6 +1,6 @@
 /**
- * Orders and their store in a simulated world (test/support/world.ts), with writes that fail with and
- * without having written, and a process that ends in the middle: at every write of one history, and at random
+ * Orders and their store in a simulated world (test/support/world.ts), with writes that fail, whether they
+ * were written or not, and a process that ends in the middle: at every write of one history, and at random
  * ones of many. Afterwards every payment has its key, no key was handed out twice, and the ledger balances.
  */
 import { heldOf, type OrderRecord } from '../../src/store/tables/order.js';
@@ -313,7 +313,7 @@ async function history(seed: number, steps: number, faults: Faults): Promise<num
 }
 
 for (const kind of ['failed, not written', 'failed, but written'] as const) {
-  test(`an end at every single write of a history: ${kind}`, async () => {
+  test(`a failure at every single write of a history: ${kind}`, async () => {
     const steps = 300;
     const writes = await history(7, steps, () => 'none');
     assert.ok(writes > 40, `${writes} writes`);
@@ -325,7 +325,7 @@ for (const kind of ['failed, not written', 'failed, but written'] as const) {
   });
 }
 
-test('random histories with random ends', async () => {
+test('random histories with random failures', async () => {
   for (let seed = 1; seed <= 40; seed += 1) {
     const fate = new Dice(1_000 + seed);
     let left = 300;

@@ -1,4 +1,4 @@
-/** What Stripe is asked, where, and what a trace says of it. */
+/** What Stripe is asked, at which address, and what a trace says about it. */
 import assert from 'node:assert/strict';
 import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';
@@ -75,7 +75,7 @@ describe('an account', () => {
     assert.equal(server.sessions.at(-1)?.form['expires_at'], '1790001860', 'within the order’s time');
   });
 
-  test('that does not take the key is not ready, has no methods, and says why', async () => {
+  test('that does not accept the key is not ready, has no methods, and says why', async () => {
     const client = new StripeClient({ ...place, secretKey: 'sk_test_another' });
     const reason = 'The card processor does not accept the server’s key, or does not answer.';
     assert.deepEqual(await client.check(), { ready: false, reason });
@@ -86,7 +86,7 @@ describe('an account', () => {
   });
 });
 
-test('events come the oldest first, asked for in few pages, by their types and from a time on', async () => {
+test('events come oldest first, in few pages, by their types and from a given time on', async () => {
   const at = (id: string, created: number, type = 'charge.refunded') => ({ id, created, type });
   server.events.push(at('evt_1', 10), at('evt_2', 20), at('evt_3', 20, 'customer.created'), at('evt_4', 30));
   server.pageEvents = 1;
@@ -117,7 +117,7 @@ test('an account without a default configuration has no methods', async () => {
   assert.deepEqual(methods, []);
 });
 
-test('an answer is waited for as long as a buyer waits, and no longer', async () => {
+test('an answer is awaited as long as a buyer waits, and no longer', async () => {
   const waited: unknown[] = [];
   // Node's documentation, "HTTP": what it publishes when an answer begins.
   subscribe('http.client.response.finish', (message) => {
@@ -129,7 +129,7 @@ test('an answer is waited for as long as a buyer waits, and no longer', async ()
   assert.deepEqual(waited, [8_000]);
 });
 
-test('a call is a span of its request, which says nothing of the buyer, and whether it failed', async () => {
+test('a call is a span of its request: it says whether it failed, and nothing about the buyer', async () => {
   const client = new StripeClient(place);
   const spans = await spansOf(async () => {
     assert.deepEqual(await client.check(), { ready: true });

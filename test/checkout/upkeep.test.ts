@@ -1,6 +1,6 @@
 /**
- * The upkeep of a checkout: which process looks orders up, which orders and when, what it asks an account on
- * chain first, and how it ends.
+ * The upkeep of a checkout: which process looks up orders, which orders and when, what it first asks an
+ * account on chain, and how it stops.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -143,7 +143,7 @@ describe('open orders over Lightning', () => {
     await until(() => two.rounds.length === 1);
   });
 
-  test('are looked up by nobody once a process has stopped, though it takes its lease', async () => {
+  test('are not looked up after a process has stopped, even if it was just taking its lease', async () => {
     const { clock, store, begin } = await withOrder();
     const letGo = store.leases.hold();
     const { checkout, rounds } = await begin();
@@ -155,7 +155,7 @@ describe('open orders over Lightning', () => {
     assert.deepEqual([rounds, store.listed], [[], 0]);
   });
 
-  test('are looked up by no process that does not serve the checkout', async () => {
+  test('are not looked up by a process that does not serve the checkout', async () => {
     const { clock, node, begin } = await withOrder();
     const { checkout, rounds } = await begin({ isServed: false });
     await clock.pass(60_000);
@@ -170,7 +170,7 @@ async function taken({ aside }: Shop, next: number): Promise<void> {
   await aside.store.commit([takeIndexes(account.digest, before, next)]);
 }
 
-describe('open orders on chain, by a node that notifies nobody', () => {
+describe('open orders on chain, at a node that does not notify', () => {
   /** One order that waits, and one that expired a day ago, whose next look-up is hours away. */
   async function withOrders() {
     const shop = await Shop.open();
@@ -187,7 +187,7 @@ describe('open orders on chain, by a node that notifies nobody', () => {
     return { esplora, clock, begin, looks: () => [place, order.place].map((each) => esplora.looks(each)) };
   }
 
-  test('are looked up every 15 seconds; those that expired long ago, once and then seldom', async () => {
+  test('are looked up every 15 seconds; long expired ones once, and then rarely', async () => {
     const { clock, begin, looks } = await withOrders();
     const { rounds, said } = await begin();
     await until(() => rounds.length === 1);
@@ -204,7 +204,7 @@ describe('open orders on chain, by a node that notifies nobody', () => {
     assert.deepEqual(said, ['the account is known: {"rail":"btc","nextIndex":2,"passedOver":0}']);
   });
 
-  test('are looked up to the end of a round in which the process stops', async () => {
+  test('are looked up to the end of the round in which the process stops', async () => {
     const { esplora, begin } = await withOrders();
     const letGo = esplora.gate.hold();
     const { checkout, rounds } = await begin();
@@ -237,7 +237,7 @@ describe('open orders on chain, by a node that notifies nobody', () => {
 });
 
 describe('an account on chain', () => {
-  test('that the store could not say anything of is asked for again after 15 seconds', async () => {
+  test('that the store could not be asked about is asked for again after 15 seconds', async () => {
     const shop = await Shop.open();
     await taken(shop, 5);
     let failures = 1;
@@ -262,7 +262,7 @@ describe('an account on chain', () => {
   });
 });
 
-describe('open orders on chain, by a node that notifies', () => {
+describe('open orders on chain, at a node that notifies', () => {
   const certificate = makeCertificate();
   /** What the node's answers wait for. */
   const answers = new Gate();
@@ -307,7 +307,7 @@ describe('open orders on chain, by a node that notifies', () => {
     return { clock, begin, status: async () => (await shop.stored(order.id)).status };
   }
 
-  test('are watched by one process, then by another; one that stops watches no more', async () => {
+  test('are watched by one process, then by another; a stopped one no longer watches', async () => {
     const { clock, begin } = await begins();
     const one = await begin();
     await until(() => open() === 1);
@@ -329,13 +329,13 @@ describe('open orders on chain, by a node that notifies', () => {
     assert.equal(clock.timers, 0);
   });
 
-  test('change by what the node says to the process that watches them', async () => {
+  test('change when the node notifies the process that watches them', async () => {
     const { begin, status } = await begins();
     await begin();
     await until(async () => (await status()) === 'expired');
   });
 
-  test('are waited for by a process that stops while it looks one up', async () => {
+  test('delay the stop of a process until its look-up is over', async () => {
     const { begin } = await begins();
     const letGo = answers.hold();
     const { checkout } = await begin();

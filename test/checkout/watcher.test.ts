@@ -1,6 +1,6 @@
 /**
  * The watcher of on-chain orders: which addresses a node is asked to watch, which orders are looked up after
- * which notification, and what the rounds make up for.
+ * which notification, and what the rounds catch up on.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -151,7 +151,7 @@ describe('a connection to the node', () => {
     await watcher.stop();
   });
 
-  test('watches what it can where the orders cannot be listed', async () => {
+  test('watches new orders even if the open ones cannot be listed', async () => {
     const { watched, prepared, hints, clock } = await Watched.over(ordered);
     watched.onRead = (space) =>
       space === 'openOrders' ? Promise.reject(new StoreUnavailable('told to fail')) : Promise.resolve();
@@ -219,7 +219,7 @@ describe('an order that any process makes', () => {
     assert.deepEqual(await watched.next(1), [look(prepared)]);
   });
 
-  test('is looked for once at a time, however slow the store is', async () => {
+  test('is searched for by one read at a time, however slow the store is', async () => {
     const { watched, hints, clock } = await Watched.over(ordered);
     hints.onConnected();
     await watched.next(2);
@@ -265,7 +265,7 @@ describe('a notification', () => {
     assert.deepEqual(await watched.next(4), [...looked, ...looked]);
   });
 
-  test('of a block counts for a payment that is looked up meanwhile', async () => {
+  test('of a block also applies to a payment that is being looked up', async () => {
     const { watched, prepared: order, hints, watcher } = await Watched.over((shop) => ordered(shop));
     const { held, letGo } = gate();
     watched.onLookUp = async (looked) => {
@@ -283,7 +283,7 @@ describe('a notification', () => {
     await watcher.stop();
   });
 
-  test('waits for no round; those of a kind wait for each other', async () => {
+  test('does not wait for a round, but for others of its kind', async () => {
     const { watched, hints, first, second } = await withTwoOrders();
     const [round, hint] = [gate(), gate()];
     watched.onLookUp = async () => {
@@ -331,7 +331,7 @@ describe('a notification', () => {
 });
 
 describe('rounds', () => {
-  test('end where the node does not answer three times, and the next makes up for it', async () => {
+  test('end if the node fails three times, and the next one makes up for it', async () => {
     const { watched, hints, prepared } = await Watched.over(async (shop) => {
       const orders = [await ordered(shop), await ordered(shop), await ordered(shop)];
       return [...orders, await ordered(shop), await ordered(shop)];
@@ -372,7 +372,7 @@ describe('rounds', () => {
     assert.deepEqual(await watched.next(3), inOrderOfIds([...due, later]).map(look));
   });
 
-  test('take every ten minutes what is due: what awaits something, and of expired orders few', async () => {
+  test('take what is due every ten minutes: orders that await something, and few expired ones', async () => {
     const { watched, prepared, hints, clock } = await Watched.over(async (shop) => {
       const old = await ordered(shop, 1);
       shop.time.nowMs += 10 * 3_600_000;
@@ -395,7 +395,7 @@ describe('rounds', () => {
     assert.notEqual(old.id, expired.id);
   });
 
-  test('that take long, or end early, leave nothing out that became due meanwhile', async () => {
+  test('that take long, or end early, still include what became due meanwhile', async () => {
     const { watched, prepared, hints, clock } = await Watched.over(async (shop) => {
       const expired = await ordered(shop, 1);
       // Its next look-ups are due in 10 s, and two hours later.
@@ -482,7 +482,7 @@ describe('rounds', () => {
     assert.deepEqual(await watched.next(1), [look(lost)]);
   });
 
-  test('look for no payment of an order that is over', async () => {
+  test('do not look for the payment of an order that is over', async () => {
     const { watched, prepared, hints, clock } = await Watched.over(async (shop) => {
       const orders = [await ordered(shop), await ordered(shop)];
       for (const each of orders) await found(shop, each, 50_000n, 1);
@@ -547,7 +547,7 @@ describe('a watcher that is stopped', () => {
     assert.deepEqual(watched.done, []);
   }
 
-  test('ends the round that it is in', async () => {
+  test('finishes the round that it is in', async () => {
     const all = await held();
     all.hold();
     all.hints.onConnected();
@@ -556,7 +556,7 @@ describe('a watcher that is stopped', () => {
     await stopped(all, all.letGo);
   });
 
-  test('ends the notification that it is at', async () => {
+  test('finishes the notification that it is handling', async () => {
     const all = await held();
     all.hold();
     all.hints.onAddresses([all.first.place, all.second.place]);
@@ -576,7 +576,7 @@ describe('a watcher that is stopped', () => {
     await stopped(all, all.letGo);
   });
 
-  test('waits for the store that it asked for new orders', async () => {
+  test('waits for a read of new orders that has begun', async () => {
     const all = await held();
     all.hints.onConnected();
     await all.watched.next(3);

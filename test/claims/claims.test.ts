@@ -1,6 +1,6 @@
 /**
- * The claims that the product makes (claims.md): the list is what README, answers and pages say, and every
- * test and record that it names is there.
+ * The claims that the product makes (claims.md): the list has exactly the sentences of README, answers and
+ * pages, and every test and record that it names exists.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -35,8 +35,8 @@ const list = listed();
 /** A text as a regular expression that is that text. */
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
-describe('the claims', () => {
-  test('are the sentences that the texts have, each once', async () => {
+describe('the list of claims', () => {
+  test('has the sentences of the texts, each once', async () => {
     const found = await texts();
     assert.deepEqual([...list.keys()], [...found.keys()]);
     for (const [place, sentences] of found) {
@@ -49,7 +49,7 @@ describe('the claims', () => {
     }
   });
 
-  test('are shown by tests and records that are there', () => {
+  test('names only tests and records that exist', () => {
     for (const [place, claims] of list) {
       for (const { sentence, proofs } of claims) {
         assert.ok(proofs.length > 0, `${place}: ${sentence}`);
@@ -65,8 +65,8 @@ describe('the claims', () => {
   });
 });
 
-describe('what is claimed of storing', () => {
-  test('what answers searches, texts and audits knows no store', () => {
+describe('claims about storing', () => {
+  test('the code that answers searches, texts and audits imports no store', () => {
     const folders = ['src/search', 'src/text'].flatMap((folder) =>
       readdirSync(folder).map((file) => `${folder}/${file}`),
     );
@@ -75,7 +75,7 @@ describe('what is claimed of storing', () => {
     }
   });
 
-  test('the tables that /privacy names are tables of the store', async () => {
+  test('the tables that /privacy names exist in the store', async () => {
     const retained = { clicksRetentionDays: 90, leadsRetentionDays: 0, embedCacheStore: true };
     const { body } = await privacy(storedData(retained))(request({ input: undefined }));
     assert.ok('json' in body);
@@ -94,7 +94,7 @@ describe('what is claimed of storing', () => {
 });
 
 describe('sentences', () => {
-  test('of Markdown leave code and headings out, and a row of a table is one', () => {
+  test('of Markdown leave out code and headings, and a row of a table is one sentence', () => {
     const text = [
       '# Title\n\nOne thing. Two\nthings: Three.\n\n```sh',
       'not this',

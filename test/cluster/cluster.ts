@@ -1,4 +1,4 @@
-/** A cluster of databases and nodes, the faults that it is put through, and what its store holds. */
+/** A cluster of databases and nodes, the faults that are injected, and what its store holds. */
 import { createServer, connect, type Server } from 'node:net';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

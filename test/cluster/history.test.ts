@@ -1,4 +1,4 @@
-/** The checker of clusters' histories finds what it is for, and nothing where all is well. */
+/** The checker of clusters' histories finds each kind of problem, and nothing if there is none. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { History, problemsOf, type Found } from './history.js';
@@ -33,7 +33,7 @@ function agreeing(): { readonly history: History; readonly found: Found } {
 }
 
 describe('the checker of histories', () => {
-  test('finds nothing where the store agrees, also with what was not acknowledged', () => {
+  test('finds nothing if the store agrees, with or without what was not acknowledged', () => {
     const { history, found } = agreeing();
     assert.deepEqual(problemsOf(history, found), []);
   });
@@ -53,7 +53,7 @@ describe('the checker of histories', () => {
     });
   }
 
-  test('finds what is there twice', () => {
+  test('finds duplicates', () => {
     const { history, found } = agreeing();
     const leads = [...found.leads, { position: 3, name: 'lead_c' }];
     history.followed.push({ position: 3, name: 'lead_c' });
@@ -64,7 +64,7 @@ describe('the checker of histories', () => {
     assert.match(problemsOf(history, { ...doubled, leads: same }).join('\n'), /leads: lead_a is there twice/);
   });
 
-  test('finds a gap in a log, and what nobody sent', () => {
+  test('finds a gap in a log, and an entry that nobody sent', () => {
     const { history, found } = agreeing();
     const leads = [found.leads[0] ?? assert.fail(), { position: 3, name: 'lead_z' }];
     const problems = problemsOf(history, { ...found, leads }).join('\n');
@@ -72,7 +72,7 @@ describe('the checker of histories', () => {
     assert.match(problems, /nobody sent lead_z/);
   });
 
-  test('finds a key of two receipts, an order whose key came twice, and a wrong answer', () => {
+  test('finds a key with two receipts, an order whose key was revealed twice, and a wrong answer', () => {
     const { history, found } = agreeing();
     history.noteReceipt('k', 'fr_2');
     history.revealed.get('hash')?.push('fg_1');
@@ -83,7 +83,7 @@ describe('the checker of histories', () => {
     assert.match(problems, /500 from node1/);
   });
 
-  test('finds a follower that passed an entry, missed the last, or saw another', () => {
+  test('finds a follower that skipped an entry, missed the last one, or saw a different one', () => {
     const passed = agreeing();
     passed.history.followed.shift();
     assert.match(problemsOf(passed.history, passed.found).join('\n'), /a follower passed position 1/);

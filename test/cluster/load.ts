@@ -1,4 +1,4 @@
-/** Clients of a cluster: what they ask, and what they note of the answers. */
+/** Clients of a cluster: what they ask, and what they record of the answers. */
 import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LndServer } from '../support/lndServer.js';

@@ -1,4 +1,4 @@
-/** Rounds of a cluster: one seed each, its schedule of faults under load, and the look at what came of it. */
+/** Rounds of a cluster: one seed each, its schedule of faults under load, and the check afterwards. */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { leadsAfter } from '../../src/store/tables/leads.js';

@@ -1,4 +1,4 @@
-/** `fusegate audit` as a program: POST /v1/audit's figures, the report, and what it says where it cannot. */
+/** `fusegate audit` as a program: POST /v1/audit's figures, the report, and its error messages. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -83,7 +83,7 @@ test('a file of many parts, in each format, counts every record', () => {
   }
 });
 
-test('the progress of a small file is told in bytes', () => {
+test('the progress of a small file is reported in bytes', () => {
   assert.equal(audit(file('small.txt', 'abc\n'), '--json').said, 'audit: 4 of 4 bytes\n');
 });
 

@@ -1,4 +1,4 @@
-/** A server on a data folder, and commands beside it. */
+/** A server on a data folder, and commands that run while it serves. */
 import { fileURLToPath } from 'node:url';
 import { commandApart, run, type Running } from '../support/run.js';
 import { here, type Ended } from '../support/here.js';

@@ -1,4 +1,4 @@
-/** The command line: help, examples, completion, the manual page, and what it says of wrong lines. */
+/** The command line: help, examples, completion, the manual page, and messages about wrong lines. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -71,7 +71,7 @@ describe('help', () => {
   });
 
   for (const [path, example] of Object.entries(examples)) {
-    test(`of ${path} ends with an example that is a right command line`, async () => {
+    test(`of ${path} ends with an example that is a valid command line`, async () => {
       const { said } = await line(...path.split(' '), '--help');
       assert.ok(said.includes(`\nExample:\n  ${example}\n`), said);
       const [words = ''] = example.split(' > ');

@@ -1,4 +1,4 @@
-/** `fusegate corpora` beside a running server: what it counts ranks requests, also after a restart. */
+/** `fusegate corpora` while a server runs: what it counts ranks requests, also after a restart. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ async function asked(port: number, corpus: object): Promise<string> {
   return `${status} ${body.toString()}`;
 }
 
-test('what is put ranks requests of every worker, also after a restart, until it is removed', async () => {
+test('statistics that are put rank requests of all workers, also after restarts, until removed', async () => {
   const folder = temporaryFolder();
   const first = await serve(folder);
   assert.match(await asked(first.port, { name: 'shop' }), /^422 .*there are none here/);

@@ -1,4 +1,4 @@
-/** `fusegate doctor`: what it says of a fresh folder, a running server, and each thing that is wrong. */
+/** `fusegate doctor`: what it says about a new folder, a running server, and each problem. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -86,7 +86,7 @@ test('before the first start, while it serves, and after', async () => {
   assert.match((await doctor({ STORE_URL })).get('server') ?? '', /^note: Nothing answers/);
 });
 
-test('says each thing that keeps the server from its work', async () => {
+test('names everything that keeps the server from working', async () => {
   const { STORE_URL, folder } = fresh();
   await serving({ STORE_URL }, () => Promise.resolve());
   const expect = async (
@@ -137,7 +137,7 @@ test('says each thing that keeps the server from its work', async () => {
   await expect({}, 'store', /^problem: In the store in .+ is an unfinished copy or restore/);
 });
 
-test('another server on the port is not taken for this one', async () => {
+test('another server on the port is not mistaken for this one', async () => {
   const [ours, theirs] = [fresh(), fresh()];
   await serving({ STORE_URL: theirs.STORE_URL }, async (PORT) => {
     const found = await doctor({ STORE_URL: ours.STORE_URL, PORT });
@@ -154,7 +154,7 @@ test('another server on the port is not taken for this one', async () => {
   stranger.close();
 });
 
-test('a person reads a table and a verdict', async () => {
+test('people get a table and a verdict', async () => {
   const { STORE_URL } = fresh();
   const command = run(main, ['doctor'], { STORE_URL, STORE_URI: 'x', PORT: closed });
   assert.equal((await command.ended()).code, 0);
@@ -163,7 +163,7 @@ test('a person reads a table and a verdict', async () => {
   assert.match(command.output, /\nFusegate is ready to serve\.\n$/);
 });
 
-test('where the addresses of on-chain orders stand', async () => {
+test('the addresses of on-chain orders are reported', async () => {
   const { STORE_URL } = fresh();
   const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
     readonly vectors: readonly { readonly network: string; readonly account_public: string }[];

@@ -94,7 +94,7 @@ const grades = [
   ]),
 ];
 
-test('figures are those of the rankings; a collection may be packed and judged as TREC does', async () => {
+test('figures are those of the rankings; a collection may be compressed, and judged as in TREC', async () => {
   const plain = collection('plain');
   const { code, text } = await evaluate(plain, '--model', 'static-256', '--candidates', '3', '--json');
   assert.equal(code, 0);
@@ -145,7 +145,7 @@ function largerCollection(name: string): string {
   });
 }
 
-test('requests may have the statistics of a sample of the collection', async () => {
+test('requests may use the statistics of a sample of the collection', async () => {
   const path = collection('sampled');
   const args = [path, '--model', 'static-256', '--candidates', '4', '--analyzer', 'english'];
   const own = JSON.parse((await evaluate(...args, '--json')).text) as Evaluation;
@@ -224,7 +224,7 @@ test('tune says what its settings gain, or that there is no gain', async () => {
   );
 });
 
-test('calibrate names a min_score, and what it keeps and cuts', async () => {
+test('calibrate suggests a min_score, and says what it keeps and cuts', async () => {
   const args = [join(folder, 'tuned'), '--model', 'static-256', '--analyzer', 'english'];
   const { code, text } = await command('calibrate', ...args);
   assert.equal(code, 0);

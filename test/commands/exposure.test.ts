@@ -1,9 +1,9 @@
-/** What of a server's surroundings gives an attacker more than he needs. */
+/** Which surroundings of a server give an attacker more than necessary. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exposures } from '../../src/commands/exposure.js';
 
-test('running as root, and metrics on an outside address, are told', () => {
+test('running as root, and metrics on an outside address, are reported', () => {
   assert.deepEqual(exposures({ host: '0.0.0.0', metricsPort: 0 }, false), []);
   for (const host of ['127.0.0.1', 'localhost', '::1']) {
     assert.deepEqual(exposures({ host, metricsPort: 9_090 }, false), [], host);

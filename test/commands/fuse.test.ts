@@ -1,4 +1,4 @@
-/** `fusegate fuse`: the answer of POST /v1/fuse without a server, and what is wrong in words. */
+/** `fusegate fuse`: the answer of POST /v1/fuse without a server, and errors in words. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ test('a recorded request gets the answer of the oracle', () => {
   assertAgrees(vector.request, JSON.parse(text));
 });
 
-test('a table has a line a result, cut, without what a terminal would obey', () => {
+test('a table has one shortened line for each result, without characters that a terminal would obey', () => {
   const { code, text } = fuse(JSON.stringify({ query: 'shoes', docs, on_missing_dense: 'zero' }), '-');
   assert.equal(code, 0);
   const [head, first, second, last, end] = text.split('\n');
@@ -59,7 +59,7 @@ test('a table has a line a result, cut, without what a terminal would obey', () 
   assert.equal(end, '');
 });
 
-test('missing scores are computed by the models that ship, ONNX ones too', () => {
+test('missing scores are computed by the included models, ONNX ones too', () => {
   const texts = docs.map(({ id, text }) => ({ id, text }));
   for (const model of ['static-256', 'all-MiniLM-L6-v2']) {
     const { code, text } = fuse(
@@ -74,7 +74,7 @@ test('missing scores are computed by the models that ship, ONNX ones too', () =>
   }
 });
 
-test('statistics of the store have their names', async () => {
+test('a request may name statistics of the store', async () => {
   const program = (...args: readonly string[]) =>
     spawnSync(process.execPath, ['dist/src/main.js', ...args], {
       cwd: projectRoot,
@@ -104,12 +104,12 @@ test('statistics of the store have their names', async () => {
   assert.doesNotMatch(program('corpora', 'list').stdout.toString(), /^new /m);
 });
 
-test('warnings stand under the table', async () => {
+test('warnings are printed below the table', async () => {
   const { text } = await fuseHere(JSON.stringify({ query: 'nothing', docs }));
   assert.match(text, /^Warning lexical_leg_empty: /m);
 });
 
-test('what is wrong is said at its place, with exit code 1', async () => {
+test('an error names its place, with exit code 1', async () => {
   const missing = fuse('', join(folder, 'none.json'));
   assert.equal(missing.code, 1);
   assert.match(missing.said, /none\.json cannot be read/);

@@ -1,4 +1,4 @@
-/** `fusegate history`: every command that changes something leaves an entry, and no other does. */
+/** `fusegate history`: every command that changes something leaves an entry, and no other command does. */
 import assert from 'node:assert/strict';
 import { hostname, userInfo } from 'node:os';
 import { writeFileSync } from 'node:fs';
@@ -128,7 +128,7 @@ describe('the history', () => {
     );
   });
 
-  test('keeps the entry of a command that did not end', async () => {
+  test('keeps the entry of a command that did not finish', async () => {
     const { fusegate, folder } = await installation();
     const store = await storeAt(`lmdb:${folder}/store`);
     const who = { user: 'ada', host: 'web1', atMs: 1_000 };
@@ -137,14 +137,14 @@ describe('the history', () => {
     assert.match((await fusegate('history')).output, /ada@web1 +not ended +keys revoke one$/m);
   });
 
-  test('comes before the change: where it cannot be written, nothing is changed', async () => {
+  test('is written before the change: if it cannot be written, nothing is changed', async () => {
     const unavailable = new StoreUnavailable('away');
     const store = { commit: () => Promise.reject(unavailable) } as never;
     const entry = { user: 'ada', host: 'web1', atMs: 1, command: 'keys create', object: null };
     await assert.rejects(beginEntry(store, entry), unavailable);
   });
 
-  test('takes no long name of an object', () => {
+  test('shortens the name of an object to 256 characters', () => {
     const called = { path: 'keys revoke', args: ['k'.repeat(5_000)], options: {} };
     assert.equal(changeOf(called)?.object?.length, 256);
     assert.equal(changeOf({ ...called, path: 'keys list' }), undefined);

@@ -1,4 +1,4 @@
-/** `fusegate` in a process of its own whose pauses are over at once. */
+/** `fusegate` in a process of its own whose pauses end at once. */
 import { systemClock } from '../../src/system/clock.js';
 import { here } from '../support/here.js';
 

@@ -12,7 +12,7 @@ const body = JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a b', dense_s
 /** A row of the command's JSON. */
 type Row = Readonly<Record<string, string | number>>;
 
-test('keys usage has what was used, by key and by tier', async () => {
+test('keys usage lists what was used, by key and by tier', async () => {
   const environment = { STORE_URL: `lmdb:${memoryFolder()}/store`, PORT: '0', WORKERS: '1' };
   const server = run(main, ['serve'], environment);
   const port = Number((await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/))[1]);

@@ -93,7 +93,7 @@ describe('keys', () => {
     assert.ok(left.every((each) => each > 5980 && each < 6000) && Math.min(...left) < 5999, left.join());
   });
 
-  test('the key is the last word that is printed, and nothing that is stored tells it', async () => {
+  test('the key is the last word that is printed, and the list of keys does not show it', async () => {
     const { code, output } = await keys('create', '--tier', 'developer', '--note', 'for Ada');
     assert.equal(code, 0);
     const key = output.trim().split(/\s+/).at(-1) ?? '';
@@ -130,7 +130,7 @@ describe('keys', () => {
     assert.deepEqual([again.code, /is revoked and cannot be reissued/.test(again.output)], [1, true]);
   });
 
-  test('characters used are there after the server was stopped and started', async () => {
+  test('the characters used survive a restart of the server', async () => {
     const { key } = await create('--tier', 'developer');
     // Seventeen characters each: the third goes beyond 45, the fourth comes too late.
     for (let count = 0; count < 3; count += 1) assert.equal((await fuse(key)).status, 200);
@@ -143,7 +143,7 @@ describe('keys', () => {
     assert.match(response.headers.get('retry-after') ?? '', /^25\d{5}$/, 'almost thirty days');
   });
 
-  test('what is wrong is said, and changes nothing', async () => {
+  test('an error is explained, and changes nothing', async () => {
     const before = (await keys('list', '--json')).output;
     const wrong: readonly [readonly string[], RegExp][] = [
       [['create', '--tier', 'gold'], /There is no tier gold\. The tiers are developer, growth, enterprise\./],

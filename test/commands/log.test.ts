@@ -1,4 +1,4 @@
-/** The log of receipts of a running server: signed, proven offline, audited, and after a restore. */
+/** The log of receipts of a running server: signed, proven offline, audited, and restored. */
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

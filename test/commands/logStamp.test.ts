@@ -1,4 +1,4 @@
-/** `fusegate log stamp|verify`: stamped beside a running server, served, verified; killed at every step. */
+/** `fusegate log stamp|verify`: stamped while a server runs, served, verified; killed at every step. */
 import assert from 'node:assert/strict';
 import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -103,7 +103,7 @@ test('a stamp is made, served, shown and verified offline', async () => {
   assert.deepEqual([open, /can be read by others/.test(told)], [1, true]);
 });
 
-test('killed at any step, the next run finishes the stamp, and the day is paid once', async () => {
+test('after a kill at any step, the next run finishes the stamp, and the day is paid for once', async () => {
   const origin = temporaryFolder();
   const { server, port } = await serve(origin);
   await logged(port);

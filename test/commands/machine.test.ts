@@ -1,4 +1,4 @@
-/** The doctor's findings of the machine: Node, clock, open files, and who holds the data folder. */
+/** The doctor's findings about the machine: Node, clock, open files, and who holds the data folder. */
 import assert from 'node:assert/strict';
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { loadUws } from '../../src/http/uws.js';
 import { temporaryFolder } from '../support/run.js';
 
 describe('the machine', () => {
-  test('a Node that no build of the HTTP server fits is a problem, tested or not', () => {
+  test('a Node without a matching build of the HTTP server is a problem, tested or not', () => {
     const found = nodeFinding('24.1.0', () => loadUws(['no-such-build']));
     assert.equal(found.level, 'problem');
     assert.match(found.text, /^No build of uWebSockets\.js fits Node .+Fusegate needs/);
@@ -32,14 +32,14 @@ describe('the machine', () => {
     assert.equal(clockFinding(join(folder, 'none'), 0).level, 'ok');
   });
 
-  test('open files bound connections', () => {
+  test('the limit of open files limits the connections', () => {
     assert.match(filesFinding(1_024, 8_192).text, /^Only 1024 .+ Allow 8448\.$/);
     assert.equal(filesFinding(1_024, 8_192).level, 'note');
     assert.equal(filesFinding(8_448, 8_192).level, 'ok');
     assert.equal(filesFinding(Infinity, 8_192).level, 'ok');
   });
 
-  test('the holder of a data folder is the process whose lock it is', { skip: !isLinux() }, () => {
+  test('the holder of a data folder is the process that holds its lock', { skip: !isLinux() }, () => {
     const folder = temporaryFolder();
     assert.equal(holderOf(folder), null);
     writeFileSync(join(folder, 'lock'), '4711');

@@ -84,7 +84,7 @@ class Operator {
 }
 
 describe('models add', () => {
-  test('installs from the hub, of one commit, and lists, verifies and removes it', async () => {
+  test('installs one commit from the hub; then the model can be listed, verified and removed', async () => {
     const hub = await startHub(files);
     const operator = new Operator(hub);
     const added = await operator.program('add', 'acme/tiny', '--license', 'MIT');
@@ -153,7 +153,7 @@ describe('models add', () => {
     assert.match((await operator.fusegate('verify', 'tiny')).output, /There is no model tiny/);
   });
 
-  test('goes on where a cut connection left it, in one run', async () => {
+  test('resumes after a cut connection, within one run', async () => {
     const cut = { file: 'onnx/model.onnx', afterBytes: 7_000_000, times: 2 };
     const hub = await startHub(files, { cut });
     const operator = new Operator(hub);
@@ -169,7 +169,7 @@ describe('models add', () => {
     assert.deepEqual(readFileSync(join(operator.models, 'tiny', 'model.onnx')), onnx);
   });
 
-  test('goes on in the next run, unless the file is another by then', async () => {
+  test('resumes in the next run, unless the file has changed by then', async () => {
     const cut = { file: 'onnx/model.onnx', afterBytes: 3_000_000, times: 99 };
     const hub = await startHub(files, { cut });
     const operator = new Operator(hub);
@@ -200,7 +200,7 @@ describe('models add', () => {
     assert.equal(operator.manifest('next')['provenance'], `${hub.address}/acme/tiny at decaf`);
   });
 
-  test('takes nothing whose digest is wrong', async () => {
+  test('accepts no file whose digest is wrong', async () => {
     const hub = await startHub(files, { wrongDigest: 'onnx/model.onnx' });
     const operator = new Operator(hub);
     const large = await operator.fusegate('add', 'acme/tiny');
@@ -218,7 +218,7 @@ describe('models add', () => {
     assert.equal((await named.fusegate('add', 'acme/tiny', '--sha256', sha256.toUpperCase())).code, 0);
   });
 
-  test('tries again when the server is busy, and says what it answers', async () => {
+  test('tries again while the server is busy, and reports its other answers', async () => {
     const busy = await startHub(files, { status: { file: 'tokenizer.json', status: 503, times: 2 } });
     const patient = new Operator(busy);
     assert.equal((await patient.fusegate('add', 'acme/tiny')).code, 0);
@@ -274,7 +274,7 @@ describe('models add', () => {
     assert.deepEqual(operator.left().sort(), ['by-url', 'plain-model', 'whole']);
   });
 
-  test('refuses what it cannot run, and names that are taken', async () => {
+  test('refuses models that it cannot run, and names that are taken', async () => {
     const without = (name: string) =>
       Object.fromEntries(Object.entries(files).filter(([file]) => file !== name));
     for (const [offered, sentence] of [
@@ -323,7 +323,7 @@ describe('models add', () => {
   });
 });
 
-test('a static model whose files do not fit each other is not used, and the commands say why', async () => {
+test('a static model whose files do not match is not used, and the commands say why', async () => {
   const operator = new Operator();
   const folder = join(operator.models, 'lame');
   mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** `fusegate normalize` as a program: a pipe in, a pipe out, and what it says where it cannot. */
+/** `fusegate normalize` as a program: a pipe in, a pipe out, and its error messages. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

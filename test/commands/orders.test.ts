@@ -1,4 +1,6 @@
-/** `fusegate orders`: orders with their money, what strangers wrote shown and not obeyed, and look-ups. */
+/**
+ * `fusegate orders`: orders with their money, texts of strangers shown without their effect, and look-ups.
+ */
 import type { OrderRecord } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -72,7 +74,7 @@ test('control characters of stored text are shown as \\u…', async () => {
   assert.equal(json.email, hostile.email);
 });
 
-test('what is no control character stays as it is', () => {
+test('other characters stay as they are', () => {
   const text = 'Ada Lovelace <ada@example.com> – שלום, привет, 你好, 👩‍💻';
   assert.equal(printable(text), text);
 });
@@ -166,7 +168,7 @@ async function statusOf(id: string, environment: Readonly<Record<string, string>
   return (JSON.parse(text) as { readonly status: string }).status;
 }
 
-test('open orders are looked up at their node, and it is said when it does not answer', async () => {
+test('open orders are looked up at their node, and a node that does not answer is reported', async () => {
   const { lnd, id, environment } = await paidMeanwhile();
   lnd.up = false;
   const away = await here(['orders', 'reconcile'], environment);
@@ -209,7 +211,7 @@ test('a restore looks the open orders up, or says that the server will', async (
   }
 });
 
-test('a restore applies what the processor reported of cards since the backup', async () => {
+test('a restore applies the card events that Stripe has reported since the backup', async () => {
   const stripe = await StripeServer.start();
   const url = `lmdb:${memoryFolder()}/store`;
   const settings = { STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_BASE: stripe.apiBase };

@@ -1,4 +1,4 @@
-/** `fusegate profiles`, `tune --profile` and `calibrate --profile` beside a running server. */
+/** `fusegate profiles`, `tune --profile` and `calibrate --profile` while a server runs. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ function everywhere(port: number, profile: string, holds: (answer: string) => bo
   return until(async () => (await fromEveryWorker(() => asked(port, { profile }))).every(holds));
 }
 
-test('what is put decides requests of every worker, also after a restart, until it is removed', async () => {
+test('a profile that is put applies in every worker, also after a restart, until it is removed', async () => {
   const folder = temporaryFolder();
   const first = await serve(folder);
   assert.match(await asked(first.port, { profile: 'shop' }), /^422 .*there are none here/);
@@ -104,7 +104,7 @@ function misleading(folder: string): string {
   return path;
 }
 
-test('tune writes what gains into a profile, calibrate adds a threshold: requests have both', async () => {
+test('tune writes a gain into a profile, calibrate adds a threshold, and requests use both', async () => {
   const folder = temporaryFolder();
   const first = await serve(folder);
   const [path, plot] = [misleading(folder), join(folder, 'plot.svg')];
@@ -153,7 +153,7 @@ test('tune writes what gains into a profile, calibrate adds a threshold: request
   assert.deepEqual(answer.profile, { name: 'shop', version: 2 });
 });
 
-test('where nothing is gained or separated nothing is written', async () => {
+test('without a gain or a separation nothing is written', async () => {
   const folder = temporaryFolder();
   const first = await serve(folder);
   const path = misleading(folder);

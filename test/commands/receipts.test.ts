@@ -1,4 +1,4 @@
-/** `fusegate receipts` and `fusegate fragments`, beside a server that goes on serving. */
+/** `fusegate receipts` and `fusegate fragments`, while a server runs. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { AsyncResource } from 'node:async_hooks';
@@ -115,7 +115,7 @@ describe('receipts and fragments', () => {
     assert.equal((await ask('b2')).status, 'probe');
   });
 
-  test('a file with anything wrong in it is refused as a whole', async () => {
+  test('a file with any error in it is refused as a whole', async () => {
     const lines = [
       'x',
       '[]',
@@ -156,7 +156,7 @@ describe('receipts and fragments', () => {
     });
   });
 
-  test('what is exported verifies, and what was touched does not', async () => {
+  test('exported receipts verify, and altered ones do not', async () => {
     const { code, said } = await fusegate('receipts', 'export');
     assert.equal(code, 0);
     const lines = said.trim().split('\n');
@@ -188,7 +188,7 @@ describe('receipts and fragments', () => {
     assert.equal((JSON.parse(url.said) as { receipt: string }).receipt, receipt);
   });
 
-  test('what is no receipt is told', async () => {
+  test('a file that holds no receipt is reported', async () => {
     for (const [text, reason] of [
       ['{}', 'is no receipt'],
       ['nonsense', 'is not JSON'],

@@ -1,4 +1,4 @@
-/** `fusegate keys`: keys that were sold, which come anew by their order and its claim token. */
+/** `fusegate keys`: sold keys, which are replaced through their order and its claim token. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { here } from '../support/here.js';
@@ -8,7 +8,7 @@ import { Shop } from '../support/shop.js';
 
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';
 
-test('a sold key is replaced by its order alone, with the claim token or by force', async () => {
+test('a sold key can be replaced only through its order, with the claim token or by force', async () => {
   const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const store = await storeAt(STORE_URL);
   const shop = await Shop.open(store);

@@ -99,7 +99,7 @@ test('CSV lines are RFC 4180, and no text is a formula', () => {
 });
 
 describe('export', () => {
-  test('writes in pieces and tells how far it is', async () => {
+  test('writes in pieces and reports its progress', async () => {
     const { code, output, progress } = await ran(await withLeads(450), [
       'leads',
       'export',
@@ -129,7 +129,7 @@ describe('export', () => {
     assert.deepEqual([code, output, errors], [1, '', 'The store does not answer (told to fail).\n']);
   });
 
-  test('of a store that fails says so, in every table', async () => {
+  test('of a store that fails is an error, for every table', async () => {
     const failing = new FailingStore(await openTestStore());
     failing.failure = 'not written';
     for (const table of ['leads', 'interests', 'optouts', 'clicks']) {
@@ -142,7 +142,7 @@ describe('export', () => {
 });
 
 describe('forget', () => {
-  test('asks, erases nothing on no, all on yes', async () => {
+  test('asks first, and erases nothing on no, everything on yes', async () => {
     const store = await withLeads(2);
     const interest = { id: 'i', receivedAtMs: 1, email: ' 1@EXAMPLE.com', deliveryModel: 'oem_embedded' };
     await appendInterest(store, newUnitId(), { ...interest, ...noDetails, ...none });

@@ -1,9 +1,9 @@
-/** What a client accepts. */
+/** Which media types a client accepts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prefers } from '../../src/contract/accept.js';
 
-test('a type is preferred to JSON by its weight, its kind’s or that of all types', () => {
+test('a type is preferred to JSON by its own weight, or by that of its kind or of all types', () => {
   for (const [accept, expected] of [
     ['', false],
     ['text/html', true],
@@ -21,7 +21,7 @@ test('a type is preferred to JSON by its weight, its kind’s or that of all typ
   }
 });
 
-test('a hundred ranges are read, however many come', () => {
+test('at most a hundred ranges are read', () => {
   const others = (count: number): string => 'image/png,'.repeat(count);
   assert.equal(prefers(`${others(99)}text/html`, 'text/html'), true);
   assert.equal(prefers(`${others(100)}text/html`, 'text/html'), false);

@@ -1,4 +1,4 @@
-/** Bodies and media types that FastAPI treats otherwise or not at all: by vectors, on both JSON checks. */
+/** Bodies and media types that FastAPI treats differently or not at all: by vectors, on both JSON checks. */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -133,7 +133,7 @@ for (const type of types) {
   });
 }
 
-test('a rule repeats its input with the members that no schema knows', () => {
+test('a fault in a rule echoes the input, with members that no schema knows', () => {
   assertAlike(fuseRequestType, '{"query":"","docs":[],"weights":{"z":[{}],"bm25":1,"bm25":0,"dense":0}}');
 });
 
@@ -156,7 +156,7 @@ test('the thread pool reads as the event loop does', async () => {
   }
 });
 
-test('names of an object that refuses them come in the order of JavaScript, at most 100', () => {
+test('unknown names of an object are reported in the order of JavaScript, at most 100', () => {
   const names = Array.from({ length: 300 }, (_, at) => (at % 3 === 0 ? String(1_000 - at) : `z${at}`));
   const members = [...names, ...names.slice(0, 150)].map((name, at) => `"${name}":${at}`);
   assertAlike(freeAuditRequestType, `{${members.join(',')}}`);
@@ -174,7 +174,7 @@ test('of a repeated name of a map the last value counts', () => {
   }
 });
 
-test('a fault repeats what is short, and a name of any length up to 256 characters', () => {
+test('a fault echoes a short value, and a name up to 256 characters', () => {
   assertAlike(freeAuditRequestType, `{"${'é'.repeat(256)}":"${'x'.repeat(254)}"}`);
   const long = checkBytes(freeAuditRequestType, Buffer.from(`{"${'é'.repeat(5_000)}":1}`), native);
   assert.deepEqual(long.ok ? [] : long.errors[0]?.loc, ['body', `${'é'.repeat(256)}…`]);
@@ -200,7 +200,7 @@ test('a text has a least length in characters, however many bytes they take', ()
   }
 });
 
-test('a brief reading cuts what is long, and counts what it cuts', () => {
+test('a brief reading cuts what is long, and counts what it leaves out', () => {
   const doc = { id: 'a', text: 'x'.repeat(1_000) };
   const docs = Array.from({ length: 500 }, (_, at) => (at === 3 ? { ...doc, dense_score: 1 } : doc));
   const entityMap = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`k${at}`, 'v']));
@@ -226,7 +226,7 @@ test('a brief reading cuts what is long, and counts what it cuts', () => {
   ]);
 });
 
-test('a brief reading has the facts of members, and the greatest numbers of a map', () => {
+test('a brief reading has facts about members, and the greatest numbers of a map', () => {
   const docs = Array.from({ length: 400 }, (_, at) => ({
     ...{ id: 'a', text: '' },
     ...(at === 200 || at === 300 ? {} : { dense_score: at > 310 ? null : 400 - at }),
@@ -245,7 +245,7 @@ test('a brief reading has the facts of members, and the greatest numbers of a ma
   });
 });
 
-test('values of a map of numbers, repeated and in any number', () => {
+test('a map of numbers is checked, with repeated names and any number of them', () => {
   const corpus = (...members: string[]) =>
     '{"query":"","docs":[{"id":"","text":""}],' +
     `"corpus":{"docs":5,"average_length":1,"df":{${members.join(',')}}}}`;
@@ -267,7 +267,7 @@ test('values of a map of numbers, repeated and in any number', () => {
   }
 });
 
-test('an empty name is seen behind any number of others', () => {
+test('an empty name is found after any number of others', () => {
   const others = Array.from({ length: 1_000 }, (_, at) => `"k${at}":"v"`).join(',');
   const text = `{"query":"","docs":[{"id":"","text":""}],"entity_map":{${others},"":"a"}}`;
   const brief = briefBytes(fuseRequestType, Buffer.from(text), native);
@@ -275,7 +275,7 @@ test('an empty name is seen behind any number of others', () => {
   assert.equal(brief.ok, false);
 });
 
-test('a body of a million empty objects makes no values', () => {
+test('a body of a million empty objects is read without making them', () => {
   const objects = '{},'.repeat(1_000_000);
   const bodies: readonly (readonly [BodyType, string, number])[] = [
     [freeAuditRequestType, `{"z":[${objects}{}]}`, 1],

@@ -1,4 +1,7 @@
-/** The generated files under `docs`: both OpenAPI documents, one example a route, configuration, mistakes. */
+/**
+ * The generated files under `docs`: both OpenAPI documents, an example for each route, configuration,
+ * mistakes.
+ */
 import { settings } from '../../src/configuration.js';
 import { renderSettings } from '../../src/system/settings.js';
 import { wrongCommandLines } from '../vectors/wrongCommandLines.js';

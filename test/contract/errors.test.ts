@@ -21,11 +21,11 @@ function answered(): string[] {
   return [...new Set(all)];
 }
 
-test('the page has every code of every route once, and no other', () => {
+test('the page lists every code of every route once, and no others', () => {
   assert.deepEqual(documented().sort(), answered().sort());
 });
 
-test('every code of the closed list is some route’s', () => {
+test('every code of the closed list belongs to a route', () => {
   const source = readFileSync('src/contract/problem.ts', 'utf8');
   const [list = ''] = source.split(';');
   const codes = [...list.matchAll(/^ {2}\| '(\w+)'/gm)].map(([, code]) => code ?? '');
@@ -34,7 +34,7 @@ test('every code of the closed list is some route’s', () => {
   assert.deepEqual(codes.sort(), [...new Set(named)].sort());
 });
 
-test('every problem names a guide that is there and speaks of its code', () => {
+test('every problem names an existing guide that mentions its code', () => {
   const codes = new Set(answered().map((each) => each.slice(4) as ProblemCode));
   for (const code of codes) {
     const { detail, docs, ...rest } = problemOf(code, 'A sentence.');

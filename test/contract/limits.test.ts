@@ -26,7 +26,7 @@ function largest(shape: Shape): number {
   }
 }
 
-test('every contract maximum fits as escapes, with room for fields that have none', () => {
+test('the largest body that the contract allows fits the limit, even if every character is escaped', () => {
   for (const [id, { body }] of Object.entries<Route>(routes)) {
     if (!('schema' in body)) continue;
     const bytes = largest(shapeOf(body.schema));
@@ -34,7 +34,7 @@ test('every contract maximum fits as escapes, with room for fields that have non
   }
 });
 
-test('no body limit is larger than what the route needs by far', () => {
+test('no body limit is far larger than what the route needs', () => {
   const kib = Object.entries<Route>(routes).flatMap(([id, { body }]) =>
     body.kind === 'none' ? [] : [[id, body.limit / 1024] as const],
   );

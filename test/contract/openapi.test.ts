@@ -1,4 +1,4 @@
-/** The OpenAPI document: valid 3.1, as committed, and of one mind with the routes, types and examples. */
+/** The OpenAPI document: valid 3.1, as committed, and consistent with the routes, types and examples. */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -52,7 +52,7 @@ for (const [part, version] of [
     assert.deepEqual([parts[part].openapi, parts[part].info.version], ['3.1.0', version]);
   });
 
-  test(`every schema of the ${part} has a user and every reference a schema`, () => {
+  test(`every schema of the ${part} is referenced, and every reference has a schema`, () => {
     const text = JSON.stringify(parts[part]);
     const references = new Set(
       Array.from(text.matchAll(/"#\/components\/schemas\/(\w+)"/g), ([, name]) => name),
@@ -87,7 +87,7 @@ test('the documents list the documented routes and no other', () => {
   assert.deepEqual(listed.sort(), expected.sort());
 });
 
-test('FuseRequest says types, defaults, allowed values and extensions as the contract does', () => {
+test('FuseRequest has the types, defaults, allowed values and extensions of the contract', () => {
   const fields = document.components.schemas['FuseRequest']?.properties ?? {};
   const shown = Object.fromEntries(
     Object.entries(fields).map(([name, { description, ...rest }]) => {
@@ -153,7 +153,7 @@ test('a JSON Schema validator with the document takes the same FuseRequests as t
   );
 });
 
-test('422 is declared on every route that takes something, but two kinds, and no other', () => {
+test('422 is declared on every route with input, with two exceptions, and on no other', () => {
   for (const route of routeList.filter(({ documented }) => documented)) {
     const operation = parts[route.part].paths[route.path]?.[route.method.toLowerCase()];
     const declared = operation?.responses['422'] !== undefined;
@@ -185,7 +185,7 @@ test('problems share one schema, whose codes are those that the routes list', ()
   }
 });
 
-test('no field of a body is one that must be sent for its default alone', () => {
+test('no field of a body is required merely because it has a default', () => {
   for (const { components } of Object.values(parts)) {
     for (const [name, { properties }] of Object.entries(components.schemas)) {
       for (const field of Object.values(properties ?? {})) assert.ok(!('default' in field), name);
@@ -193,7 +193,7 @@ test('no field of a body is one that must be sent for its default alone', () => 
   }
 });
 
-test('the document of the gateway names that of the door where it is served', () => {
+test('the document of the gateway links to that of the door if the door is served', () => {
   const linked = JSON.parse(JSON.stringify(describedGateway())) as { externalDocs?: { url: string } };
   assert.equal(linked.externalDocs?.url, '/api/agent/openapi');
   const elsewhere = describedGateway(undefined, 'https://door.example') as typeof linked;
@@ -203,7 +203,7 @@ test('the document of the gateway names that of the door where it is served', ()
   }
 });
 
-test('a body that is not looked at is declared as any', () => {
+test('a body that is ignored is declared as any', () => {
   assert.deepEqual(document.paths['/unsubscribe']?.['post']?.requestBody, { content: { '*/*': {} } });
 });
 

@@ -1,4 +1,4 @@
-/** The place of a fault in a body, for people; and what a 422 says besides FastAPI's words. */
+/** The place of an error in a body, for people; and what a 422 says in addition to FastAPI's words. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readBody } from '../../src/contract/schema/body.js';
@@ -20,7 +20,7 @@ describe('a place', () => {
     assert.deepEqual(placeOf(new Uint8Array(0), 0), { line: 1, column: 1, excerpt: '' });
   });
 
-  test('shows no half character, and little of a long line', () => {
+  test('splits no character, and shows little of a long line', () => {
     const bytes = Buffer.from('漢'.repeat(100));
     const { excerpt, column } = placeOf(bytes, 150);
     assert.match(excerpt, /^漢{10,25}$/);
@@ -47,7 +47,7 @@ function hints(name: string, body: unknown): Record<string, unknown> {
 }
 
 describe('a missing field', () => {
-  test('is told which member was probably meant for it', () => {
+  test('names the unknown member that was probably meant for it', () => {
     assert.deepEqual(hints('FuseRequest', { query: 'a', docs: [{ id: '1', content: 'b' }] }), {
       'docs.0.text': 'docs.0.text is missing, and "content" is not known here: did you mean "text"?',
     });
@@ -60,13 +60,13 @@ describe('a missing field', () => {
     });
   });
 
-  test('is told a misspelt name whatever its value', () => {
+  test('names a misspelt member whatever its value', () => {
     assert.deepEqual(hints('NormalizeRequest', { texts: ['a'] }), {
       text: 'text is missing, and "texts" is not known here: did you mean "text"?',
     });
   });
 
-  test('is told nothing where it is not clear', () => {
+  test('names none if it is not clear', () => {
     assert.deepEqual(hints('FuseRequest', { query: 'a' }), { docs: null });
     assert.deepEqual(hints('FuseRequest', { query: 'a', passages: [], items: [] }), { docs: null });
     assert.deepEqual(hints('FuseRequest', { query: 'a', documents: 'b' }), { docs: null });

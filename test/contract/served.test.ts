@@ -1,4 +1,4 @@
-/** SERVE: the routes, descriptions and limits of the parts that are served, and of no other. */
+/** SERVE: the routes, descriptions and limits of the parts that are served, and of no others. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readConfiguration } from '../../src/configuration.js';
@@ -27,7 +27,7 @@ describe('SERVE', () => {
     assert.deepEqual(some.configuration.serve, ['fuse', 'normalize']);
   });
 
-  test('has the tools that store only where it names them, with their protocol and the door', () => {
+  test('has the storing tools only if it names them, together with their protocol and the door', () => {
     const read = served('mcp-write,door,mcp');
     assert.ok('configuration' in read);
     assert.deepEqual(read.configuration.serve, ['door', 'mcp', 'mcp-write']);
@@ -38,7 +38,7 @@ describe('SERVE', () => {
     }
   });
 
-  test('names the nearest part to one that is unknown', () => {
+  test('suggests the nearest part for an unknown one', () => {
     const wrong = served('fuse,chekout');
     assert.ok('errors' in wrong);
     assert.match(
@@ -74,7 +74,7 @@ describe('a part that is not served', () => {
     }
   });
 
-  test('leaves the information about the service', () => {
+  test('does not take away the information about the service', () => {
     const paths = described(['fuse']);
     for (const path of ['/', '/health', '/ready', '/v1/limits', '/openapi.json', '/v1/fuse']) {
       assert.ok(paths.includes(path), path);
@@ -88,7 +88,7 @@ describe('a part that is not served', () => {
     );
   });
 
-  test('has no limits', async () => {
+  test('has no limits in the list', async () => {
     const perMinute = { audits: 6, leads: 10, checkout: 10, submissions: 60, previews: 60, markers: 300 };
     const more = { clicks: 600, explorations: 300, polls: 120, pages: 600, cardEvents: 6_000 };
     const rates = rateLimits(openTiers(), { ...perMinute, ...more });

@@ -1,4 +1,4 @@
-/** The compiled validators and the interpreter over the schemas say the same of every value. */
+/** The compiled validators and the interpreter over the schemas give the same verdict on every value. */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -43,7 +43,7 @@ function errorsOf(name: string, value: unknown) {
   return checked.ok ? [] : checked.errors;
 }
 
-test('a number that is not finite is no number, also where the body did not come from JSON', () => {
+test('a number that is not finite is not a number, even if the body was not JSON', () => {
   for (const dense of [NaN, Infinity, -Infinity]) {
     const request = { query: 'q', docs: [{ ...doc, dense_score: dense }] };
     assert.equal(verdict('FuseRequest', request), false);
@@ -89,7 +89,7 @@ test('an input is echoed up to 256 bytes of JSON, whatever its size', () => {
   assert.ok(wide.every((error) => !('input' in error)));
 });
 
-test('at most 100 errors, found without reading on', () => {
+test('at most 100 errors are listed, and reading stops there', () => {
   const docs = Array.from({ length: 200_000 }, () => 0);
   assert.equal(errorsOf('FuseRequest', { query: 'q', docs }).length, 100);
   const map = Object.fromEntries(docs.map((value, index) => [`k${index}`, value]));
@@ -104,7 +104,7 @@ test('a value nested as deep as JSON may is refused without recursion into it', 
   );
 });
 
-test('rules across fields come only when nothing else is wrong', () => {
+test('rules across fields are checked only if nothing else is wrong', () => {
   const both = { query: 'q', docs: [doc], weights: { bm25: 0, dense: 0 }, entity_map: { '': 'x' } };
   assert.deepEqual(
     errorsOf('FuseRequest', both).map(({ type, loc }) => [type, ...loc]),
@@ -123,7 +123,7 @@ test('rules across fields come only when nothing else is wrong', () => {
   );
 });
 
-test('parameters are read as the type they declare', () => {
+test('parameters are read as their declared type', () => {
   const near = (k: string) =>
     checkParameters(nearQueryType, 'query', (name) => (name === 'k' ? k : undefined));
   assert.deepEqual(near('5'), { ok: true, value: { k: 5 } });

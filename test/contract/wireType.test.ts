@@ -1,4 +1,4 @@
-/** Types of the wire read from generated schemas: order of allowed values, names, clashes of names. */
+/** Types of the wire read from generated schemas: the order of allowed values, names, and name clashes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, type ListedRoute } from '../../src/contract/schema/document.js';
@@ -26,7 +26,7 @@ function allowed(type: WireType, name: string): readonly unknown[] {
   return inner?.kind === 'literal' ? inner.values : [];
 }
 
-test('allowed values come in the order of their declaration, others by name', () => {
+test('allowed values are listed in the order of their declaration, others by name', () => {
   const fields = {
     course: { oneOf: [{ type: 'null' }, ...literals('main', 'starter', 'dessert')] },
     sizes: { type: 'array', items: { oneOf: literals('small', 'large') } },
@@ -41,7 +41,7 @@ test('allowed values come in the order of their declaration, others by name', ()
   assert.deepEqual(allowed(dish, 'origin'), ['land', 'sea']);
 });
 
-test('a declared order that is not that of the values stops the start', () => {
+test('a declared order that differs from the values stops the start', () => {
   const fields = generated({ course: { oneOf: literals('main', 'starter') } });
   for (const course of [['starter'], ['starter', 'main', 'dessert'], ['starter', 'soup']]) {
     assert.throws(() => wireTypes(fields, { course }), /The field course allows main, starter, not/);
@@ -54,7 +54,7 @@ test('a type without a name, or without a schema, stops the start', () => {
   assert.throws(() => wireTypes(lost), /No schema was generated for Lost/);
 });
 
-test('two types of one name are no document, the same type twice is', () => {
+test('two types of one name are an error, and the same type twice is not', () => {
   const [problem] = wireTypes(generated({ code: { type: 'string' } }, 'Problem'));
   const [first] = wireTypes(generated({ name: { type: 'string' } }));
   const [same] = wireTypes(generated({ name: { type: 'string' } }));

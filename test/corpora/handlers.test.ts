@@ -1,4 +1,4 @@
-/** /v1/corpora/{name} by its handlers: whose names they are, what is charged, and limits. */
+/** The handlers of /v1/corpora/{name}: who owns a name, what is charged, and limits. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
@@ -39,7 +39,7 @@ async function server(isOpen: boolean) {
   };
 }
 
-test('on an open server what comes without a key is everybody’s, and counts by what is stored', async () => {
+test('statistics put on an open server without a key are everybody’s, and charged as stored', async () => {
   const { put, get, remove } = await server(true);
   const made = await put('shop', '', '"hiking boots"\n"boots"\n');
   assert.deepEqual([made.status, made.charge], [200, 2]);
@@ -58,7 +58,7 @@ test('on an open server what comes without a key is everybody’s, and counts by
   assert.equal((await get('shop', 'bob-')).status, 404);
 });
 
-test('elsewhere only keys put and remove', async () => {
+test('on other servers only keys may put and remove', async () => {
   const { put, remove } = await server(false);
   for (const answer of [await put('shop', '', '"boots"'), await remove('shop', '')]) {
     assert.deepEqual([answer.status, answer.body['code']], [401, 'key_required']);
@@ -66,7 +66,7 @@ test('elsewhere only keys put and remove', async () => {
   assert.equal((await put('shop', 'ada-', '"boots"')).status, 200);
 });
 
-test('a name has so many versions, and then none is added', async () => {
+test('a name has a limited number of versions, and then none is added', async () => {
   const { put } = await server(true);
   for (let version = 1; version <= mostCorpusVersions; version += 1) {
     assert.equal((await put('shop', '', '"boots"')).body['version'], version);
@@ -82,7 +82,7 @@ test('bodies are counted one at a time, and of many at once the last are refused
   assert.deepEqual(statuses, [...Array<number>(8).fill(200), ...Array<number>(4).fill(503)]);
 });
 
-test('who sends many bodies leaves room for those of others', async () => {
+test('a sender of many bodies leaves room for those of others', async () => {
   const { put } = await server(true);
   const many = Array.from({ length: 12 }, (_, at) => put(`n${at}`, 'ada-', '"boots"'));
   const others = [put('shop', 'bob-', '"boots"'), put('shop', '', '"boots"')];

@@ -1,6 +1,6 @@
 /**
- * A server that learns from requests, each of its workers by its own: killed in the midst of it, it comes
- * back with every version that was frozen and answers by them as before.
+ * A server that learns from requests, in each of its workers separately: killed while it learns, it returns
+ * with every version that was frozen, and answers by them as before.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

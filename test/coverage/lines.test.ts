@@ -1,4 +1,4 @@
-/** Coverage of a text: what ran in any process counts, and the rest is named with its line. */
+/** Coverage of a text: what ran in any process counts, and the rest is listed with its line. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { coverageOf, marks } from './lines.js';
@@ -7,7 +7,7 @@ const text = 'if (a) {\n  b();\n} else {\n  c();\n}\nd();\n';
 const lineOf = (place: number): number => text.slice(0, place).split('\n').length;
 const at = (part: string): [number, number] => [text.indexOf(part), text.indexOf(part) + part.length];
 
-test('a place that ran in one process counts, whatever other processes ran', () => {
+test('a place that ran in one process counts as run, whatever the others ran', () => {
   const [first, second] = [at('if (a) {\n  b();\n}'), at('d();')];
   const { lines, reached, unreached } = coverageOf(text, marks(text.length, [[first], [second]]), lineOf);
   assert.deepEqual([lines, reached], [5, 3]);
@@ -19,7 +19,7 @@ test('a file that nothing loads has no line that ran', () => {
   assert.deepEqual([lines, reached, unreached.length], [5, 0, 1]);
 });
 
-test('punctuation alone is no place, and a file that ran whole has none', () => {
+test('punctuation alone is not a place to run, and a file that ran whole has none left', () => {
   const ran = marks(text.length, [[[0, text.length]]]);
   ran.fill(0, text.indexOf('}'), text.indexOf('}') + 1);
   assert.deepEqual(coverageOf(text, ran, lineOf), { lines: 5, reached: 5, unreached: [] });

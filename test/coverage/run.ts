@@ -1,7 +1,7 @@
 /**
  * `npm run test:coverage -- [FOLDERS OR FILES OF SRC]`: runs the tests of these, or all tests, and prints for
- * each file which lines ran and each place that never did, in whatever process: the tests' own and those that
- * they start. V8 counts (Node's documentation, NODE_V8_COVERAGE); a process that is killed does not report.
+ * each file which lines ran and each place that ran in no process: neither in the tests' own nor in one that
+ * they started. V8 counts (Node's documentation, NODE_V8_COVERAGE); a process that is killed does not report.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -48,7 +48,7 @@ function nearestTo(vector: Uint8Array, among: readonly Submitted[], except = '')
     .map(({ each }) => each);
 }
 
-test('the work of closed connections is taken away', async () => {
+test('the work of closed connections is dropped', async () => {
   const signals: AbortSignal[] = [];
   const made: number[] = [];
   let looked = 0;
@@ -113,7 +113,7 @@ test('searches take their turn in the thread pool', async () => {
 });
 
 describe('GET /graph/near', () => {
-  test('finds what the obvious reading finds, for texts and receipts', async () => {
+  test('finds the same as the naive reading, for texts and receipts', async () => {
     for (const text of ['lattice struts under load', 'BREAD', 'neutron', '格子']) {
       const { status, body } = await near({ text, k: '7' });
       assert.equal(status, 200);
@@ -135,7 +135,7 @@ describe('GET /graph/near', () => {
     }
   });
 
-  test('finds neighbours of a probe, which is nobody’s neighbour', async () => {
+  test('finds neighbours of a probe, but a probe is never a neighbour', async () => {
     const { body } = await near({ receipt: probe, k: '100' });
     assert.ok(body.results.length > 0);
     const all = await near({ text: 'Probe lattice struts under load', k: '100' });
@@ -174,7 +174,7 @@ describe('GET /graph/near', () => {
 describe('GET /walk', () => {
   const walk = (query: Record<string, string>) => door.get<WalkResponse>('/walk', query);
 
-  test('goes where SHA-256 of seed and turn says', async () => {
+  test('steps where SHA-256 of seed and turn says', async () => {
     const { body } = await walk({ seed: 'autumn', steps: '6' });
     assert.equal(body.seed, 'autumn');
     const turn = (number: number, bound: number): number =>
@@ -196,7 +196,7 @@ describe('GET /walk', () => {
     assert.equal(new Set(receiptsOf(body.steps)).size, body.steps.length);
   });
 
-  test('begins where it is told, and without a seed says which it took', async () => {
+  test('starts where it is told to, and without a seed says which one it took', async () => {
     const [, from] = receiptsOf(submitted);
     const { body } = await walk({ from: from ?? '', steps: '3' });
     assert.deepEqual([body.steps[0]?.receipt, body.steps[0]?.similarity], [from, 1]);
@@ -211,7 +211,7 @@ describe('GET /walk', () => {
 describe('GET /graph', () => {
   const page = (query: Record<string, string>) => door.get<GraphResponse>('/graph', query);
 
-  test('gives every fragment once, and its links to those before it', async () => {
+  test('lists every fragment once, and its links to earlier ones', async () => {
     const nodes: GraphResponse['nodes'] = [];
     const edges: GraphResponse['edges'] = [];
     let cursor: string | null = null;
@@ -338,7 +338,7 @@ describe('GET /focus and /leaderboard', () => {
   });
 });
 
-test('the first leaderboard after a start waits for no name', async () => {
+test('the first leaderboard after a start does not wait for names', async () => {
   let read = 0;
   const names = new Set(submitted.map(({ visitor }) => visitor).filter((visitor) => visitor !== '')).size;
   const getMany: typeof store.getMany = (space, keys) => {
@@ -357,7 +357,7 @@ test('the first leaderboard after a start waits for no name', async () => {
 });
 
 describe('GET /how', () => {
-  test('tells it as JSON, or as Markdown where that is preferred', async () => {
+  test('answers with JSON, or with Markdown if that is preferred', async () => {
     const { body } = await door.get('/how');
     assert.deepEqual(body, examples.how.response.body);
     for (const [accept, type] of [
@@ -372,7 +372,7 @@ describe('GET /how', () => {
   });
 });
 
-test('an answer can be had again after more was stored', async () => {
+test('an answer can be reproduced after more was stored', async () => {
   const paths = [
     ['/graph/near', { text: 'lattice' }],
     ['/walk', { seed: 's' }],
@@ -399,7 +399,7 @@ test('an answer can be had again after more was stored', async () => {
   assert.ok(!next.body.nodes.some(({ title }) => title === 'Later'));
 });
 
-test('the documented neighbours are those that are found', async () => {
+test('the documented neighbours are those that the search finds', async () => {
   const alone = await openTestStore();
   const own = startTestExploration({ store: alone });
   const other = await startDoor({

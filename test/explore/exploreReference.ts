@@ -1,4 +1,4 @@
-/** Fragments to explore, and the obvious reading of similarity. */
+/** Fragments to explore, and a naive reading of similarity. */
 
 /** A fragment that was submitted. */
 export interface Submitted {

@@ -1,4 +1,6 @@
-/** The file of vectors and its index: one writer, another store's file, answers beside the exact ones. */
+/**
+ * The file of vectors and its index: one writer, a file of another store, and answers compared to exact ones.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
@@ -58,7 +60,7 @@ test('a file of another store is rebuilt, even if that store has more fragments'
   }
 });
 
-test('from a count on the index answers, with exact similarities, also after a restart', async () => {
+test('from a certain count on, the index answers with exact similarities, also after a restart', async () => {
   const store = await openTestStore();
   await fill(store, 0, 3_000);
   const file = vectorsFile();
@@ -94,7 +96,7 @@ test('from a count on the index answers, with exact similarities, also after a r
   assert.deepEqual((await other.get<NearResponse>('/graph/near', asked)).body, tail);
 });
 
-test('an answer of the index can be had again after more was stored', async () => {
+test('an answer of the index can be reproduced after more was stored', async () => {
   const store = await openTestStore();
   await fill(store, 0, 2_500);
   const exploration = startTestExploration({ store, indexedFrom: 1_000 });
@@ -117,7 +119,7 @@ test('an answer of the index can be had again after more was stored', async () =
   }
 });
 
-test('the index grows, and comes into memory, on threads at a lower priority', async () => {
+test('the index grows, and is loaded, on threads at a lower priority', async () => {
   const store = await openTestStore();
   await fill(store, 0, 1_200);
   const file = vectorsFile();

@@ -1,4 +1,4 @@
-/** A withheld fragment is found by no filter and no nearness that would tell of its content. */
+/** A withheld fragment is not found by any filter or similarity that would reveal its content. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FocusResponse } from '../../src/contract/focus.js';
@@ -47,13 +47,13 @@ async function byVisitor(visitor: string, limit = '100'): Promise<FragmentsRespo
 }
 
 describe('a withheld fragment', () => {
-  test('is found by nearness and by visitor while it is shown', async () => {
+  test('is found by text and by visitor while it is shown', async () => {
     assert.ok(found(await nearText('2')));
     const { matching, fragments } = await byVisitor('Mallory');
     assert.deepEqual([matching, fragments.length, found(fragments)], [2, 2, true]);
   });
 
-  test('is in no nearness of a text, whose results are filled up with others', async () => {
+  test('is not near any text, and other results take its place', async () => {
     await decide(true);
     for (const k of ['1', '2', '3']) {
       const results = await nearText(k);
@@ -66,7 +66,7 @@ describe('a withheld fragment', () => {
     assert.ok(page.body.toString().includes('Beams'));
   });
 
-  test('has no neighbours, and is nobody’s', async () => {
+  test('has no neighbours, and is never a neighbour', async () => {
     const own = await door.get<NearResponse>('/graph/near', { receipt: secret });
     assert.deepEqual([own.status, own.body.results], [200, []]);
     const others = await door.get<NearResponse>('/graph/near', { receipt: receipts[0] ?? '' });
@@ -90,7 +90,7 @@ describe('a withheld fragment', () => {
     assert.deepEqual([node?.title, node?.withheld], [null, 'It names a person.']);
   });
 
-  test('is not counted for its visitor, page by page', async () => {
+  test('is not counted for its visitor, on any page', async () => {
     const all = await byVisitor('Mallory');
     assert.deepEqual([all.matching, all.fragments.length, found(all.fragments)], [1, 1, false]);
     const first = await byVisitor('Mallory', '1');
@@ -100,7 +100,7 @@ describe('a withheld fragment', () => {
     assert.ok(body.visitors.some(({ visitor }) => visitor === 'Mallory'));
   });
 
-  test('is in no count, at present or at any earlier position', async () => {
+  test('is in no count, now or at any earlier position', async () => {
     const sum = (list: readonly { readonly fragments: number }[]): number =>
       list.reduce((total, { fragments }) => total + fragments, 0);
     const counts = async (query: Record<string, string>) => {
@@ -126,7 +126,7 @@ describe('a withheld fragment', () => {
     assert.deepEqual(await counts({}), ['Ada 2', 'Mallory 1', 3]);
   });
 
-  test('does not name its visitor, whom another fragment names', async () => {
+  test('does not reveal its visitor, unless another fragment does', async () => {
     const names = async (): Promise<string[]> => {
       const { body } = await door.get<LeaderboardResponse>('/leaderboard', {});
       return body.visitors.map(({ visitor }) => visitor);

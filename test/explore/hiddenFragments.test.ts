@@ -1,11 +1,11 @@
-/** Where hidden fragments stand in the file of vectors, while it grows. */
+/** The places of hidden fragments in the file of vectors, while it grows. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hiddenFragments } from '../../src/explore/hiddenFragments.js';
 import { keepNotice } from '../../src/store/tables/notices.js';
 import { openTestStore } from '../support/serving.js';
 
-test('a hidden fragment that is added while places are looked up has one place', async () => {
+test('a hidden fragment that is added while places are looked up is placed once', async () => {
   const store = await openTestStore();
   await keepNotice(store, 'fr_1', { hidden: true, reason: 'It names a person.', atMs: 0 });
   let nowMs = 0;

@@ -1,4 +1,6 @@
-/** Keys and limits over HTTP: refused by the head alone, told on every answer, decided while a body comes. */
+/**
+ * Keys and limits over HTTP: refused by the head alone, shown in every answer, decided while a body arrives.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -76,7 +78,7 @@ class SlowKeys extends MemoryKeys {
 }
 
 describe('by the head alone', () => {
-  test('429 and 401 come before a byte of the body', async () => {
+  test('429 and 401 are sent before any byte of the body', async () => {
     const port = await serve({ tiers: tiersOf(1) });
     assert.equal((await exchange(port, post(path, good))).status, 200);
     const large = { 'Content-Length': String(32 << 20) };
@@ -94,7 +96,7 @@ describe('by the head alone', () => {
     await unknown.end();
   });
 
-  test('a connection lives on after a 429 with a small body', async () => {
+  test('a connection stays open after a 429 with a small body', async () => {
     const port = await serve({ tiers: tiersOf(1) });
     const client = await RawClient.open(port);
     assert.equal((await client.send(post(path, good)).response()).status, 200);
@@ -104,7 +106,7 @@ describe('by the head alone', () => {
   });
 });
 
-test('every answer of a keyed route tells the limit', async () => {
+test('every answer of a keyed route shows the limit', async () => {
   const keys = new MemoryKeys();
   const port = await serve({ tiers: tiersOf(100), keys });
   const { key } = keys.issue({ tier: 'growth' });
@@ -198,7 +200,7 @@ describe('the client’s address', () => {
     assert.equal(await statusFor(port, 'X-Forwarded-For: 2001:db8::2'), 429);
   });
 
-  test('is the peer’s without one, whatever is sent', async () => {
+  test('is that of the peer without one, whatever is sent', async () => {
     const port = await serve({ tiers: tiersOf(1), trustedProxies: ['10.0.0.0/8'] });
     assert.equal(await statusFor(port, 'X-Forwarded-For: 192.0.2.1'), 200);
     assert.equal(await statusFor(port, 'X-Forwarded-For: 192.0.2.2'), 429);
@@ -227,7 +229,7 @@ describe('while a key is looked up', () => {
     }
   });
 
-  test('a refusal by the head or of the body waits for it', async () => {
+  test('any refusal, by the head or by the body, waits for the look-up', async () => {
     const keys = new SlowKeys();
     const port = await serve({ keys });
     const known = { 'X-API-Key': keys.issue().key };
@@ -257,7 +259,7 @@ describe('while a key is looked up', () => {
     clients.forEach((client) => client.destroy());
   });
 
-  test('a client that goes away takes nothing down', async () => {
+  test('a client that disconnects does no harm', async () => {
     const keys = new SlowKeys();
     const port = await serve({ keys });
     const fields = { 'X-API-Key': keys.issue().key };
@@ -271,7 +273,7 @@ describe('while a key is looked up', () => {
     assert.equal((await exchange(port, post(path, good, fields))).status, 200);
   });
 
-  test('a source that fails is a 500, logged', async () => {
+  test('a failing look-up is a 500 without its reason', async () => {
     const keys = new MemoryKeys();
     const { key } = keys.issue();
     keys.find = () => Promise.reject(new Error('a secret detail'));

@@ -48,7 +48,7 @@ test('a slow reader gets all of a large answer while others are served from the 
   slow.destroy();
 });
 
-test('memory of answers is given back, also when readers go away', async () => {
+test('memory of answers is released, even if readers disconnect', async () => {
   const { port, metric } = await startServer({ routes });
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
@@ -94,7 +94,7 @@ test('a reader that takes nothing is closed, one that is slow is not', async () 
   slow.destroy();
 });
 
-test('a drain takes no new connections, answers what is in flight and closes the rest', async () => {
+test('a drain accepts no new connections, finishes answers under way and closes the rest', async () => {
   const { port, server, metric } = await startServer({ routes });
   const idle = await RawClient.open(port);
   await idle.send(head('GET', '/hello')).response();

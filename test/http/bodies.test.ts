@@ -51,7 +51,7 @@ const { port, server, metric } = await startServer({ routes: [...testRoutes(), .
 const chunk = (data: string): string => `${data.length.toString(16)}\r\n${data}\r\n`;
 
 describe('a body', () => {
-  test('in one piece is not copied, in several it is gathered', async () => {
+  test('in one piece is not copied, and in several pieces is joined', async () => {
     assert.equal((await exchange(port, post('/echo', 'one piece'))).body.toString(), 'one piece');
     const client = await RawClient.open(port);
     client.send(head('POST', '/echo', { 'Content-Length': '11' }));
@@ -94,7 +94,7 @@ describe('a body', () => {
     other.destroy();
   });
 
-  test('is kept for a handler that waits', async () => {
+  test('stays intact for a handler that waits', async () => {
     assert.equal((await exchange(port, post('/slow', 'kept'))).body.toString(), 'kept');
   });
 
@@ -102,7 +102,7 @@ describe('a body', () => {
     assert.equal((await exchange(port, head('POST', '/small'))).body.toString(), '0');
   });
 
-  test('announced by Expect is asked for', async () => {
+  test('announced by Expect is requested', async () => {
     const client = await RawClient.open(port);
     client.send(head('POST', '/echo', { 'Content-Length': '2', Expect: '100-continue' }));
     assert.equal((await client.response()).status, 100);
@@ -128,7 +128,7 @@ describe('a body over its limit', () => {
     assert.equal((await exchange(port, post('/small', 'x'.repeat(1000)))).body.toString(), '1000');
   });
 
-  test('reaches a client that has sent all of it, which may go on', async () => {
+  test('is answered for a client that has sent all of it, and the connection goes on', async () => {
     for (const path of ['/small', '/nowhere']) {
       const client = await RawClient.open(port);
       for (let turn = 0; turn < 5; turn += 1) {
@@ -191,7 +191,7 @@ describe('a slow body', () => {
   });
 });
 
-test('a handler may still ask who called when the client has gone', async () => {
+test('a handler may still ask for the caller after the client has gone', async () => {
   const caller = new Promise((resolve) => asked.push(resolve));
   const client = await RawClient.open(port);
   client.send(post('/late', 'x'));
@@ -201,7 +201,7 @@ test('a handler may still ask who called when the client has gone', async () => 
 });
 
 describe('memory for bodies', () => {
-  test('is bounded: beyond it 503, and it is given back', async () => {
+  test('is bounded: beyond it there is a 503, and it is released again', async () => {
     const holder = await RawClient.open(port);
     holder.send(head('POST', '/huge', { 'Content-Length': String(7 * MiB) })).send(Buffer.alloc(6 * MiB));
     await until(() => metric('fusegate_http_body_bytes') >= 6 * MiB);
@@ -218,7 +218,7 @@ describe('memory for bodies', () => {
     holder.destroy();
   });
 
-  test('a small beginning does not take it all', async () => {
+  test('is not all taken by a large announcement with a small beginning', async () => {
     const client = await RawClient.open(port);
     client.send(head('POST', '/huge', { 'Content-Length': String(8 * MiB) })).send('x');
     await until(() => metric('fusegate_http_body_bytes') !== 0);
@@ -228,7 +228,7 @@ describe('memory for bodies', () => {
   });
 });
 
-test('connections that go in mid-body or before the answer are counted and forgotten', async () => {
+test('connections that end in mid-body or before the answer are counted and forgotten', async () => {
   const inBody = await RawClient.open(port);
   inBody.send(head('POST', '/echo', { 'Content-Length': '1000' })).send('half');
   const inHandler = await RawClient.open(port);

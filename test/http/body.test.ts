@@ -1,4 +1,4 @@
-/** The memory of one body: as much as it was sent, whatever it announces. */
+/** The memory of one body: as much as was sent, whatever it announces. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BodyBuffer } from '../../src/http/body.js';
@@ -84,7 +84,7 @@ test('a body grows at exact sizes: 256 KiB, 2 MiB, fourfold, at most to what is 
   assert.deepEqual(sizes(0, 10), [10]);
 });
 
-test('a body returns its memory when it has grown and when it is released, once and with its bytes', () => {
+test('a body returns its memory once, when it has grown and when it is released', () => {
   const { pool, memory, body } = alone(-1);
   const first = Buffer.alloc(256 * KiB, 1);
   assert.equal(body.append(first), 'taken');
@@ -98,7 +98,7 @@ test('a body returns its memory when it has grown and when it is released, once 
   assert.deepEqual([pool.given.length, memory.held], [2, 0]);
 });
 
-test('a body over its limit is too large, one that the memory has no room for waits for nobody', () => {
+test('a body over its limit is too large, and one without memory left is refused at once', () => {
   const { memory, body } = alone(-1, 10, 8);
   assert.equal(body.append(Buffer.alloc(11)), 'too_large');
   assert.equal(body.append(Buffer.alloc(9)), 'overloaded');

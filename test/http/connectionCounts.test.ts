@@ -1,4 +1,4 @@
-/** Counts of connections: the kernel's tables against a naive reading, and the limits that follow. */
+/** Counts of connections: the kernel's tables against a naive reading, and the limits that result. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -187,7 +187,7 @@ const rowsOf = (address: readonly number[], count: number, port = 8_080): Row[] 
   }));
 
 describe('a worker', () => {
-  test('has its most connections open, closes those beyond, and says so once', () => {
+  test('keeps at most its limit of connections, closes any more, and says so once', () => {
     const worker = new Worker(20);
     assert.equal(worker.openOthers(21), 20);
     assert.deepEqual(worker.warned, [{ connections: 21 }]);
@@ -240,7 +240,7 @@ describe('a worker', () => {
     assert.equal(worker.open(one, 3) + worker.open(mapped(one), 3), 4);
   });
 
-  test('gives a proxy all of them, by either form of its address', () => {
+  test('lets a proxy have all of them, by either form of its address', () => {
     const worker = new Worker(32, 1, (address) => Buffer.from(address).equals(Buffer.from(one)));
     assert.equal(worker.open(one, 15) + worker.open(mapped(one), 15), 30);
     assert.equal(worker.open([192, 0, 2, 2], 1), 1, 'what a proxy opens counts for nobody else');
@@ -306,7 +306,7 @@ describe('a worker', () => {
     assert.equal(worker.open(one, 9), 5, 'three of 6,000 are here, of eight');
   });
 
-  test('counts what opens during a reading as opened since, once', async () => {
+  test('counts a connection that opens during a reading once, as opened since', async () => {
     const worker = new Worker(64);
     worker.openOthers(20);
     assert.equal(worker.open(one, 5), 5);

@@ -1,4 +1,6 @@
-/** Connections: what follows a chunked body, how many there may be, and of one address (RFC 9112, 7.1). */
+/**
+ * Connections: what follows a chunked body, and how many may be open in all and by address (RFC 9112, 7.1).
+ */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
@@ -11,7 +13,7 @@ import { until } from '../support/until.js';
 describe('after a chunked body', () => {
   const chunked = { 'Transfer-Encoding': 'chunked' };
 
-  test('a trailer is no request', async () => {
+  test('a trailer is not read as a request', async () => {
     const { port } = await startServer();
     const smuggled = 'X:GET /hello HTTP/1.1\r\nHost: x\r\n\r\n';
     for (const first of [head('POST', '/echo', chunked), head('POST', '/slow', chunked)]) {
@@ -24,7 +26,7 @@ describe('after a chunked body', () => {
     }
   });
 
-  test('a trailer that comes later is no request', async () => {
+  test('a late trailer is not read as a request either', async () => {
     const { port } = await startServer();
     const client = await RawClient.open(port);
     const answer = await client.send(`${head('POST', '/echo', chunked)}4\r\nbody\r\n0\r\nX:`).response();
@@ -34,7 +36,7 @@ describe('after a chunked body', () => {
     assert.equal(client.received.length, 0);
   });
 
-  test('the connection ends, on every path and with every answer', async () => {
+  test('the connection closes, on every path and with every answer', async () => {
     const { port } = await startServer();
     for (const [method, path, status] of [
       ['POST', '/echo', 200],
@@ -73,8 +75,8 @@ async function openedOf(port: number, count: number, from: (at: number) => strin
   return kept;
 }
 
-describe('how many', () => {
-  test('a worker keeps so many, and has room again once some have gone', async () => {
+describe('the limit of connections', () => {
+  test('a worker keeps as many as set, and has room again once some have closed', async () => {
     const { port, metric, logged } = await startServer({ limits: { maxConnections: 64 } });
     const kept = await openedOf(port, 100, (at) => `127.0.${at}.1`);
     assert.equal(kept.length, 64);
@@ -94,7 +96,7 @@ describe('how many', () => {
   });
 
   test(
-    'one address has an eighth of them, a trusted proxy all',
+    'one address may have an eighth of it, and a trusted proxy all',
     { skip: process.platform !== 'linux' && 'reads the kernel’s table of Linux' },
     async () => {
       const limits = { maxConnections: 128, sweepMs: 5 };
@@ -109,7 +111,7 @@ describe('how many', () => {
     },
   );
 
-  test('what opens while the kernel’s table is read is not forgotten', async () => {
+  test('a connection that opens while the kernel’s table is read is counted', async () => {
     let resolve: (tables: readonly string[]) => void = () => undefined;
     const tables = new Promise<readonly string[]>((settle) => (resolve = settle));
     const bounds = { most: 128, workers: 1, isProxy: () => false };
@@ -142,7 +144,7 @@ describe('how many', () => {
     assert.equal(kept, 16);
   });
 
-  test('no more than the process has descriptors for', () => {
+  test('the limit is no higher than the descriptors of the process allow', () => {
     const limits = ['Limit              Soft Limit  Hard Limit', 'Max open files     1024        4096'].join(
       '\n',
     );

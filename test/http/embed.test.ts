@@ -1,4 +1,4 @@
-/** POST /v1/fuse over HTTP with the models that ship, run as a server runs them. */
+/** POST /v1/fuse over HTTP with the included models, run as a server runs them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
@@ -95,7 +95,7 @@ const request: FuseRequest = {
 };
 
 describe('the model that ships', () => {
-  test('scores are its cosines, and the second time they are looked up', async () => {
+  test('scores are its cosines, and are looked up the second time', async () => {
     const first = await send(request);
     const answer = body(first);
     assert.equal(answer.dense_source, 'model:all-MiniLM-L6-v2');
@@ -115,7 +115,7 @@ describe('the model that ships', () => {
     assert.deepEqual(after, { ...before, hits: before.hits + texts.length + 1 });
   });
 
-  test('a score does not depend on the company of its text', async () => {
+  test('a score does not depend on the other texts of its request', async () => {
     const all = scores(body(await send(request)));
     for (const [at, doc] of request.docs.entries()) {
       const others = [{ id: 'x', text: `something else ${at}` }, doc, { id: 'y', text: doc.text }];
@@ -124,7 +124,7 @@ describe('the model that ships', () => {
     }
   });
 
-  test('a text that is longer than it reads is told, also when it is looked up', async () => {
+  test('a text longer than the model reads gets a warning, also when it is looked up', async () => {
     const docs = [{ id: 'long', text: 'dry feet '.repeat(400) }, ...request.docs];
     for (const round of ['computed', 'looked up']) {
       const { warnings = [] } = body(await send({ ...request, docs }));
@@ -153,7 +153,7 @@ describe('the model that ships', () => {
     assert.equal(mapped.results[0]?.text, 'the 🥾 is dry');
   });
 
-  test('a body with escaped names, and bodies too long for the event loop', async () => {
+  test('a body with escaped names, or too long for the event loop, gets the same scores', async () => {
     const plain = body(await send(request));
     const escaped = writeBody(request, { ...plainStyle, escapedNames: 0.5 });
     assert.deepEqual(body(await exchange(port, post(path, escaped))), plain);
@@ -168,7 +168,7 @@ describe('the model that ships', () => {
     assert.deepEqual(body(await exchange(port, post(path, other))), expected);
   });
 
-  test('many at once get what each gets alone', async () => {
+  test('simultaneous requests get what each gets alone', async () => {
     const queries = ['warm hat', 'cheap bread', 'red paint', 'fast train'].flatMap((query) => [query, query]);
     const together = await Promise.all(queries.map((query) => send({ ...request, query })));
     for (const [at, query] of queries.entries()) {
@@ -196,7 +196,7 @@ async function sendLong(query: string): Promise<RawClient> {
   return client;
 }
 
-describe('more than can be done by the deadline', () => {
+describe('more work than fits the deadline', () => {
   const statuses = async (to: number, requests: readonly FuseRequest[]): Promise<number[]> => {
     const sent = requests.map((each) => exchange(to, post(path, JSON.stringify(each))));
     const answers = await Promise.all(sent);
@@ -235,17 +235,17 @@ describe('more than can be done by the deadline', () => {
     assert.fail(tried.join(', '));
   };
 
-  test('a request that is sent again gets further, until it is answered', () =>
+  test('a request that is repeated gets further each time, until it is answered', () =>
     areAnsweredInTheEnd(['again']));
 
-  test('several that are sent again are all answered in the end', () =>
+  test('several requests that are repeated are all answered in the end', () =>
     areAnsweredInTheEnd(['one', 'two', 'three']));
 });
 
 describe('static-256 over HTTP', () => {
   const named = { ...request, embed_model: 'static-256' };
 
-  test('does not wait for the texts of others', async () => {
+  test('does not wait for the texts of another model', async () => {
     const client = await sendLong('busy');
     const answer = body(await send(named));
     assert.ok(counted('fusegate_embed_queue_texts') > 0);
@@ -255,7 +255,7 @@ describe('static-256 over HTTP', () => {
     assert.ok((found.get('1') ?? 0) > (found.get('3') ?? 0) + 0.2);
   });
 
-  test('has more docs with a key', async () => {
+  test('accepts more docs with a key', async () => {
     const docs = Array.from({ length: 51 }, (_, at) => ({ id: String(at), text: `text ${at}` }));
     const refused = await send({ ...named, docs });
     assert.equal(refused.status, 422);

@@ -1,4 +1,6 @@
-/** One request and its answer on a connection in memory: what is written when, and what is given back. */
+/**
+ * One request and its answer on a connection in memory: what is written when, and which memory is released.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { storeUnavailable } from '../../src/contract/answer.js';
@@ -27,7 +29,7 @@ function owned(length: number, immutable?: true) {
 }
 
 describe('an answer', () => {
-  test('is its lines and its body, and is counted once it was handed over', () => {
+  test('has its header lines and its body, and is counted once it was handed over', () => {
     const state = serverState();
     const { connection, mounted } = ask(
       () => {
@@ -57,7 +59,7 @@ describe('an answer', () => {
     }
   });
 
-  test('has no body after 204, 304 and HEAD, which alone is told a length', () => {
+  test('has no body for 204, 304 and HEAD, and only HEAD gets a length', () => {
     for (const [status, isHead, length] of [
       [204, false, undefined],
       [304, false, undefined],
@@ -90,7 +92,7 @@ describe('an answer', () => {
     }
   });
 
-  test('is open to other origins only on a route that is, for a request that names one', () => {
+  test('is open to other origins only on an open route, for a request that names its origin', () => {
     for (const [cors, origin, isOpen] of [
       [true, 'https://a.example', true],
       [true, '', false],
@@ -111,14 +113,14 @@ describe('an answer', () => {
     }
   });
 
-  test('may have another form where it fails', () => {
+  test('may take another form if it is an error', () => {
     const writeFailure = (answer: Answer, id: string): Answer => text(`${id} failed`, answer.status);
     const of = (status: number): string =>
       ask(() => text('', status), { more: { writeFailure } }).connection.body.toString();
     assert.deepEqual([of(399), of(400), of(500)], ['', 'ours failed', 'ours failed']);
   });
 
-  test('tells its time on timed routes, or on all of them by stages', () => {
+  test('shows its time on timed routes, or its stages on every route if that is set', () => {
     const of = (timed: boolean, timing: ServerState['timing']): string | undefined =>
       ask(() => text(''), { given: { timed }, state: serverState({ timing }) }).connection.line(
         'server-timing',
@@ -169,7 +171,7 @@ describe('a large answer', () => {
     );
   });
 
-  test('is copied unless it is given over or never changes', () => {
+  test('is copied unless it is handed over or never changes', () => {
     for (const kind of ['lent', 'owned', 'immutable'] as const) {
       const { given, answer } = owned(large, kind === 'immutable' ? true : undefined);
       const { bytes, type } = answer.body;
@@ -187,7 +189,7 @@ describe('a large answer', () => {
     }
   });
 
-  test('gives back the body of its request while it waits, and all of it when its client goes', async () => {
+  test('releases the body of its request while it waits, and everything when its client goes', async () => {
     const { given, answer } = owned(large);
     const state = serverState();
     const { connection, exchange, mounted } = ask(
@@ -209,7 +211,7 @@ describe('a large answer', () => {
     assert.equal(server.bodies.memory.held, 0, 'once');
   });
 
-  test('without room for the rest ends its connection', () => {
+  test('closes its connection if there is no memory for the rest', () => {
     const answers = new MemoryBudget(large);
     const { connection, mounted, server } = ask(() => text('a'.repeat(2 * large)), {
       state: serverState({ answers }),
@@ -218,7 +220,7 @@ describe('a large answer', () => {
     assert.deepEqual([connection.ended, mounted.meter.aborted, server.inFlight], ['closed', 1, 0]);
   });
 
-  test('counts to the network of its caller, unless that has a key', () => {
+  test('counts against the network of its caller, unless the caller has a key', () => {
     for (const key of [undefined, 'k']) {
       const answers = new MemoryBudget(8 * large, large);
       answers.take('c00002', large);
@@ -232,7 +234,7 @@ describe('a large answer', () => {
     }
   });
 
-  test('to a caller without a key has a bound on some routes: 413 above it, and nothing is charged', () => {
+  test('has a limit on some routes for callers without a key: 413 above it, and nothing is charged', () => {
     for (const [bytes, more, status] of [
       [1_000, {}, 200],
       [1_001, {}, 413],
@@ -259,7 +261,7 @@ describe('a large answer', () => {
 });
 
 describe('an admitted request', () => {
-  test('charges for its answer, where there is something to charge', () => {
+  test('is charged for its answer if there is anything to charge', () => {
     for (const charge of [0, 1]) {
       const { admitted, charged } = admission({ rateLimit: 'l', rateLimitPolicy: 'p' });
       const { connection } = ask(() => ({ ...text(''), charge }), { more: { admit: () => admitted } });
@@ -269,7 +271,7 @@ describe('an admitted request', () => {
     assert.equal(ask(() => ({ ...text('all'), charge: 1 })).connection.body.toString(), 'all', 'nobody is');
   });
 
-  test('that must wait asks for its client’s address first, unless it is known', async () => {
+  test('that has to wait reads the client’s address first, unless it is known', async () => {
     for (const [more, asked] of [
       [{}, 1],
       [{ address: Uint8Array.of(1) }, 0],
@@ -287,7 +289,7 @@ describe('an admitted request', () => {
 });
 
 describe('a handler', () => {
-  test('gets what was checked, at once or later, and is not asked where the check refuses', async () => {
+  test('gets the checked input, at once or later, and is not called if the check refuses it', async () => {
     let handled = 0;
     const handler: Handler = (request) => {
       handled += 1;
@@ -309,7 +311,7 @@ describe('a handler', () => {
     assert.equal(ask(handler).connection.body.toString(), 'undefined', 'nothing is checked');
   });
 
-  test('that fails is 500 and logged; while the store is away, 503 and not', async () => {
+  test('that fails is a 500 and logged; while the store is away, a 503 and not logged', async () => {
     for (const isLater of [false, true]) {
       for (const [error, answer, isLogged] of [
         [new Error('broken'), internalError, true],
@@ -329,7 +331,7 @@ describe('a handler', () => {
     }
   });
 
-  test('whose handler or admission fails once its client has gone is logged', async () => {
+  test('that fails, or whose admission fails, after its client has gone is logged', async () => {
     const error = new Error('broken');
     const later = async (): Promise<never> => {
       await turn();
@@ -348,7 +350,7 @@ describe('a handler', () => {
     }
   });
 
-  test('that lets a line into its fields is 500, also later', async () => {
+  test('that puts a line break into a header field is a 500, also later', async () => {
     for (const isLater of [false, true]) {
       const answer = { ...text(''), headers: { a: '1\r\nb: 2' } };
       const { connection, logged } = ask(() => (isLater ? Promise.resolve(answer) : answer));
@@ -357,7 +359,7 @@ describe('a handler', () => {
     }
   });
 
-  test('that fails on what it gives back has answered: nothing is written twice', () => {
+  test('that fails while it releases its answer has answered, and nothing is written twice', () => {
     const broken = new Error('broken');
     const release = (): void => {
       throw broken;
@@ -367,7 +369,7 @@ describe('a handler', () => {
     assert.deepEqual(logged[0]?.fields['err'], broken);
   });
 
-  test('that works on when its client goes keeps the body, and its answer is given back', async () => {
+  test('that works on after its client has gone keeps the body, and its answer is released', async () => {
     const { given, answer } = owned(10);
     let finish: (() => void) | undefined;
     const state = serverState();
@@ -389,7 +391,7 @@ describe('a handler', () => {
     assert.equal(state.server.inFlight, 0, 'once');
   });
 
-  test('that fails after its client went gives back the body, and answers nobody', async () => {
+  test('that fails after its client has gone releases the body, and nothing is answered', async () => {
     let fail: (() => void) | undefined;
     const state = serverState();
     const { connection } = ask(
@@ -406,7 +408,7 @@ describe('a handler', () => {
     assert.deepEqual([state.server.bodies.memory.held, connection.lines], [0, '']);
   });
 
-  test('that answers at once or fails later gives back the body, too', async () => {
+  test('that answers at once, or fails later, releases the body too', async () => {
     for (const fails of [false, true]) {
       const { connection, server } = ask(
         (request) => {
@@ -421,7 +423,7 @@ describe('a handler', () => {
     }
   });
 
-  test('that answers later gives back the body with its answer', async () => {
+  test('that answers later releases the body with its answer', async () => {
     const state = serverState();
     const { connection } = ask(
       (request) => {
@@ -462,7 +464,7 @@ describe('a chunked request', () => {
     }
   });
 
-  test('whose client goes meanwhile gets nothing, and the answer is given back', async () => {
+  test('whose client goes meanwhile gets nothing, and the answer is released', async () => {
     for (const isOwned of [false, true]) {
       const { given, answer } = owned(10);
       const sent = isOwned ? answer : { ...answer, body: { json: 1 } };
@@ -512,13 +514,13 @@ describe('a request that is refused by its head', () => {
     }
   });
 
-  test('may have its connection ended all the same', () => {
+  test('may have its connection closed all the same', () => {
     const { connection, exchange } = prepare(() => text(''), { sent: post, given: toBody });
     exchange.refuse(refusal, true);
     assert.deepEqual([connection.isLast, connection.status], [true, '403 Forbidden']);
   });
 
-  test('while its body comes takes no more of it, and gives back what came', async () => {
+  test('takes no more of a body that is arriving, and releases what has arrived', async () => {
     const { connection, server } = ask(() => text(''), {
       sent: post,
       given: toBody,
@@ -547,7 +549,7 @@ describe('an answer in the log', () => {
     return { logged: state.logged, failures: [...server.failures] };
   };
 
-  test('is there with its numbers if it is 500, and of others while all is told', () => {
+  test('appears with its numbers if it is a 500, and otherwise only at debug level', () => {
     const fields = (status: number) => {
       return { requestId: 'ours', route: 'r', status, ms: 0, bytesIn: 0, bytesOut: 3 };
     };
@@ -558,7 +560,7 @@ describe('an answer in the log', () => {
     assert.deepEqual(logOf(503, false).logged, []);
   });
 
-  test('is counted by route and status above 500', () => {
+  test('is only counted, by route and status, above 500', () => {
     const { server } = serverState();
     for (const status of [500, 501, 503, 503]) {
       ask(() => text('', status), { state: { ...serverState(), server } });
@@ -576,7 +578,7 @@ describe('a request with a span', () => {
     return { spans, state: { ...state, server: { ...state.server, tracer, timing } satisfies ServerState } };
   }
 
-  test('is told of when it was answered or its client has gone', () => {
+  test('is reported when it was answered or its client has gone', () => {
     const { spans, state } = traced('always_on', false);
     const { connection } = ask(() => text('abc', 503), { state, sent: post, given: toBody });
     connection.piece('ab', true);
@@ -594,7 +596,7 @@ describe('a request with a span', () => {
     assert.deepEqual(spans.map(of), [['GET', 0, 0, undefined, 'aborted', 'ours']]);
   });
 
-  test('tells its stages, and nobody else where it is not recorded', () => {
+  test('shows its stages, but records nothing if it is not sampled', () => {
     const { spans, state } = traced('always_off', true);
     state.clock.leap(70);
     const { connection } = ask(

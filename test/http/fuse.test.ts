@@ -41,7 +41,7 @@ function post(
   });
 }
 
-test('every recorded request, whole, in pieces and chunked', async () => {
+test('every recorded request gets its answer, whole, in pieces and chunked', async () => {
   const route = routeList.find(({ id }) => id === 'fuse');
   assert.ok(route !== undefined);
   const { port } = await startServer({

@@ -1,4 +1,6 @@
-/** POST /v1/fuse given what it must refuse, and what it must not: the exact status, and a living server. */
+/**
+ * POST /v1/fuse with requests that it must refuse or accept: the exact status, and a server that survives.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -111,7 +113,7 @@ describe('no JSON', () => {
   });
 });
 
-test('docs of wrong things: every error with its place, at most 100', async () => {
+test('docs with wrong members: every error has its place, at most 100', async () => {
   const wrong = await send(
     '{"query":1,"docs":[1,null,{"id":"x"},{"id":2,"text":"t","dense_score":"s"}],"top_k":0.5}',
   );
@@ -147,7 +149,7 @@ test('100,000 docs and an empty query are valid', async () => {
 });
 
 describe('other refusals', () => {
-  test('a body over 32 MiB, said or sent', async () => {
+  test('a body that announces more than 32 MiB', async () => {
     const declared = await exchange(port, head('POST', path, { 'Content-Length': String((32 << 20) + 1) }));
     assert.deepEqual([declared.status, errorOf(declared).code], [413, 'body_too_large']);
     const huge = await exchange(port, head('POST', path, { 'Content-Length': '2147483648' }));
@@ -252,7 +254,7 @@ describe('other refusals', () => {
     holders.forEach((holder) => holder.destroy());
   });
 
-  test('and the server lives', async () => {
+  test('after all of them, the server still answers', async () => {
     assert.equal((await exchange(port, post(path, good))).status, 200);
   });
 });

@@ -1,4 +1,6 @@
-/** Heads of requests: the lines of a field, what outlives a request, and how long a body says it is. */
+/**
+ * Heads of requests: the lines of a field, what remains after a request, and the declared length of a body.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { declaredLength, fieldOf, isPrefetch, KeptHead, readPath, RequestHead } from '../../src/http/head.js';
@@ -66,7 +68,7 @@ describe('a head', () => {
     }
   });
 
-  test('that is kept says the same of what access reads once the request is released', () => {
+  test('that is kept has what access reads, even after the request is released', () => {
     for (const sent of [new Sent(lines), new Sent([])]) {
       const head = new RequestHead(sent.request, sent.response);
       const single = ['x-api-key', 'authorization'].map((name) => head.field(name));
@@ -91,7 +93,7 @@ describe('a head', () => {
   });
 });
 
-test('a handler reads all lines of the fields to which proxies add, and the first of others', () => {
+test('a handler reads all lines of the fields that proxies extend, and the first line of others', () => {
   const { request, response } = new Sent(lines);
   const of = (name: string): string => fieldOf(name, request, response);
   assert.deepEqual(['x-forwarded-for', 'forwarded', 'x-other', 'x-none'].map(of), [
@@ -115,7 +117,7 @@ test('a path’s parameters are decoded, and no name of one is special', () => {
   assert.equal(readPath(request, [])['constructor'], undefined);
 });
 
-test('a prefetch is what says so, in either field', () => {
+test('a prefetch is recognized by either of two fields', () => {
   const of = (...given: readonly Line[]): boolean => isPrefetch(new Sent(given).request);
   for (const purpose of ['prefetch', 'prefetch;prerender', 'prefetch;anonymous-client-ip']) {
     assert.ok(of(['sec-purpose', purpose]), purpose);
@@ -131,7 +133,7 @@ test('a prefetch is what says so, in either field', () => {
   assert.ok(!of());
 });
 
-test('a body is as long as its length says; chunked ones do not say, and no field means no body', () => {
+test('a body has its declared length; a chunked one has none, and no field means no body', () => {
   const of = (...given: readonly Line[]): number => declaredLength(new Sent(given).request);
   assert.deepEqual(
     ['0', '1', '00017', '1048576'].map((text) => of(['content-length', text])),

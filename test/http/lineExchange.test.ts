@@ -1,4 +1,4 @@
-/** A request of lines on a connection in memory: whose turn it is, what is paused, and what is given back. */
+/** A request of lines on a connection in memory: turns, pauses, and memory that is released. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Admission } from '../../src/access/admission.js';
@@ -78,7 +78,7 @@ describe('a request of lines', () => {
     assert.deepEqual(meter.statusValues(), [{ value: 1, labels: { route: 'r', status: 200 } }]);
   });
 
-  test('without a line has an empty answer with a head', async () => {
+  test('without lines gets an empty answer with a head', async () => {
     const { connection } = askLines(echo);
     connection.piece('\n\n', true);
     await settled();
@@ -121,7 +121,7 @@ describe('a request of lines', () => {
     }
   });
 
-  test('after a chunked body, whose client goes before that turn, is over', async () => {
+  test('with a chunked body is over if its client goes before that turn', async () => {
     const { connection, server } = askLines(echo, { sent: chunked });
     connection.piece('one\n', true);
     assert.deepEqual([linesOf(connection), connection.isAnswered], [['<one>'], false]);
@@ -144,7 +144,7 @@ describe('a request of lines', () => {
     assert.deepEqual([gone.connection.writes, gone.server.inFlight], [0, 0]);
   });
 
-  test('whose client goes while a line is answered is not paused after it has gone', async () => {
+  test('is not paused if its client goes while a line is answered', async () => {
     const { connection, server } = askLines(later().handler);
     connection.piece('one\n');
     connection.leave();
@@ -152,7 +152,7 @@ describe('a request of lines', () => {
     assert.deepEqual([connection.isPaused, server.inFlight], [false, 0]);
   });
 
-  test('has its handler see a line as a request with the head of the whole', async () => {
+  test('shows each line to its handler as a request with the head of the whole', async () => {
     const seen: unknown[] = [];
     const { connection } = askLines(
       (request) => {
@@ -203,7 +203,7 @@ describe('a line', () => {
     assert.deepEqual([linesOf(connection), connection.isAnswered], [['1', '2'], true]);
   });
 
-  test('leaves with the others that are there, two milliseconds of them in a turn', async () => {
+  test('is answered together with the others that are there, for two milliseconds in a turn', async () => {
     const state = serverState();
     let now = 0;
     const turns: number[] = [];
@@ -226,7 +226,7 @@ describe('a line', () => {
     assert.equal(connection.writes, 3);
   });
 
-  test('that is kept is copied once, and counts while it waits', async () => {
+  test('that is retained is copied once, and counts as memory while it waits', async () => {
     const { waiting, handler } = later();
     const kept: Uint8Array[] = [];
     const { connection, server } = askLines((request) => {
@@ -244,7 +244,7 @@ describe('a line', () => {
     assert.equal(memory.held, 0);
   });
 
-  test('that is not kept counts for nothing', async () => {
+  test('that is not retained does not count as memory', async () => {
     const { handler } = later();
     const { connection, server } = askLines(handler);
     connection.piece('one\n');
@@ -252,7 +252,7 @@ describe('a line', () => {
     assert.equal(server.bodies.memory.held, 0);
   });
 
-  test('that fails has a line that says so, with what its answer tells of', async () => {
+  test('that fails is answered by an error line, with what its answer says', async () => {
     const answers: (() => Answer | Promise<Answer>)[] = [
       () => text('{"detail":"Bad."}', 422),
       () => ({ ...text('{"detail":"No."}', 429), headers: { 'retry-after': '7' } }),
@@ -327,7 +327,7 @@ describe('a line', () => {
     assert.equal(third, '<short>');
   });
 
-  test('has the bound of an answer to a caller without a key', async () => {
+  test('has a limited answer for a caller without a key', async () => {
     for (const [key, status] of [
       [undefined, 413],
       ['k', 200],
@@ -353,7 +353,7 @@ describe('a line', () => {
     assert.deepEqual(linesOf(fits.connection), ['a'.repeat(10)]);
   });
 
-  test('gives back what its answer has, also when its client went', async () => {
+  test('releases what its answer holds, even if its client has gone', async () => {
     const given = { back: 0 };
     const owned = (): Answer => ({
       ...text(''),
@@ -395,7 +395,7 @@ describe('the sender of lines', () => {
     assert.deepEqual([asked, all.map(({ charged }) => charged)], [3, [[2], [2], [2]]]);
   });
 
-  test('is looked up by the head that was sent, when that has gone', async () => {
+  test('is looked up by the head that was sent, even after that is gone', async () => {
     const heads: unknown[] = [];
     const { connection } = askLines(echo, {
       sent: { ...withLength, fields: { ...withLength.fields, 'x-api-key': 'k' } },
@@ -412,7 +412,7 @@ describe('the sender of lines', () => {
     assert.deepEqual(heads, [head, head]);
   });
 
-  test('that is refused gets a line that says so, and its later lines may be answered', async () => {
+  test('gets an error line for a refused line, and later lines may be answered', async () => {
     const refusal = { ...text('{"detail":"No."}', 429), headers: { 'retry-after': '3' } };
     const { admitted, charged } = admission();
     const refused = admission({ refusal }).admitted;
@@ -427,7 +427,7 @@ describe('the sender of lines', () => {
     assert.deepEqual(charged, [1, 1]);
   });
 
-  test('that must be looked up for a line has it kept meanwhile, also where the store is away', async () => {
+  test('that must be looked up for a line has it kept meanwhile, even if the store is away', async () => {
     const { admit, decide } = pending();
     const { admitted } = admission();
     const decisions = [() => admitted, admit, () => Promise.reject(new StoreUnavailable())];
@@ -442,7 +442,7 @@ describe('the sender of lines', () => {
     assert.match(third ?? '', /"line":3,"status":503/);
   });
 
-  test('that is looked up at first has no line answered before', async () => {
+  test('that must be looked up at the beginning gets no line answered before', async () => {
     const { admit, decide } = pending();
     const { connection } = askLines(echo, { more: { admit } });
     connection.piece('1\n');
@@ -453,7 +453,7 @@ describe('the sender of lines', () => {
     assert.deepEqual([linesOf(connection), connection.isPaused], [['<1>'], false]);
   });
 
-  test('that is refused has nothing held of what comes before the answer leaves', async () => {
+  test('that is refused has no memory held for what comes before the answer leaves', async () => {
     for (const sent of [chunked, withLength]) {
       const { admit, decide } = pending();
       const { connection, server } = askLines(echo, { sent, more: { admit } });
@@ -469,7 +469,7 @@ describe('the sender of lines', () => {
     }
   });
 
-  test('that is refused at last is read from again, and its connection goes on', async () => {
+  test('that is refused after a look-up is read from again, and its connection goes on', async () => {
     const { admit, decide } = pending();
     const { connection, server } = askLines(echo, { more: { admit } });
     connection.piece('1\n');
@@ -490,7 +490,7 @@ describe('the sender of lines', () => {
 describe('too many lines that fail', () => {
   const bad = (): Answer => text('{"detail":"Bad."}', 422);
 
-  test('end the answers: 500, and one for each 128 bytes', async () => {
+  test('end the answers after 500, and one more for each 128 bytes', async () => {
     for (const [bytes, most] of [
       [2, 501 + (2 * 704) / 128],
       [128, 704],
@@ -518,7 +518,7 @@ describe('too many lines that fail', () => {
     );
   });
 
-  test('of a client that does not read: its rest is dropped as it comes', async () => {
+  test('have their rest dropped as it comes if the client does not read', async () => {
     const state = serverState();
     const { connection, server } = askLines(bad, { state, room: 0 });
     connection.piece('x\n'.repeat(700));
@@ -533,7 +533,7 @@ describe('too many lines that fail', () => {
     assert.match(linesOf(connection).at(-1) ?? '', /Too many short lines/);
   });
 
-  test('end the connection if the body had not ended: its rest is not read', async () => {
+  test('end the connection if the body has not ended, and the rest is not read', async () => {
     const { connection, server, mounted } = askLines(bad);
     connection.piece('x\n'.repeat(700));
     await until(() => connection.isAnswered);
@@ -549,7 +549,7 @@ describe('a client that does not read', () => {
   const state = () => serverState({ answers: new MemoryBudget(8 * KiB * KiB) });
   const large = 'y'.repeat(200 * KiB);
 
-  test('is not read from while there are lines for it, but looked at ever less often', async () => {
+  test('is not read from while lines wait for it, and is checked ever less often', async () => {
     const { connection, server, clock } = askLines(() => text(large), { state: state(), room: 0 });
     connection.piece('1\n2\n3\n');
     await settled();
@@ -584,7 +584,7 @@ describe('a client that does not read', () => {
     );
   });
 
-  test('is read from while there are no lines for it, and its pace is that of its reading', async () => {
+  test('is read from while no lines wait for it, and its pace is that of its reading', async () => {
     const { connection, server, clock } = askLines(() => text(large), { state: state(), room: 0 });
     const check = (ms: number): void => {
       clock.leap(ms);
@@ -615,7 +615,7 @@ describe('a client that does not read', () => {
     }
   });
 
-  test('and has sent all is waited for without a pause', async () => {
+  test('but has sent everything is waited for without a pause', async () => {
     const { connection, clock } = askLines(() => text(large), { state: state(), room: 0 });
     connection.piece('1\n2\n', true);
     await settled();
@@ -625,7 +625,7 @@ describe('a client that does not read', () => {
     assert.equal(linesOf(connection).length, 2);
   });
 
-  test('has no timer left when it goes', async () => {
+  test('leaves no timer behind when it goes', async () => {
     const { connection, clock, server } = askLines(() => text(large), { state: state(), room: 0 });
     connection.piece('1\n2\n3\n');
     await settled();
@@ -661,7 +661,7 @@ describe('the pace of lines', () => {
     );
   });
 
-  test('that is too slow after answers has a line that says so, and ends the connection', async () => {
+  test('ends the connection with an error line if it is too slow after some answers', async () => {
     const { connection, server, check } = paced();
     connection.piece('1\n');
     await settled();
@@ -672,7 +672,7 @@ describe('the pace of lines', () => {
     assert.deepEqual([connection.isAnswered, connection.isPaused, server.receiving.size], [true, true, 0]);
   });
 
-  test('that ends so of a client that does not read closes its connection', async () => {
+  test('closes the connection if it is too slow and the client does not read', async () => {
     const { connection, check } = paced();
     connection.piece('1\n');
     await settled();
@@ -697,7 +697,7 @@ describe('the pace of lines', () => {
     assert.equal(connection.isAnswered, true);
   });
 
-  test('is not measured while a line is answered, and from anew afterwards', async () => {
+  test('is not measured while a line is answered, and starts anew afterwards', async () => {
     const { waiting, handler } = later();
     const { connection, clock, check } = paced(handler);
     connection.piece('1\n');

@@ -1,4 +1,4 @@
-/** Routes of lines (NDJSON): cut anywhere, answered in order, at the client's pace, in bounded memory. */
+/** Routes of lines (NDJSON): split anywhere, answered in order, at the client's pace, in bounded memory. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
@@ -51,7 +51,7 @@ function counting(piece: Uint8Array, cuts: { count: number }): Uint8Array {
 }
 
 describe('lines of a body', () => {
-  test('are those that a split finds, however its pieces are cut and whatever waits', () => {
+  test('are those that a simple split finds, however the body is cut and whatever waits', () => {
     const number = numbers(7);
     for (let round = 0; round < 500; round += 1) {
       const lines = Array.from(
@@ -100,7 +100,7 @@ describe('lines of a body', () => {
     }
   });
 
-  test('that are blank are dropped together: a body of nothing else makes no others wait', () => {
+  test('that are blank are dropped together, so that they do not delay others', () => {
     const memory = new MemoryBudget(1 << 20);
     const cut = new Lines({ memory, pool: new BufferPool(1 << 20) }, 16, () => 'a');
     const [blank, cuts] = [2 << 20, { count: 0 }];
@@ -116,7 +116,7 @@ describe('lines of a body', () => {
     cut.release();
   });
 
-  test('are refused where there is no memory, and those behind them are there', () => {
+  test('are refused if there is no memory, and later ones are still found', () => {
     const memory = new MemoryBudget(100);
     const cut = new Lines({ memory, pool: new BufferPool(0) }, 80, () => undefined);
     memory.take(undefined, 60);
@@ -129,7 +129,7 @@ describe('lines of a body', () => {
     assert.equal(memory.held, 0);
   });
 
-  test('count once, also while they are put together', () => {
+  test('count as memory once, even while they are joined', () => {
     const memory = new MemoryBudget(100);
     const cut = new Lines({ memory, pool: new BufferPool(0) }, 80, () => undefined);
     for (const part of ['x'.repeat(70), `${'y'.repeat(10)}\n`]) {
@@ -140,7 +140,7 @@ describe('lines of a body', () => {
     assert.equal(memory.held, 0);
   });
 
-  test('that are whole in a piece are not copied, and ask for no memory', () => {
+  test('that are whole in a piece are not copied, and need no memory', () => {
     const nobody = (): never => assert.fail('nobody holds memory');
     const pool = new WatchedPool(1 << 20);
     const cut = new Lines({ memory: new MemoryBudget(0), pool }, 16, nobody);
@@ -159,7 +159,7 @@ describe('lines of a body', () => {
     assert.equal(pool.out.size, 0);
   });
 
-  test('that come in many pieces take few buffers, each twice as large as what it holds', () => {
+  test('that come in many pieces need few buffers, each twice as large as what it holds', () => {
     const pool = new WatchedPool(1 << 20);
     const [limit, step] = [400_000, 50_000];
     const cut = new Lines({ memory: new MemoryBudget(1 << 30), pool }, limit, () => undefined);
@@ -176,7 +176,7 @@ describe('lines of a body', () => {
     assert.equal(pool.out.size, 0);
   });
 
-  test('that were not taken leave nothing behind', () => {
+  test('that were not taken leave nothing in memory', () => {
     for (const [pieces, taken] of [
       [['a\nb', 'c\n', 'd'], 1],
       [['a\nb', 'c'], 2],
@@ -247,7 +247,7 @@ const routes: ServedRoute[] = [
 describe('a request of lines', async () => {
   const { port, metric } = await startServer({ routes, limits: { sweepMs: 20 } });
 
-  test('is answered by a line each, in order, also those that fail', async () => {
+  test('is answered with one line for each, in order, failures too', async () => {
     Object.assign(counted, { admitted: 0, charged: 0, most: Infinity });
     const body = ['one', 'later two', '', 'bad', 'x'.repeat(lineLimit + 1), 'throw', 'seven'].join('\n');
     const { status, headers, body: answer } = await exchange(port, post('/lines', body));
@@ -279,7 +279,7 @@ describe('a request of lines', async () => {
     counted.most = Infinity;
   });
 
-  test('costs no more than its bytes explain: too many short lines that fail end it', async () => {
+  test('is ended by too many short lines that fail, so that its cost fits its bytes', async () => {
     counted.most = Infinity;
     const keeps = await RawClient.open(port);
     const short = await keeps.send(post('/lines', `${'bad\n'.repeat(3_000)}last\n`)).response();
@@ -324,7 +324,7 @@ describe('a request of lines', async () => {
     client.destroy();
   });
 
-  test('answers while its body comes; after a chunked one nothing is read on its connection', async () => {
+  test('is answered while its body comes; after a chunked body its connection reads no more', async () => {
     const client = await RawClient.open(port);
     client.send(head('POST', '/lines', { 'Transfer-Encoding': 'chunked' }) + '4\r\none\n\r\n');
     await until(() => client.received.includes('<one>'));
@@ -372,7 +372,7 @@ describe('a request of lines', async () => {
     await until(() => metric('fusegate_http_body_bytes') === 0);
   });
 
-  test('is not read on while a line waits for its answer', async () => {
+  test('is not read any further while a line waits for its answer', async () => {
     const client = await RawClient.open(port);
     const flood = Buffer.alloc(900 << 10, `${'x'.repeat(899)}\n`);
     client.send(head('POST', '/gate', { 'Content-Length': String(64 * flood.length) }));
@@ -390,7 +390,7 @@ describe('a request of lines', async () => {
     });
   });
 
-  test('that stops coming is 408, as a line where there were others', async () => {
+  test('that stops coming is a 408, as an error line if there were lines before', async () => {
     const own = await startServer({ routes, limits: { sweepMs: 10, bodyWindowMs: 50 } });
     const silent = await RawClient.open(own.port);
     silent.send(head('POST', '/lines', { 'Content-Length': '100' }));

@@ -44,8 +44,8 @@ async function passed(ports: readonly number[]): Promise<number[]> {
   return delivery.descriptors;
 }
 
-describe('a worker that opens its own', () => {
-  test('serves there until it closes it', async () => {
+describe('a worker that opens its own socket', () => {
+  test('serves there until it closes the socket', async () => {
     const listening = new Listening(uws);
     const port = await listening.on(greeter('own'), host, 0, []);
     assert.ok(port !== undefined && port > 0);
@@ -68,7 +68,7 @@ describe('a worker that opens its own', () => {
     for (const port of ports) assert.equal(await answered(port ?? 0), undefined);
   });
 
-  test('is told that it cannot', async () => {
+  test('is told if it cannot', async () => {
     assert.equal(await new Listening(uws).on(greeter(''), nowhere, 0, []), undefined);
   });
 });
@@ -86,7 +86,7 @@ describe('sockets that another process left', skip, () => {
     assert.equal(await answered(port), undefined);
   });
 
-  test('stay open for the others when one closes its own', async () => {
+  test('stay open for other processes when one closes its own', async () => {
     const { server, port } = await leaving();
     const listening = new Listening(uws);
     await listening.on(greeter('new'), host, 0, await passed([port]));
@@ -109,7 +109,7 @@ describe('sockets that another process left', skip, () => {
     assert.equal(await answered(second.port), undefined);
   });
 
-  test('are not served where one of them cannot be taken', async () => {
+  test('are not served if one of them cannot be taken', async () => {
     const [first, second] = [await leaving(), await leaving()];
     const left = await passed([first.port, second.port]);
     first.server.close();

@@ -1,4 +1,4 @@
-/** Memory of bodies and answers: parts by network, by key, and of all; who has to go when it is used up. */
+/** Memory of bodies and answers: shares by network, by key, and of all; who is cut off when it is used up. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 
 const MiB = 1 << 20;
 
-test('parts of the memory: a network, all without a key, all', () => {
+test('memory has a share for each network, one for callers without a key, and the whole', () => {
   const budget = new MemoryBudget(100, 20);
   assert.equal(budget.shortage('a', 20), undefined);
   budget.take('a', 15);
@@ -31,7 +31,7 @@ test('parts of the memory: a network, all without a key, all', () => {
   assert.equal(budget.shortage('a', 50), undefined);
 });
 
-test('each share takes what fills it, and no byte more; what is given back can be taken again', () => {
+test('each share can be filled to the byte, and what is returned can be taken again', () => {
   const mebibyte = 1024 * 1024;
   const usual = new MemoryBudget(1024 * mebibyte);
   usual.take('a', 1);
@@ -60,7 +60,7 @@ test('each share takes what fills it, and no byte more; what is given back can b
   );
 });
 
-test('a share must be looked at once so much is held as the smallest of them has', () => {
+test('shares have to be checked once as much is held as the smallest of them has', () => {
   for (const [limit, perNetwork, smallest] of [
     [100, 20, 20],
     [100, 80, 50],
@@ -135,7 +135,7 @@ describe('bodies', () => {
     await held(own, 'fusegate_http_body_bytes', (bytes) => bytes === 0);
   });
 
-  test('of one network keep nobody else’s out', async () => {
+  test('of one network do not keep out those of others', async () => {
     const limits = { ...sweep, bodyBytes: 64 * MiB, networkBytes: 4 * MiB };
     const own = await startServer({ routes, limits });
     const holder = await RawClient.open(own.port);
@@ -152,7 +152,7 @@ describe('bodies', () => {
     await held(own, 'fusegate_http_body_bytes', (bytes) => bytes === 0);
   });
 
-  test('of one network may be as large as the path takes, one at a time', async () => {
+  test('of one network may be as large as the path allows, one at a time', async () => {
     const own = await startServer({ routes, limits: { ...sweep, bodyBytes: 64 * MiB, networkBytes: MiB } });
     const client = await RawClient.open(own.port);
     const body = Buffer.alloc(24 * MiB);
@@ -190,11 +190,11 @@ describe('answers', () => {
     await held(own, waiting, (bytes) => bytes === 0);
   }
 
-  test('that wait are bounded: the slowest reader of a network goes first', () => bounded({ 'x-from': '1' }));
+  test('that wait are bounded: a network’s slowest reader is cut first', () => bounded({ 'x-from': '1' }));
 
-  test('count to the network of the peer where nothing else needed its address', () => bounded({}));
+  test('count against the network of the peer, even if nothing else needed its address', () => bounded({}));
 
-  test('of callers without a key leave half to those with one', async () => {
+  test('for callers without a key leave half of the memory to callers with one', async () => {
     const own = await startServer({ routes, limits });
     const readers: RawClient[] = [];
     for (let from = 0; from < 12; from += 1) {

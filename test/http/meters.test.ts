@@ -41,7 +41,7 @@ describe('metrics of requests', () => {
     ]);
   });
 
-  test('have a bucket for every time: the first whose bound it does not exceed', () => {
+  test('have a bucket for every time: the first whose bound is not exceeded', () => {
     const name = 'fusegate_http_request_duration_seconds';
     for (const [at, bound] of bounds.entries()) {
       for (const [seconds, first] of [
@@ -93,7 +93,7 @@ describe('metrics of requests', () => {
     ]);
   });
 
-  test('have a route only once there is something to tell of it', () => {
+  test('list a route only once there is something to report about it', () => {
     const [unused, aborted] = [new RouteMeter('unused'), new RouteMeter('aborted')];
     aborted.aborted += 1;
     const meters = [unused, aborted];
@@ -101,7 +101,7 @@ describe('metrics of requests', () => {
     assert.deepEqual(valuesOf(meters, 'fusegate_http_requests_total'), []);
   });
 
-  test('say what they count, and are of the types by which workers’ values are summed', () => {
+  test('describe what they count, and have the types by which values of workers are summed', () => {
     assert.ok(httpMetrics([], 7, 3).every(({ help }) => /^[A-Z].*\.$/.test(help)));
     assert.deepEqual(
       httpMetrics([], 7, 3).map(({ name, type, aggregator, values }) => [

@@ -1,4 +1,6 @@
-/** Paces of senders and readers, with time set by hand: who is slow is cut off, its memory returned. */
+/**
+ * Paces of senders and readers, on a clock set by hand: slow ones are cut off, and their memory is returned.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AnswerLines } from '../../src/http/answerLines.js';
@@ -72,7 +74,7 @@ describe('a body', () => {
     return { state, body: new IncomingBody(state, 1_000, declared, 50, () => void slow.push('slow')) };
   };
 
-  test('has its bytes in order, and its memory until it is released', () => {
+  test('holds its bytes in order, and its memory until it is released', () => {
     const { state, body } = bodyOf([]);
     assert.deepEqual([body.isEmpty, body.bytes().byteLength, state.receiving.has(body)], [true, 0, true]);
     assert.equal(body.append(Buffer.from('ab'), 'a'), 'taken');
@@ -87,7 +89,7 @@ describe('a body', () => {
     assert.deepEqual([state.bodies.memory.held, body.bytes().byteLength, body.isEmpty], [0, 0, true]);
   });
 
-  test('that says how long it is takes no more memory than that', () => {
+  test('with a declared length takes no more memory than that', () => {
     const pool = new WatchedPool(0);
     const bodies = { memory: new MemoryBudget(64 * KiB), pool };
     const limits = { bodyWindowMs: 100, bodyWindowBytes: 10 };
@@ -143,7 +145,7 @@ describe('the rest of a large answer', () => {
     return { client, answer, sent: () => sent };
   }
 
-  test('is sent as the client takes it, and takes memory that is its own', () => {
+  test('is sent as the client reads it, from memory of its own', () => {
     for (const [ownership, held] of [
       ['lent', 70],
       ['owned', 70],
@@ -168,7 +170,7 @@ describe('the rest of a large answer', () => {
     }
   });
 
-  test('does not wait where there is no room for it, unless it needs none', () => {
+  test('does not wait if there is no memory for it, unless it needs none', () => {
     const state = stateOf(69);
     assert.equal(waiting(state, 'owned', bytes, true).answer, undefined);
     assert.equal(waiting(state, 'lent', bytes, true).answer, undefined);
@@ -177,7 +179,7 @@ describe('the rest of a large answer', () => {
     assert.ok(waiting(stateOf(70), 'owned', bytes, true).answer !== undefined);
   });
 
-  test('is cut off once its client takes less than it must in a window of time', async () => {
+  test('is cut off if its client reads less than it must in a window of time', async () => {
     const state = stateOf();
     const { client, answer } = waiting(state, 'owned');
     assert.ok(answer !== undefined);
@@ -199,7 +201,7 @@ describe('the rest of a large answer', () => {
     assert.equal(first.client.closed, 1, 'in its first window, too');
   });
 
-  test('is never cut off once it is sent', async () => {
+  test('is never cut off once it has been sent', async () => {
     const state = stateOf();
     const client = new Client();
     client.response.tryEnd(bytes, 100);
@@ -218,7 +220,7 @@ describe('the rest of a large answer', () => {
     assert.deepEqual([client.closed, client.taken.byteLength, state.sending.size], [0, 100, 0]);
   });
 
-  test('is taken at a pace, in bytes per millisecond since it waits', async () => {
+  test('is read at a pace, in bytes per millisecond since it began to wait', async () => {
     const state = stateOf();
     const { client, answer } = waiting(state, 'owned');
     assert.equal(answer?.bytesPerMs(0), 0);
@@ -256,7 +258,7 @@ describe('room for an answer', () => {
     return { closed, take, make: (holder: Holder, bytes: number) => makeRoom(state, holder, bytes) };
   }
 
-  test('is there without closing anybody while none is short', () => {
+  test('is there without closing anybody while no share is short', () => {
     const { closed, make } = world(100, 50, ['a', 10, 1]);
     assert.deepEqual([make('a', 40), make('b', 40), closed], [true, true, []]);
   });
@@ -269,14 +271,14 @@ describe('room for an answer', () => {
     assert.deepEqual(closed, [1, 0, 3]);
   });
 
-  test('does not come from other networks for one that has used up its share', () => {
+  test('is not taken from other networks for one that has used up its share', () => {
     const { closed, make, take } = world(200, 50, ['b', 20, 1], [undefined, 20, 0]);
     take('a', 50);
     assert.equal(make('a', 1), false);
     assert.deepEqual(closed, []);
   });
 
-  test('comes from the slowest of all without a key, the first of those as slow', () => {
+  test('comes from the slowest readers without a key, and among equals from the first', () => {
     const { closed, make } = world(100, 50, ['a', 20, 2], [undefined, 50, 0], ['b', 20, 2], ['c', 10, 3]);
     assert.equal(make('d', 15), true);
     assert.deepEqual(closed, [0]);
@@ -292,7 +294,7 @@ describe('room for an answer', () => {
     assert.deepEqual(closed, [1, 0]);
   });
 
-  test('does not come from answers that hold nothing', () => {
+  test('is not taken from answers that hold nothing', () => {
     const { closed, make } = world(100, 50, ['a', 0, 0], ['b', 49, 9], ['c', 1, 1]);
     assert.equal(make('d', 1), true);
     assert.deepEqual(closed, [2]);
@@ -320,7 +322,7 @@ describe('answers to lines', () => {
     return { state, client, told, answers };
   }
 
-  test('are written each with a line feed, after the head, and nothing without one', () => {
+  test('are each written with a line feed after the head, and without answers nothing is written', () => {
     const { client, told, answers } = answering();
     client.room = 1_000;
     assert.equal(answers.flush(), true);
@@ -334,7 +336,7 @@ describe('answers to lines', () => {
     assert.deepEqual([told, answers.begun, answers.bytes], [['begin'], true, 13]);
   });
 
-  test('are full with 64 KiB, and written in pieces of as many', () => {
+  test('are full at 64 KiB, and written in pieces of that size', () => {
     const { client, answers } = answering();
     client.room = 1 << 20;
     answers.add(Buffer.alloc(piece - 2, 5));
@@ -367,7 +369,7 @@ describe('answers to lines', () => {
     }
   });
 
-  test('wait in memory of their own for a client that does not take them, and go on when it does', () => {
+  test('wait in memory of their own for a client that does not read, and go on when it does', () => {
     const { state, client, told, answers } = answering();
     answers.add('x'.repeat(piece + 99));
     assert.equal(answers.flush(), false);
@@ -382,7 +384,7 @@ describe('answers to lines', () => {
     assert.deepEqual(told, ['begin', 'drained'], 'nothing waited');
   });
 
-  test('whose last piece waits count as one byte, and their memory is returned', () => {
+  test('count as one byte while only their last piece waits, and their memory is returned', () => {
     const { state, client, answers } = answering();
     answers.add('x');
     assert.equal(answers.flush(), false);
@@ -396,14 +398,14 @@ describe('answers to lines', () => {
     assert.deepEqual([state.answers.held, state.sending.size, answers.waiting], [0, 0, false]);
   });
 
-  test('end the connection where there is no room for those that wait', () => {
+  test('close the connection if there is no memory for those that wait', () => {
     const { state, client, answers } = answering(50);
     answers.add('x'.repeat(piece + 99));
     assert.equal(answers.flush(), false);
     assert.deepEqual([client.closed, answers.waiting, state.answers.held], [1, false, 0]);
   });
 
-  test('are cut off once their client takes less than it must in a window of time', async () => {
+  test('are cut off if their client reads less than it must in a window of time', async () => {
     const { state, client, answers } = answering();
     await state.clock.pass(1_000);
     answers.add('x'.repeat(3 * piece));

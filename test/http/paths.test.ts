@@ -1,4 +1,6 @@
-/** Paths, queries and request ids: how they are read, what a wrong path meant, and that no id comes twice. */
+/**
+ * Paths, queries and request ids: how they are read, which route a wrong path meant, and that ids are unique.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -30,7 +32,7 @@ describe('a value', () => {
     }
   });
 
-  test('is what decodeURIComponent makes of it, where that refuses nothing', () => {
+  test('equals the result of decodeURIComponent, unless that throws', () => {
     const part = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('%', '%4', '%zz', '%C3%A9', '%e2%82%ac'),
@@ -65,7 +67,7 @@ describe('a value', () => {
     }
   });
 
-  test('of a query has spaces for +, and the last of equal names wins', () => {
+  test('of a query has spaces for +, and the last of equal names counts', () => {
     for (const [query, expected] of [
       ['', {}],
       ['a=1&b=2', { a: '1', b: '2' }],
@@ -129,7 +131,7 @@ describe('the nearest route', () => {
     }
   });
 
-  test('differs in no version, capital or slash', () => {
+  test('ignores a version, capitals and slashes', () => {
     for (const path of ['/hello', '/HELLO/', '//hello', '/api/hello', '/v1/hello', '/v22/hello']) {
       assert.equal(near('/hello', path), true, path);
       assert.equal(near('/v1/hello', path), true, path);
@@ -139,14 +141,14 @@ describe('the nearest route', () => {
     assert.equal(near('/Hello', '/hello'), true);
   });
 
-  test('has any value for its parameters, and a name besides', () => {
+  test('takes any value for a parameter, but a name must match too', () => {
     assert.equal(near('/orders/{id}', '/order/any thing'), true);
     assert.equal(near('/orders/{id}', '/orders'), false);
     assert.equal(near('/{id}', '/hello'), false, 'a parameter alone would be near everything');
     assert.equal(near('/{a}/{b}', '/x/y'), false);
   });
 
-  test('is of the method that was used where two are as near, else the nearer one', () => {
+  test('has the method that was used if two are equally near, and otherwise is the nearer one', () => {
     const both = ['GET /hello', 'POST /hello', 'PUT /hello'];
     assert.equal(found(both, 'POST', '/helo'), 'POST /hello');
     assert.equal(found(both, 'BREW', '/helo'), 'GET /hello', 'the first');
@@ -156,7 +158,7 @@ describe('the nearest route', () => {
     assert.equal(found(['GET /hellos', 'GET /hello'], 'GET', '/hello'), 'GET /hello');
   });
 
-  test('is none of a path that is empty or longer than 128 characters', () => {
+  test('does not exist for a path that is empty or longer than 128 characters', () => {
     for (const path of ['', '/', '//', '/v1', '/api/']) {
       assert.equal(found(['GET /', 'GET /v1', 'GET /hello'], 'GET', path), undefined, path);
     }

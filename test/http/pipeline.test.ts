@@ -64,7 +64,7 @@ const { port } = await startServer({
   routes: served.map((route) => servedRoute(route, seen, { ...native, access })),
 });
 
-test('while little of the disk is left, what strangers send is not stored, all else goes on', async () => {
+test('while the disk is nearly full, nothing from strangers is stored, and all else goes on', async () => {
   let reserved = false;
   const answers = () => ({ status: 200, body: { json: {} }, charge: 0 });
   const stored = Object.entries<Route>(routes).filter(([, route]) => route.storesFromStrangers === true);
@@ -109,7 +109,7 @@ test('while little of the disk is left, what strangers send is not stored, all e
   for (const [id, { method, path }] of stored) assert.notEqual((await status(method, path))[0], 503, id);
 });
 
-test('who may store nothing without a key is refused before a body comes', async () => {
+test('a caller that may store nothing without a key is refused before the body comes', async () => {
   const refuseKeyless: Answer = { status: 401, body: { json: { detail: 'Send a key.' } }, charge: 0 };
   const parts = { ...native, access: testAccess({ storedKbPerMinute: 64 }), refuseKeyless };
   const { port } = await startServer({
@@ -121,7 +121,7 @@ test('who may store nothing without a key is refused before a body comes', async
   client.destroy();
 });
 
-test('what strangers send to be stored counts by its bytes, and a harvest by its markers', async () => {
+test('what strangers store counts by its bytes, and a harvest by its markers', async () => {
   const limited = testAccess({ storedKbPerMinute: 64 });
   const parts = { ...native, access: limited };
   const store = (markers: number) =>
@@ -225,14 +225,14 @@ describe('a JSON route', () => {
     assert.deepEqual(await refusals(text), [['value_error', ['header', 'content-type']]]);
   });
 
-  test('asks a page of another origin for a JSON media type', async () => {
+  test('needs a JSON media type from a page of another origin', async () => {
     const origin = { Origin: 'https://example.org' };
     const refused = await refusals(post('/quote', quote, origin));
     assert.deepEqual(refused, [['value_error', ['header', 'content-type']]]);
     assert.equal((await exchange(port, post('/quote', quote, { ...origin, ...json }))).status, 200);
   });
 
-  test('takes a form where the route does', async () => {
+  test('accepts a form if the route does', async () => {
     const form = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://example.org' };
     assert.equal((await exchange(port, post('/confirm', 'confirm=x', form))).status, 200);
     const taken = await exchange(port, post('/form', 'tier=growth&currency=btc', form));
@@ -244,7 +244,7 @@ describe('a JSON route', () => {
     ]);
   });
 
-  test('reads a long body off the event loop, and answers alike', async () => {
+  test('reads a long body off the event loop, with the same answer', async () => {
     const ways: string[] = [];
     class Reader implements BodyReader {
       private readonly reader: BodyReader;
@@ -304,7 +304,7 @@ describe('parameters', () => {
     );
   });
 
-  test('that take any text stand beside others that are checked', async () => {
+  test('that take any text may stand beside checked ones', async () => {
     assert.equal((await exchange(port, head('GET', '/near?receipt=x&k=1'))).status, 200);
     assert.deepEqual(await refusals(head('GET', '/near?receipt=x&k=x')), [['int_type', ['query', 'k']]]);
   });

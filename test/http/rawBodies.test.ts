@@ -91,7 +91,7 @@ function assertAnswered(schema: Raw, body: Uint8Array, { status, value }: Answer
   return false;
 }
 
-test('every raw route is held to it', () => {
+test('every raw route is covered here', () => {
   const raw = routeList.flatMap(({ body }) => (body.kind === 'raw' ? [body.schema.name] : []));
   assert.deepEqual(raw.sort(), Object.keys(handlers).sort());
 });
@@ -145,7 +145,7 @@ const plain: Readonly<Record<Raw, string>> = {
   FreeAuditRequest: '{"text":"a\\nb","format":"lines","include_html":false',
 };
 
-describe('names that need an escape, or stand twice', () => {
+describe('names that need an escape, or are repeated', () => {
   const unknown = ['x\\"y', '\\\\', '\\u0000', '\\/', '\\ud83d\\ude00', 'te\\u0078t ', '\\n', ''];
   for (const schema of ['FuseRequest', 'NormalizeRequest'] as const) {
     test(`${schema}: an unknown one changes nothing`, async () => {
@@ -165,7 +165,7 @@ describe('names that need an escape, or stand twice', () => {
     });
   }
 
-  test('of a repeated name the last value counts, right or wrong', async () => {
+  test('the last value of a repeated name counts, right or wrong', async () => {
     const wrong: Readonly<Record<Raw, string>> = {
       FuseRequest: '{"docs":[{"id":1}],"query":[],"entity_map":{"":5},"k1":-1,"k1":1.5,"docs":5,',
       NormalizeRequest: '{"text":5,"mode":"x","chinese_glosses":{"b":[]},"max_changes":1.5,"max_changes":9,',
@@ -181,7 +181,7 @@ describe('names that need an escape, or stand twice', () => {
     }
   });
 
-  test('in a map of any names, too', async () => {
+  test('the same holds in a map of any names', async () => {
     for (const [schema, name] of [
       ['FuseRequest', 'entity_map'],
       ['NormalizeRequest', 'chinese_glosses'],

@@ -1,4 +1,4 @@
-/** One request as it is received, on a connection in memory: its head, its admission, its body. */
+/** The reception of one request, on a connection in memory: its head, its admission, its body. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RouteRequest } from '../../src/contract/exchange.js';
@@ -36,7 +36,7 @@ describe('a request’s head', () => {
     }
   });
 
-  test('has the parameters of path and query, and none where there are none', () => {
+  test('has the parameters of path and query, if there are any', () => {
     const { exchange } = ask(() => text(''), {
       sent: { query: 'a=1&b=%20', parameters: ['x%2Fy', 'z'] },
       more: { parameters: ['one', 'two'] },
@@ -54,7 +54,7 @@ describe('a request’s head', () => {
     }
   });
 
-  test('has the fields that its route reads, and refuses to tell of others', () => {
+  test('has the fields that its route declares, and throws for others', () => {
     const { exchange } = ask(() => text(''), {
       given: { headers: ['accept', 'x-forwarded-for'] },
       sent: { fields: { accept: 'a/b', 'x-forwarded-for': '1', host: 'h' } },
@@ -65,7 +65,7 @@ describe('a request’s head', () => {
     assert.throws(() => exchange.header('host'), /^Error: Route r does not declare header host$/);
   });
 
-  test('may act unless it is HEAD, or a prefetch of what acts', () => {
+  test('lets its request act unless it is HEAD, or a prefetch of a route that acts', () => {
     const prefetch = { 'sec-purpose': 'prefetch' };
     for (const [head, acts, fields, mayAct] of [
       [false, false, {}, true],
@@ -80,7 +80,7 @@ describe('a request’s head', () => {
     }
   });
 
-  test('counts as under way from then on', () => {
+  test('makes its request count as under way', () => {
     const { server } = prepare(() => text(''));
     assert.equal(server.inFlight, 1);
   });
@@ -104,7 +104,7 @@ describe('a caller', () => {
     assert.deepEqual([none.keyed, none.key], [false, undefined]);
   });
 
-  test('who goes aborts what listens for it, also what listens later', () => {
+  test('that disconnects aborts whatever listens for it, now or later', () => {
     const early = ask(() => new Promise<never>(() => undefined));
     const signal = early.exchange.signal();
     assert.deepEqual([signal.aborted, early.exchange.aborted()], [false, false]);
@@ -125,7 +125,7 @@ describe('an admission', () => {
     assert.equal(seen.length, 0);
   });
 
-  test('is decided by the head, which has the sender', () => {
+  test('is decided by the head, which has the sender’s address', () => {
     let told: unknown;
     ask(() => text(''), {
       sent: { fields: { 'x-api-key': 'k' } },
@@ -139,7 +139,7 @@ describe('an admission', () => {
     assert.deepEqual(told, ['k', [192, 0, 2, 1]]);
   });
 
-  test('that is awaited makes a request without a body wait', async () => {
+  test('that takes time makes even a request without a body wait', async () => {
     for (const [refusal, status, count] of [
       [undefined, '200', 1],
       [text('no', 429), '429', 0],
@@ -166,7 +166,7 @@ describe('an admission', () => {
     assert.equal(asked.exchange.key, undefined);
   });
 
-  test('of a client that has gone is nothing to anybody', async () => {
+  test('of a client that has gone has no effect', async () => {
     for (const fails of [false, true]) {
       const { handler, seen } = seeing();
       const { admit, decide, fail } = pending();
@@ -179,7 +179,7 @@ describe('an admission', () => {
     }
   });
 
-  test('that comes before the body is there lets the body come', async () => {
+  test('that is decided before the body has come lets the rest come', async () => {
     const { handler, bodies } = seeing();
     const { admit, decide } = pending();
     const asked = ask(handler, { sent: post, given: toBody, more: { admit } });
@@ -191,7 +191,7 @@ describe('an admission', () => {
     assert.deepEqual([bodies, statusOf(asked)], [['ab'], '200']);
   });
 
-  test('that comes after the body finds it as it was, and its memory counted', async () => {
+  test('that is decided after the body finds it as it was, and its memory counted', async () => {
     const { handler, bodies } = seeing();
     const { admit, decide } = pending();
     const { connection, server, mounted } = ask(handler, { sent: post, given: toBody, more: { admit } });
@@ -206,7 +206,7 @@ describe('an admission', () => {
 });
 
 describe('a body', () => {
-  test('in one piece is where it came, until it is kept', () => {
+  test('in one piece is used in place until it is retained', () => {
     const kept: Uint8Array[] = [];
     const { connection, server } = ask(
       (request) => {
@@ -227,7 +227,7 @@ describe('a body', () => {
     assert.equal(server.bodies.memory.held, 0);
   });
 
-  test('is not borrowed any more once its handler has returned', async () => {
+  test('is no longer borrowed once its handler has returned', async () => {
     const { connection, exchange, server } = ask(() => new Promise<never>(() => undefined), {
       sent: post,
       given: toBody,
@@ -238,7 +238,7 @@ describe('a body', () => {
     assert.equal(server.bodies.memory.held, 0);
   });
 
-  test('in several pieces is put together, and is counted as it comes', () => {
+  test('in several pieces is joined, and counts as it comes', () => {
     const { handler, bodies } = seeing();
     const asked = ask(handler, {
       sent: { method: 'post', fields: { 'content-length': '5' } },
@@ -273,7 +273,7 @@ describe('a body', () => {
     assert.equal(server.bodies.pool instanceof WatchedPool && server.bodies.pool.out.size, 0);
   });
 
-  test('without a length is watched from its head on, and its one piece is where it came', async () => {
+  test('without a length is watched from its head on, and a single piece is used in place', async () => {
     const { handler, bodies } = seeing();
     const { connection, server } = ask(handler, { sent: chunked, given: toBody });
     assert.equal(server.receiving.size, 1);
@@ -283,7 +283,7 @@ describe('a body', () => {
     assert.equal(server.inFlight, 0);
   });
 
-  test('is as long as its path takes, and no longer, however it comes', async () => {
+  test('may be as long as its path allows, and no longer, however it comes', async () => {
     for (const [fields, pieces] of [
       [{ 'content-length': '3' }, []],
       [{ 'transfer-encoding': 'chunked' }, ['abc']],
@@ -307,7 +307,7 @@ describe('a body', () => {
     }
   });
 
-  test('that is too long has its answer wait for the admission, too', async () => {
+  test('that is too long is not answered before its admission either', async () => {
     for (const sent of [{ method: 'post', fields: { 'content-length': '3' } }, chunked]) {
       const { admit, decide } = pending();
       const asked = ask(() => text(''), { sent, given: { method: 'POST', bodyLimit: 2 }, more: { admit } });
@@ -332,7 +332,7 @@ describe('a body', () => {
     assert.deepEqual([bodies, connection.lines], [[], '']);
   });
 
-  test('may be called identical to what it is, and nothing else', () => {
+  test('may have the content coding identity, and no other', () => {
     for (const [coding, status] of [
       ['', '200'],
       [' Identity ', '200'],
@@ -347,7 +347,7 @@ describe('a body', () => {
     }
   });
 
-  test('is refused for its media type, to which an origin may matter', () => {
+  test('is refused for its media type, which may depend on the origin', () => {
     const told: unknown[] = [];
     const refuseMediaType = (mediaType: string, isCrossOrigin: boolean) => {
       told.push([mediaType, isCrossOrigin]);
@@ -376,7 +376,7 @@ describe('a body', () => {
     assert.deepEqual(told, shown);
   });
 
-  test('of a client that goes returns what it took, and is not handled', () => {
+  test('of a client that has gone releases its memory, and is not handled', () => {
     const { handler, seen } = seeing();
     const { connection, server, mounted } = ask(handler, { sent: post, given: toBody });
     connection.piece('a');
@@ -396,7 +396,7 @@ describe('memory for bodies', () => {
   };
   const long = (bytes: number) => ({ method: 'post', fields: { 'content-length': String(bytes) } });
 
-  test('refuses an announced body that cannot fit: half of it is for callers with a key', () => {
+  test('is refused to an announced body that cannot fit; half of it is for callers with a key', () => {
     for (const [held, bytes, key, status] of [
       [10, 40, undefined, ''],
       [10, 41, undefined, '503'],
@@ -416,7 +416,7 @@ describe('memory for bodies', () => {
     }
   });
 
-  test('is held by the address that admission found', () => {
+  test('is attributed to the address that admission found', () => {
     const { admitted } = admission({ address: Uint8Array.of(10, 0, 0, 1) });
     const asked = ask(() => text(''), {
       state: stateWith(1_000, 50, 60),
@@ -429,7 +429,7 @@ describe('memory for bodies', () => {
     assert.equal(asked.server.bodies.memory.shortage('0a0000', 60), 'network');
   });
 
-  test('of a body of lines is a line’s', () => {
+  test('must suffice for one line of a body of lines', () => {
     const given = { method: 'POST', bodyLimit: Infinity } as const;
     const of = (lineLimit: number) =>
       statusOf(
@@ -463,7 +463,7 @@ describe('memory for bodies', () => {
     assert.equal(server.bodies.memory.held, 40);
   });
 
-  test('of a single byte is given back as that of many', () => {
+  test('of a single byte is returned like any other', () => {
     const { connection, server } = ask(
       (request) => {
         assert.equal(request.retain().byteLength, 1);
@@ -475,7 +475,7 @@ describe('memory for bodies', () => {
     assert.equal(server.bodies.memory.held, 0);
   });
 
-  test('of a sender whose key is looked up stays that of a caller without one', async () => {
+  test('of a sender whose key is being looked up counts as that of a caller without one', async () => {
     const { admit, decide } = pending();
     const asked = ask((request) => turn().then(() => text(String(request.keyed))), {
       sent: post,
@@ -523,7 +523,7 @@ describe('a body that comes too slowly', () => {
     assert.deepEqual([statusOf(asked), connection.isLast], ['408', true]);
   });
 
-  test('has that said once its sender is admitted', async () => {
+  test('is reported once its sender is admitted', async () => {
     const { admit, decide } = pending();
     const { asked, connection, check } = slowly({ more: { admit } });
     check(100);

@@ -1,6 +1,6 @@
 /**
- * The rerank interfaces of others over HTTP: what is wrong with a request in their words and with their
- * statuses, and the requests of programs that cannot be installed here, as those programs send them.
+ * The rerank interfaces of others over HTTP: errors in their words and with their statuses, and the requests
+ * of programs that cannot be installed here, as those programs send them.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -110,7 +110,7 @@ test('60 wrong bodies and more get the status of their interface and a sentence'
   }
 });
 
-test('lone surrogates, deep nesting and invalid UTF-8 are no JSON, wherever they stand', async () => {
+test('lone surrogates, deep nesting and invalid UTF-8 are not JSON, wherever they are', async () => {
   const deep = `{${q},${d},"x":${'['.repeat(130)}${']'.repeat(130)}}`;
   const surrogate = `{${q},"documents":["\\ud800"]}`;
   const request = Buffer.concat([
@@ -174,7 +174,7 @@ describe('failures before a body is read', () => {
     assert.deepEqual([failureOf(without).code, failureOf(without).error_type], ['no_model', 'backend']);
   });
 
-  test('a chunked body gets the same', async () => {
+  test('a chunked body gets the same answers', async () => {
     const chunked = head('POST', '/v2/rerank', {
       'Transfer-Encoding': 'chunked',
       'Content-Type': 'application/json',
@@ -185,7 +185,7 @@ describe('failures before a body is read', () => {
   });
 });
 
-test('placeholders are no key, a key of ours counts as one', async () => {
+test('placeholder tokens do not count as keys, and real keys do', async () => {
   const limited = await serve({
     ...shippedTiers(),
     anonymous: { requests_per_minute: 5, characters_per_month: 0 },
@@ -201,7 +201,7 @@ test('placeholders are no key, a key of ours counts as one', async () => {
   }
 });
 
-describe('programs as they send', () => {
+describe('requests as programs send them', () => {
   const query = 'How do I reset my password?';
   const texts = ['Bread rises in an hour.', 'Reset a password in the settings.', ''];
   const best = 1;
@@ -212,7 +212,7 @@ describe('programs as they send', () => {
     return JSON.parse(response.body.toString()) as Shape;
   }
 
-  test('Open WebUI: every index, sorted by it afterwards, an empty bearer token', async () => {
+  test('Open WebUI: every index, sorted by it afterwards, with an empty bearer token', async () => {
     const body = { model: 'reranker', query, documents: texts, top_n: texts.length };
     const { results } = await ask<RerankResponse>('/v1/rerank', body, { Authorization: 'Bearer ' });
     const scores = results.sort((a, b) => a.index - b.index).map(({ relevance_score: score }) => score);
@@ -315,7 +315,7 @@ describe('the pages of programs', () => {
     });
   }
 
-  test('templates filled in as Elasticsearch and OpenSearch do it are the requests shown', () => {
+  test('templates filled in as Elasticsearch and OpenSearch do it give the requests shown', () => {
     const parameters = ['documents', 'query', 'model', 'top_n'];
     const templates = [
       ['elasticsearch', /"request": (".*")/, { query: 'query', input: 'documents' }],

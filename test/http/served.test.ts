@@ -1,4 +1,4 @@
-/** What is served of the contract's routes, and what the server knows of each. */
+/** Which routes of the contract are served, and what the server knows about each. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Answer } from '../../src/contract/exchange.js';
@@ -75,7 +75,7 @@ describe('what the server knows of a route', () => {
     assert.equal(served('version').handler, handlers.version);
   });
 
-  test('it refuses the media types of forms, and on routes of lines all but those of lines', () => {
+  test('it refuses the media types of forms, and on routes of lines all others than those of lines', () => {
     const refused = (id: RouteId, type: string, crossOrigin = false): number | undefined =>
       served(id).refuseMediaType?.(type, crossOrigin)?.status;
     const form = 'application/x-www-form-urlencoded';
@@ -138,7 +138,7 @@ describe('what is served', () => {
     assert.deepEqual(idsOf(servedRoutes(handlers, parts, [])).toSorted(), everywhere.toSorted());
   });
 
-  test('is what the operator serves', () => {
+  test('is what the operator has chosen', () => {
     const ids = idsOf(servedRoutes(handlers, parts, ['gateway', 'door'], ['normalize']));
     assert.ok(ids.includes('normalize') && ids.includes('health'));
     assert.ok(!ids.includes('fuse') && !ids.includes('dream'));

@@ -30,7 +30,7 @@ describe('routing', () => {
     }
   });
 
-  test('a wrong path near a route names it', async () => {
+  test('a wrong path near a route is told that route', async () => {
     const near: readonly (readonly [string, string, string])[] = [
       ['GET', '/helo', 'GET /hello'],
       ['GET', '/v1/HELLO/', 'GET /hello'],
@@ -58,7 +58,7 @@ describe('routing', () => {
     assert.equal(lowerCase.status, 405, 'methods are case-sensitive');
   });
 
-  test('a refused request with a small body leaves the connection usable, a large one ends it', async () => {
+  test('a refused request with a small body keeps the connection, and a large one closes it', async () => {
     const client = await RawClient.open(port);
     assert.equal((await client.send(post('/nowhere', 'some bytes')).response()).status, 404);
     assert.equal((await client.send(head('GET', '/hello')).response()).status, 200);
@@ -74,7 +74,7 @@ describe('routing', () => {
   });
 });
 
-test('answers that refuse for want of something are logged together, not a line each', async () => {
+test('refusals for lack of something are logged together, not a line each', async () => {
   const busy = { status: 503, body: { bytes: '{}', type: 'application/json' }, charge: 0 };
   const answers = { route: route({ id: 'busy', path: '/busy' }), handler: () => busy };
   const own = await startServer({ routes: [answers] });
@@ -94,7 +94,7 @@ describe('parameters', () => {
   const parameters = async (target: string): Promise<unknown> =>
     JSON.parse(await bodyText(head('GET', target)));
 
-  test('are percent-decoded, malformed escapes left, invalid UTF-8 replaced', async () => {
+  test('are percent-decoded; malformed escapes stay, and invalid UTF-8 is replaced', async () => {
     assert.deepEqual(
       await parameters('/items/a%2Fb%20%C3%A9/parts/%zz%4?q=%E4%BD%A0&bad=%ff%2&plus=a+b%2B'),
       {
@@ -104,7 +104,7 @@ describe('parameters', () => {
     );
   });
 
-  test('a repeated one counts as its last, and no name is special', async () => {
+  test('that are repeated count by their last value, and no name is special', async () => {
     assert.deepEqual(await parameters('/items/1/parts/2?a=1&a=2&b&=x&__proto__=p&c=d=e'), {
       path: { item: '1', part: '2' },
       query: { a: '2', b: '', '': 'x', ['__proto__']: 'p', c: 'd=e' },
@@ -113,7 +113,7 @@ describe('parameters', () => {
 });
 
 describe('HEAD', () => {
-  test('answers as GET does, without the body, and the connection lives on', async () => {
+  test('answers as GET does, without the body, and the connection stays open', async () => {
     const client = await RawClient.open(port);
     for (const target of ['/hello', '/later', '/large?bytes=1000000', '/nothing', '/broken']) {
       const get = await client.send(head('GET', target)).response();
@@ -127,7 +127,7 @@ describe('HEAD', () => {
     client.destroy();
   });
 
-  test('never acts, nor does a prefetch', async () => {
+  test('never acts, and neither does a prefetch', async () => {
     assert.equal(await bodyText(head('GET', '/act')), 'acted 1 times');
     await exchange(port, head('HEAD', '/act'));
     assert.equal(
@@ -158,7 +158,7 @@ describe('cross-origin requests', () => {
     assert.equal((await exchange(port, head('GET', '/hello'))).headers.get('vary'), 'Origin');
   });
 
-  test('errors of an open route may be read too; a closed route says nothing', async () => {
+  test('errors of an open route may be read too, and a closed route allows nothing', async () => {
     const wrong = await exchange(port, head('DELETE', '/echo', origin));
     assert.equal(wrong.headers.get('access-control-allow-origin'), '*');
     assert.equal(
@@ -198,14 +198,14 @@ describe('X-Request-Id', () => {
     }
   });
 
-  test('ours differ', async () => {
+  test('the server’s own ids differ', async () => {
     const ids = await Promise.all(Array.from({ length: 50 }, () => idOf()));
     assert.equal(new Set(ids).size, 50);
   });
 });
 
 describe('answers', () => {
-  test('Server-Timing stands on timed routes alone', async () => {
+  test('Server-Timing is sent on timed routes only', async () => {
     assert.match(
       (await exchange(port, post('/echo', 'x'))).headers.get('server-timing') ?? '',
       /^app;dur=\d+\.\d{3}$/,
@@ -256,7 +256,7 @@ describe('answers', () => {
     assert.doesNotMatch(JSON.stringify(logged), /private/);
   });
 
-  test('others are served while a handler waits', async () => {
+  test('other requests are served while a handler waits', async () => {
     const client = await RawClient.open(port);
     client.send(post('/slow', 'waits'));
     await pause(20);

@@ -1,4 +1,4 @@
-/** Settings of the server: what each may be, and which of them contradict each other. */
+/** Settings of the server: which values each may have, and which contradict each other. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -36,7 +36,7 @@ describe('a setting of the server', () => {
     assert.deepEqual(parse(''), { value: null });
   });
 
-  test('SERVE has parts in any order, with blanks, and says which was meant', () => {
+  test('SERVE lists parts in any order, with blanks, and an error suggests the nearest part', () => {
     const { parse } = servedSettings.serve;
     assert.deepEqual(parse('door, fuse'), parse('fuse,door'));
     assert.deepEqual(parse(' door '), { value: ['door'] });
@@ -63,7 +63,7 @@ describe('a setting of the server', () => {
   });
 });
 
-describe('settings that contradict each other are told', () => {
+describe('settings that contradict each other are reported', () => {
   test('a port of the door without anything to serve there', () => {
     const told = [
       'DOOR_PORT is set, but SERVE names neither door nor explore. Unset DOOR_PORT, or add one of them.',
@@ -85,7 +85,7 @@ describe('settings that contradict each other are told', () => {
     assert.deepEqual([writingUnserved({ serve: ['fuse'] }), writingUnserved({})], [[], []]);
   });
 
-  test('two ports that are the same, if they are not free ones', () => {
+  test('two ports that are equal, unless they are 0', () => {
     const told = (port: number, doorPort: number | null, metricsPort: number) =>
       samePorts({ port, doorPort, metricsPort });
     assert.deepEqual([told(1, null, 2), told(2, null, 1), told(0, 0, 0)], [[], [], []]);

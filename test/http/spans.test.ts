@@ -1,4 +1,6 @@
-/** Spans of requests, over real sockets: what they say, what they never say, and what belongs to them. */
+/**
+ * Spans of requests, over real sockets: what they contain, what they never contain, and what belongs to them.
+ */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -76,7 +78,7 @@ async function spansOf(request: string | Uint8Array, count = 1): Promise<SpanRec
 }
 
 describe('a request’s span', () => {
-  test('goes on with the caller’s trace, and says what was asked and answered', async () => {
+  test('continues the caller’s trace, and says what was asked and answered', async () => {
     const [span] = await spansOf(
       head('GET', '/orders/abc?claim=token', { ...sampled, 'x-request-id': 'r1' }),
     );
@@ -116,7 +118,7 @@ describe('a request’s span', () => {
     assert.equal(missing.attributes['http.route'], undefined);
   });
 
-  test('has failed from status 500 on, and where the connection goes first', async () => {
+  test('has failed from status 500 on, and if the connection closes first', async () => {
     const [span] = await spansOf(head('GET', '/fails'));
     assert.deepEqual([span?.hasFailed, span?.attributes['error.type']], [true, '503']);
     spans.length = 0;
@@ -132,7 +134,7 @@ describe('a request’s span', () => {
     assert.equal(spans.length, 1, 'it ends once');
   });
 
-  test('has failed with a status of 500, and has not with the one before it', async () => {
+  test('has failed with a status of 500, and has not with 499', async () => {
     for (const [status, hasFailed] of [
       [499, false],
       [500, true],
@@ -145,14 +147,14 @@ describe('a request’s span', () => {
     }
   });
 
-  test('has the method that was used, if it is one of HTTP’s', () => {
+  test('has the method of its request if it is one of HTTP’s', () => {
     const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'CONNECT', 'TRACE'];
     const named = (method: string): string => methodOf({ getMethod: () => method });
     assert.deepEqual(methods.map(named), methods);
     assert.deepEqual(['get', 'BREW', ''].map(named), ['GET', '_OTHER', '_OTHER']);
   });
 
-  test('is recorded as the caller says', async () => {
+  test('is recorded or not, as the caller says', async () => {
     await spansOf(head('GET', '/fails', { traceparent: `00-${traceId}-${spanId}-00` }), 0);
     const [span] = await spansOf(head('GET', '/fails', { traceparent: 'nonsense', tracestate: 'rojo=1' }));
     assert.notEqual(span?.traceId, traceId);
@@ -177,7 +179,7 @@ describe('a request’s span', () => {
     );
   });
 
-  test('has no part in what goes on when it is over', async () => {
+  test('does not include what goes on after its end', async () => {
     await spansOf(head('GET', '/lingers', sampled));
     await until(() => lingering !== undefined);
     assert.equal(lingering?.span, undefined);
@@ -185,7 +187,7 @@ describe('a request’s span', () => {
 });
 
 describe('spans', () => {
-  test('are bounded by the second, however many callers ask to be recorded', () => {
+  test('are limited by the second, however many callers ask to be recorded', () => {
     const clock = new HandClock();
     const bounded = tracerOf('parentbased_always_on', { clock });
     const asked = { getHeader: (name: string) => sampled[name as keyof typeof sampled] };
@@ -238,7 +240,7 @@ async function timesOf(
 }
 
 describe('Server-Timing', () => {
-  test('has a request’s stages where it is set so; nothing is recorded or passed on for it', async () => {
+  test('has the stages of a request if set so, and nothing is recorded or passed on for it', async () => {
     const unsent = tracerOf('always_off', { hasStages: true });
     const staged = await startServer({ routes, tracer: unsent.tracer, timing: 'stages' });
     node.received.length = 0;
@@ -259,7 +261,7 @@ describe('Server-Timing', () => {
     assert.deepEqual(await names(head('GET', '/nowhere')), ['app']);
   });
 
-  test('goes together with traces', async () => {
+  test('works together with traces', async () => {
     const sent = tracerOf('always_on', { hasStages: true });
     const staged = await startServer({ routes, tracer: sent.tracer, timing: 'stages' });
     const times = await timesOf(staged.port, post('/works', '{}'));
@@ -267,7 +269,7 @@ describe('Server-Timing', () => {
     await until(() => sent.spans.length === 4);
   });
 
-  test('has the whole time alone on timed routes otherwise, or is off', async () => {
+  test('otherwise has only the whole time, on timed routes, or is off', async () => {
     const timed = [{ route: route({ id: 'timed', path: '/timed', timed: true }), handler: () => text('x') }];
     const names = async (timing: ServerTiming) => {
       const { port: at } = await startServer({ routes: timed, tracer, timing });

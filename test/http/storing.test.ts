@@ -1,4 +1,6 @@
-/** What a route takes of its sender's share before a body is stored, and what it leaves of the admission. */
+/**
+ * What a route takes of its sender's share before a body is stored, with the admission otherwise unchanged.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Head } from '../../src/access/address.js';
@@ -54,7 +56,7 @@ async function decide(
 }
 
 describe('what strangers send to be stored', () => {
-  test('takes room for twice its length and a record; of an unknown length, for its most', async () => {
+  test('takes room for twice its length and a record, or for its maximum if that is unknown', async () => {
     for (const [id, length, bytes] of [
       ['dream', '100', 200],
       ['dream', '0', 0],
@@ -74,14 +76,14 @@ describe('what strangers send to be stored', () => {
     }
   });
 
-  test('takes room for a record alone on a route without a body', () => {
+  test('takes room for only a record on a route without a body', () => {
     const { access, asked } = watched();
     const admit = admission({ ...routes.dream, body: { kind: 'none' } }, { ...native, access });
     admit?.(headOf());
     assert.deepEqual(asked.at(-1), ['store', routes.dream.limit, stranger, recordBytes]);
   });
 
-  test('pays for further records as they are counted', async () => {
+  test('takes room for further records as they are counted', async () => {
     const parts = watched();
     const { charge, ...rest } = await decide('harvest', parts);
     assert.deepEqual({ ...rest, charge: parts.decided.charge }, parts.decided);
@@ -92,7 +94,7 @@ describe('what strangers send to be stored', () => {
     assert.deepEqual(parts.asked, [charged(0), charged(1), charged(2), stored(1), charged(5), stored(4)]);
   });
 
-  test('is refused by the limit of its network with all else of the admission', async () => {
+  test('is refused by the limit of its network, with all else of the admission unchanged', async () => {
     const parts = watched();
     parts.full.refusal = answer(429);
     const { decided, full } = parts;
@@ -115,7 +117,7 @@ describe('what strangers send to be stored', () => {
     assert.deepEqual(store, ['store', routes.dream.limit, new Uint8Array(0), 200 + recordBytes]);
   });
 
-  test('takes nothing where it is refused before, as while little of the disk is left', async () => {
+  test('takes no room if it is refused before, also while the disk is nearly full', async () => {
     const refused = watched({ refusal: answer(401) });
     assert.equal(await decide('dream', refused), refused.decided);
     for (const [id, full, refusal] of [
@@ -131,7 +133,7 @@ describe('what strangers send to be stored', () => {
     }
   });
 
-  test('takes nothing on a route that stores nothing of theirs', async () => {
+  test('takes no room on a route that stores nothing from strangers', async () => {
     const parts = watched();
     const all = { isStorageReserved: () => true };
     assert.equal(await decide('graph', parts, all), parts.decided);
@@ -157,13 +159,13 @@ describe('what callers may store with a key or without one', () => {
     assert.deepEqual(await decide('putCorpus', parts), { ...parts.decided, refusal: parts.full.refusal });
   });
 
-  test('takes nothing of the holder of a key, whose answer is charged as it is', async () => {
+  test('takes no share of the holder of a key, whose answer is charged as usual', async () => {
     const parts = watched({ key: 'key' });
     assert.equal(await decide('putCorpus', parts, { refuseKeyless }), parts.decided);
     assert.deepEqual(parts.asked, [['keyed', true]]);
   });
 
-  test('is refused to strangers who may store nothing, to all while the disk is nearly full', async () => {
+  test('is refused to strangers if they may store nothing, and to all on a nearly full disk', async () => {
     const isStorageReserved = (): boolean => true;
     for (const [admitted, changes, refusal] of [
       [{ address: stranger }, { refuseKeyless, isStorageReserved }, refuseKeyless],
@@ -178,7 +180,7 @@ describe('what callers may store with a key or without one', () => {
     assert.equal(await decide('putCorpus', refused, { refuseKeyless, isStorageReserved }), refused.decided);
   });
 
-  test('is decided likewise where the store had to be asked for the key', async () => {
+  test('is decided in the same way if the store had to be asked for the key', async () => {
     const parts = watched();
     const keyed = (): Promise<Admission> => Promise.resolve(parts.decided);
     const late = { ...parts, access: { ...parts.access, keyed } };

@@ -1,4 +1,6 @@
-/** What uWebSockets.js answers by itself, as docs/http.md says, and how its native build is found. */
+/**
+ * What uWebSockets.js answers by itself, as documented in docs/http.md, and how its native build is found.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -73,7 +75,7 @@ describe('uWebSockets.js answers by itself', () => {
     });
   }
 
-  test('nothing is in flight after them', () => {
+  test('no request is in flight after them', () => {
     const metric = server.metrics().find(({ name }) => name === 'fusegate_http_requests_in_flight');
     assert.deepEqual(metric?.values, [{ value: 0, labels: {} }]);
   });
@@ -110,7 +112,7 @@ test('a head of 60,000 bytes is taken', async () => {
   client.destroy();
 });
 
-test('a request before the answer to the last ends the connection, unless it was quick', async () => {
+test('a request sent before the last is answered closes the connection, unless that was quick', async () => {
   const client = await RawClient.open(port);
   client.send(head('GET', '/hello') + head('GET', '/hello'));
   assert.equal((await client.response()).status, 200);

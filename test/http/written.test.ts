@@ -1,4 +1,6 @@
-/** The lines of an answer, the answers that http gives itself, and what a page of another origin is told. */
+/**
+ * The header lines of an answer, answers of the HTTP layer itself, and what pages of other origins are told.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { answerTooLarge } from '../../src/contract/answer.js';
@@ -39,11 +41,11 @@ function jsonOf(answer: Answer): Readonly<Record<string, unknown>> {
 }
 
 describe('the lines of an answer', () => {
-  test('name the status, with its phrase where it has one', () => {
+  test('name the status, with its phrase if it has one', () => {
     assert.deepEqual([statusLine(200), statusLine(404), statusLine(299)], ['200 OK', '404 Not Found', '299']);
   });
 
-  test('give the media type, then the fields of every answer, of which its own take precedence', () => {
+  test('give the media type, then the fields of every answer, which the answer’s own override', () => {
     const json: Answer = { status: 200, body: { json: { a: 'é' } }, charge: 0 };
     assert.equal(fieldLines(json), '\r\ncontent-type: application/json');
     assert.equal(fieldLines(text('x')), '\r\ncontent-type: text/plain');
@@ -56,7 +58,7 @@ describe('the lines of an answer', () => {
     assert.deepEqual([bodyOf(text('é')), lengthOf(Buffer.from('é'))], ['é', 2]);
   });
 
-  test('hold no text that could end a line', () => {
+  test('never contain text that could end a line', () => {
     for (const headers of [{ 'a\r\nb': '1' }, { a: '1\r\nb: 2' }, { a: '1\n' }, { A: '1' }, { a: '\0' }]) {
       assert.throws(() => fieldLines({ ...text('x'), headers }), /^Error: Not a legal header field: /);
     }
@@ -89,7 +91,7 @@ describe('the lines of an answer', () => {
     assert.equal(stagesLine([], 2), timingLine(2));
   });
 
-  test('tell the limits of the sender where there are any', () => {
+  test('give the limits of the sender, if there are any', () => {
     assert.equal(limitLines({ rateLimit: '', rateLimitPolicy: 'p' }), '');
     assert.equal(
       limitLines({ rateLimit: 'r', rateLimitPolicy: 'p' }),
@@ -98,7 +100,7 @@ describe('the lines of an answer', () => {
   });
 });
 
-describe('answers that http gives itself', () => {
+describe('answers of the HTTP layer itself', () => {
   test('have the statuses, codes and fields that clients know', () => {
     for (const [answer, status, code, headers] of [
       [requestTimeout, 408, 'body_timeout', undefined],
@@ -122,7 +124,7 @@ describe('answers that http gives itself', () => {
     assert.match(String(jsonOf(lineTooLong(3))['detail']), /\(3 bytes\)\.$/);
   });
 
-  test('to a wrong path name the nearest route and the reference, where there are any', () => {
+  test('to a wrong path name the nearest route and the reference, if there are any', () => {
     const nearest = { method: 'GET', path: '/hello' } as const;
     assert.equal(notFoundNear(undefined, undefined), notFound);
     assert.deepEqual(jsonOf(notFoundNear(nearest, '/docs')), {
@@ -144,7 +146,7 @@ describe('answers that http gives itself', () => {
     assert.equal(notFoundNear(nearest, undefined).status, 404);
   });
 
-  test('to a wrong method name those that the path takes', () => {
+  test('to a wrong method name the methods of the path', () => {
     const told = (...methods: string[]) => {
       const { status, headers } = methodNotAllowed(methods);
       return [status, headers?.['allow'], jsonOf(methodNotAllowed(methods))['message']];
@@ -164,7 +166,7 @@ describe('answers that http gives itself', () => {
   });
 });
 
-test('a page of another origin is told what it may send and read, by a path that is open to it', () => {
+test('an open path tells a page of another origin what it may send and read', () => {
   const told = {
     'access-control-allow-methods': 'GET, OPTIONS',
     'access-control-allow-headers': 'Content-Type, X-API-Key, X-Request-Id, X-Claim-Token, Idempotency-Key',

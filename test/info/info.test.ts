@@ -1,4 +1,4 @@
-/** The information routes: their answers fit the document and tell what is so. */
+/** The information routes: their answers fit the document and are true. */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -161,7 +161,7 @@ test('limits follow the route table and the types', async () => {
   assert.deepEqual([body.json_nesting, body.validation_errors, body.validation_input_bytes], [128, 100, 256]);
 });
 
-test('limits have what may wait, and for how long, as it is set', () => {
+test('limits include how much may wait, and for how long, as it is set', () => {
   const orders = { maxUnpaidOrders: 0, unpaidOrdersPerAddress: 10 };
   const set = { ...orders, embedQueue: 5, embedDeadlineMs: 700, storedKbPerMinute: 384 };
   assert.deepEqual(
@@ -184,7 +184,7 @@ test('openapi.json is the document', async () => {
   assert.deepEqual(JSON.parse(answer.body.bytes), JSON.parse(JSON.stringify(gateway())));
 });
 
-test('ready says what is not, and leaves nothing in the data folder', async () => {
+test('ready says what is not ready, and leaves nothing in the data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-ready-'));
   const answering: Pick<Store, 'probe'> = {
     probe: () => Promise.resolve(undefined),
@@ -224,7 +224,7 @@ function readyWith(checks: readonly ReadinessCheck[], given: Partial<ReadyParts>
   return ready({ checks, warn: noWarnings, clock: systemClock, log: silent, ...given });
 }
 
-test('the store is probed once a second at most; strangers learn a code, the log the reason', async () => {
+test('the store is probed at most once a second; strangers get a code, and the log the reason', async () => {
   let nowMs = 0;
   let probes = 0;
   const probe: Store['probe'] = () => {
@@ -257,7 +257,7 @@ test('the store is probed once a second at most; strangers learn a code, the log
   assert.deepEqual([logged.length, logged[1]?.message], [2, 'ready again']);
 });
 
-test('requests at once share one look at the data folder', async () => {
+test('simultaneous requests share one look at the data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-ready-'));
   for (let round = 0; round < 20; round += 1) {
     const handler = readyWith([dataFolderCheck(folder)]);
@@ -267,7 +267,7 @@ test('requests at once share one look at the data folder', async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('a store that does not answer holds no answer up', async () => {
+test('a store that does not answer delays no answer', async () => {
   let nowMs = 0;
   let answering = true;
   const waits: (() => void)[] = [];

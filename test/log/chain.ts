@@ -1,4 +1,4 @@
-/** A chain whose blocks cost nothing, and transactions with an output of data, for stamps. */
+/** A chain whose blocks cost nothing, and transactions with a data output, for stamps. */
 import { createHash } from 'node:crypto';
 import { readHeader } from '../../src/log/blockHeader.js';
 import { dataScript, type InBlock } from '../../src/log/stamping.js';

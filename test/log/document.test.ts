@@ -1,4 +1,4 @@
-/** The script of docs/log.md: at most 60 lines of Python that verify a proof with nothing but hashes. */
+/** The script of docs/log.md: at most 60 lines of Python that verify a proof by hashes only. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The files of a machine that signs: its key, and the newest checkpoint that it knows. */
+/** The files of a signing machine: its key, and the newest checkpoint that it knows. */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ function told(result: SecretResult<LogKey>): string {
 }
 
 describe('a key file', () => {
-  test('is made once, for its owner alone, and is the same from then on', () => {
+  test('is made once, readable by its owner only, and stays the same from then on', () => {
     const folder = join(temporaryFolder(), 'data');
     const made = openKey(folder, counting());
     assert.ok('value' in made);
@@ -86,7 +86,7 @@ describe('a key file', () => {
     assert.match(told(openKey(file, counting())), /cannot be read or made \(ENOTDIR/);
   });
 
-  test('that is retired has another name, and the next one is another key', () => {
+  test('that is retired gets another name, and the next key is a new one', () => {
     const folder = temporaryFolder();
     const random = counting();
     const first = told(openKey(folder, random));
@@ -125,7 +125,7 @@ describe('a file of the newest checkpoint', () => {
     assert.deepEqual([readdirSync(folder), named.read()], [['other-name'], { size: 0, root }]);
   });
 
-  test('is written beside it under a name of its own, so that two processes mix nothing', async () => {
+  test('is first written under a name of its own, so that two processes mix nothing', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'log-seen-own'));
     const file = seenFile(folder, 'own');
@@ -135,7 +135,7 @@ describe('a file of the newest checkpoint', () => {
     assert.deepEqual(file.read(), { size: 2, root });
   });
 
-  test('that is damaged says so, and one that cannot be read is an error', () => {
+  test('that is damaged is reported, and one that cannot be read is an error', () => {
     const folder = temporaryFolder();
     const path = join(folder, 'log-seen');
     const file = seenFile(folder, 'own');

@@ -167,7 +167,7 @@ async function isDone(shared: Shared, promise: Promise<void>): Promise<boolean> 
   return done;
 }
 
-test('a machine signs at once, and each leaf half a second after it came at the latest', async () => {
+test('a machine signs at once, and each leaf at most half a second after it came', async () => {
   const shared = await Shared.open();
   const machine = shared.machine();
   const publishing = machine.start();
@@ -197,7 +197,7 @@ test('a machine that stops releases the lease, so that another signs at once', a
   await second.stop();
 });
 
-test('a machine that stops ends its unit, then releases the lease, and starts nothing new', async () => {
+test('a machine that stops finishes its unit, then releases the lease, and starts nothing new', async () => {
   const shared = await Shared.open();
   const machine = shared.machine();
   const publishing = machine.start();
@@ -235,7 +235,7 @@ test('a machine that stops waits for its witnesses before it releases the lease'
   assert.equal(await shared.holder(), '');
 });
 
-test('a machine that stops takes no lease any more', async () => {
+test('a machine that was stopped no longer takes the lease', async () => {
   const shared = await Shared.open();
   const publishing = shared.machine().start();
   await publishing.stop();
@@ -243,7 +243,7 @@ test('a machine that stops takes no lease any more', async () => {
   assert.deepEqual([shared.clock.timers, await shared.lease()], [0, undefined]);
 });
 
-test('a machine that is cut off is followed by another six seconds later', async () => {
+test('a machine that is cut off is replaced by another six seconds later', async () => {
   const shared = await Shared.open();
   const first = shared.machine('a');
   const second = shared.machine('b');
@@ -285,7 +285,7 @@ test('a machine that lost its lease unnoticed asks no witnesses', async () => {
   assert.equal(await shared.holder(), 'b', 'it releases only its own');
 });
 
-test('a machine that waits records what others sign, and only what is newer', async () => {
+test('a waiting machine records what others sign, if it is newer', async () => {
   const shared = await Shared.open();
   const signer = shared.machine('a');
   const waiting = shared.machine('b');
@@ -334,7 +334,7 @@ test('a file that cannot be written is a reason not to sign', async () => {
   for (const each of [signer, publishing]) await each.stop();
 });
 
-test('a machine with another key takes no lease, says why once, and looks every ten seconds', async () => {
+test('a machine with another key takes no lease, says why once, and retries every ten seconds', async () => {
   const shared = await Shared.open();
   const first = shared.machine('a').start();
   await shared.settle();
@@ -381,7 +381,7 @@ test('a machine that may not sign leaves the lease to others, and signs again wh
   await publishing.stop();
 });
 
-test('a machine that gives up its lease is stopped only when that is done', async () => {
+test('a machine that gives up its lease counts as stopped only when that is done', async () => {
   const causes: readonly ((file: MemoryFile) => void)[] = [
     (file) => (file.wrong = damaged),
     (file) => (file.fault = 'not written'),

@@ -1,4 +1,4 @@
-/** Checkpoints and keys as text: what is written is read, and nothing else is. */
+/** Checkpoints and keys as text: what was written can be read, and nothing else. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -27,7 +27,7 @@ function idOf(name: string, type: number, publicKey: Uint8Array): Buffer {
 }
 
 describe('a verifier key', () => {
-  test('is its name, its id and its type with the key, and is read again', () => {
+  test('is its name, its id and its type with the key, and can be read again', () => {
     for (const [kind, type] of [
       ['log', 1],
       ['witness', 4],
@@ -42,7 +42,7 @@ describe('a verifier key', () => {
     assert.deepEqual(parseVerifierKey(verifierText(log)), log);
   });
 
-  test('of another kind, id, length or form is none', () => {
+  test('of another kind, id, length or form is refused', () => {
     const text = verifierText(log);
     const [name = '', id = '', encoded = ''] = text.split('+');
     /** A key of other bytes under the id that they would have. */
@@ -65,7 +65,7 @@ describe('a verifier key', () => {
   });
 });
 
-test('base64 is strict: one text for the same bytes', () => {
+test('base64 is strict: the same bytes have only one text', () => {
   assert.deepEqual(fromBase64('AAE='), Buffer.of(0, 1));
   for (const text of ['AAE', 'AAE==', 'AAF=', 'AA E=', 'AAE=\n', '_-8=', '!']) {
     assert.equal(fromBase64(text), undefined, text);
@@ -91,7 +91,7 @@ describe('a checkpoint', () => {
     return `${of}\n${line}`;
   };
 
-  test('is opened by the key that signed it, whatever others have signed, too', () => {
+  test('is opened by the key that signed it, whoever else has signed it', () => {
     const checkpoint = { origin: log.name, size: 7, root };
     assert.ok(note.startsWith(`${text}\n\u2014 log.example `));
     assert.deepEqual(openCheckpoint(note, log), checkpoint);
@@ -129,7 +129,7 @@ describe('a checkpoint', () => {
   });
 });
 
-test('a signature line is of one key, kind and length', () => {
+test('a signature line fits one key, kind and length', () => {
   const signature = Buffer.alloc(64, 5);
   const line = (kind: KeyKind, bytes = signature): string => signedLine(log, kind, bytes).trimEnd();
   assert.deepEqual(signatureOf(line('log'), log, 'log'), signature);

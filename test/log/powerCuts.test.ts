@@ -1,4 +1,4 @@
-/** Power cuts while checkpoints are signed: store and file at the same moment; needs strace. */
+/** Power cuts while checkpoints are signed: of store and file at the same moment; needs strace. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -157,12 +157,12 @@ async function checkCuts(preload: readonly string[] = []): Promise<number> {
 }
 
 describe('a power cut while checkpoints are signed', { skip }, () => {
-  test('leaves a log that goes on without contradiction', async () => {
+  test('leaves a log that continues without contradiction', async () => {
     const count = await checkCuts();
     assert.ok(count > 150, `${count} cuts`);
   });
 
-  test('costs a build that does not sync what it published', async () => {
+  test('is detected to lose data in a build that does not sync what it published', async () => {
     const preload = ['-E', `LD_PRELOAD=${buildWithoutSync(temporaryFolder())}`];
     await assert.rejects(checkCuts(preload), (error: Error) => {
       assert.match(String(error.cause), /is lost/);

@@ -1,4 +1,4 @@
-/** Proofs of the log, made from tiles and verified without them, for every leaf of every small log. */
+/** Proofs of the log, made from tiles and verified without tiles, for every leaf of every small log. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -52,7 +52,7 @@ function* wrongPaths(path: readonly Buffer[]): Generator<readonly Buffer[], void
 describe('inclusion', () => {
   const astray = 'does not lead from this receipt to the root of its checkpoint';
 
-  test('of every leaf in every log is proven, and of nothing else', async () => {
+  test('of every leaf in every log can be proven, and of nothing else', async () => {
     for (let size = 1; size <= most; size += 1) {
       const note = noteOf(size);
       for (let index = 0; index < size; index += 1) {
@@ -76,7 +76,7 @@ describe('inclusion', () => {
     }
   });
 
-  test('by a path that is longer than the log is high proves nothing, whatever it leads to', () => {
+  test('by a path that is longer than the log is high proves nothing, wherever it leads', () => {
     const sha256 = (prefix: number, ...parts: readonly Buffer[]): Buffer => {
       return createHash('sha256')
         .update(Buffer.concat([Buffer.of(prefix), ...parts]))
@@ -87,7 +87,7 @@ describe('inclusion', () => {
     assert.equal(sentence(proofText(0, above, note), sealOf(0)), astray);
   });
 
-  test('in a proof of another form is refused with the reason', async () => {
+  test('in a proof of the wrong form is refused with the reason', async () => {
     const hashes = (await proofOf(native, 'inclusion', 2, 5, find)) ?? Buffer.alloc(0);
     const proof = proofText(2, hashes, noteOf(5));
     const entry = sealOf(2);
@@ -112,7 +112,7 @@ describe('inclusion', () => {
   });
 });
 
-test('a log is proven to extend each earlier one, and no other', async () => {
+test('a log can be proven to extend each earlier one, and no other', async () => {
   for (let size = 1; size <= most; size += 1) {
     const whole = [size, rootOfFirst(size)] as const;
     for (let old = 1; old <= size; old += 1) {
@@ -136,7 +136,7 @@ test('a log is proven to extend each earlier one, and no other', async () => {
 });
 
 describe('tiles', () => {
-  test('have the hashes of a log’s leaves, 256 each, and of full tiles below', () => {
+  test('have the hashes of a log’s leaves, 256 each, and above them those of full tiles', () => {
     assert.deepEqual(
       [0, 1, 255, 256, 257, 600].map((size) => widthOf(size, 0, 0)),
       [0, 1, 255, 256, 256, 256],
@@ -155,7 +155,7 @@ describe('tiles', () => {
     );
   });
 
-  test('at a log’s edge are those that grow, each as long as the log needs', async () => {
+  test('at a log’s edge are those that still grow, each as wide as the log needs', async () => {
     const stored = laidOver(tilesOf(600), none);
     for (const size of [0, 1, 255, 256, 300, 512, 600]) {
       const asked: string[] = [];
@@ -186,7 +186,7 @@ describe('tiles', () => {
     assert.equal(await edgeOf(300, shortAbove), undefined);
   });
 
-  test('that are missing prove nothing, nor does a proof that cannot be', async () => {
+  test('that are missing prove nothing, and an impossible proof is not made', async () => {
     assert.equal(await rootOf(native, 5, none), undefined);
     assert.equal(await proofOf(native, 'inclusion', 5, 5, find), undefined, 'there is no such leaf');
     assert.equal(await proofOf(native, 'consistency', 6, 5, find), undefined, 'it is not that long');

@@ -1,4 +1,4 @@
-/** Publishing by its own clock: how long a checkpoint waits for witnesses that do not answer. */
+/** Publishing on a clock set by hand: how long a checkpoint waits for witnesses that do not answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startPublishing } from '../../src/log/publishing.js';
@@ -79,7 +79,7 @@ class Scene {
   }
 }
 
-test('a checkpoint waits a second for silent witnesses, and later ones not at all', async () => {
+test('a checkpoint waits a second for silent witnesses, and later checkpoints do not wait', async () => {
   const scene = new Scene(await openTestStore());
   await scene.add(0);
   const publishing = scene.start();

@@ -111,7 +111,7 @@ async function grow(upTo: number): Promise<void> {
   while ((await sign()).kind === 'signed');
 }
 
-test('tiles are immutable, partial ones too, and known ones are not sent again', async () => {
+test('tiles are immutable, partial ones too, and a client that has one gets no copy', async () => {
   await grow(600);
   const full = await ask('/tile/0/000');
   assert.equal(full.status, 200);
@@ -133,7 +133,7 @@ test('tiles are immutable, partial ones too, and known ones are not sent again',
   }
 });
 
-test('paths of tiles are those of the specification, both ways', () => {
+test('paths of tiles follow the specification, in both directions', () => {
   for (const [path, level, index, width] of [
     ['0/000', 0, 0, 256],
     ['0/999.p/1', 0, 999, 1],
@@ -167,7 +167,7 @@ async function audited(): Promise<string> {
   }
 }
 
-test('an audit passes, also from a checkpoint that was kept', async () => {
+test('an audit passes, also when it starts from a saved checkpoint', async () => {
   const kept = (await ask('/checkpoint')).body.toString();
   assert.equal(await audited(), 'right');
   await grow(700);
@@ -227,7 +227,7 @@ test('an audit refuses bundles that are cut off, too long, or of entries of anot
   }
 });
 
-test('of 100 seeded corruptions of the stored log an audit finds 100', async () => {
+test('an audit finds all of 100 seeded corruptions of the stored log', async () => {
   const missed: number[] = [];
   for (let seed = 0; seed < 100; seed += 1) {
     const { value, write } = await victim(store, seed);
@@ -249,7 +249,7 @@ async function amend(changes: readonly (readonly [number, Uint8Array, Uint8Array
   );
 }
 
-test('of 50 seeded pairs and runs of leaves in other places an audit finds 50', async () => {
+test('an audit finds all of 50 seeded pairs and runs of leaves in the wrong places', async () => {
   const missed: number[] = [];
   for (let seed = 0; seed < 50; seed += 1) {
     // A run of leaves whose first becomes its last; of two they are swapped.
@@ -265,7 +265,7 @@ test('of 50 seeded pairs and runs of leaves in other places an audit finds 50', 
   assert.equal(await audited(), 'right', 'all was put back');
 });
 
-test('a log that went back and one that was forked contradict a checkpoint that was kept', async () => {
+test('a log that went back, and a forked one, contradict a saved checkpoint', async () => {
   const kept = (await ask('/checkpoint')).body.toString();
   const [, size = ''] = kept.split('\n');
   await grow(Number(size) + 20);

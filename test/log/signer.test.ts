@@ -1,4 +1,4 @@
-/** Signing: never a contradiction, whatever crashes, goes back, or believes to hold the lease. */
+/** Signing: never a contradiction, whatever crashes, goes back, or believes that it holds the lease. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -11,7 +11,7 @@ import type { Operation, Store } from '../../src/store/store.js';
 import { naiveRoot } from '../reference/tree.js';
 import { fence, idOf, keyOf, MemoryFile, World } from './world.js';
 
-test('checkpoints have the root of all leaves, and places and times are noted', async () => {
+test('checkpoints have the root of all leaves, and the places and times of leaves are recorded', async () => {
   const world = new World();
   assert.deepEqual(await world.round(), { kind: 'signed', size: 0, more: false });
   assert.deepEqual(await world.round(), { kind: 'nothing new' });
@@ -43,7 +43,7 @@ test('receipts of earlier versions are added in the order of their log, and get 
   }
 });
 
-test('a store that went back is refused, until it has all again', async () => {
+test('a store that went back is refused until it has everything again', async () => {
   const world = new World();
   await world.add(3);
   await world.round();
@@ -90,7 +90,7 @@ test('another key is refused', async () => {
   assert.match(refused.reason, /signed by another key, log\.example\+/);
 });
 
-test('of two that believe to hold the lease one signs', async () => {
+test('of two machines that believe they hold the lease, one signs', async () => {
   const world = new World();
   const other = new MemoryFile();
   await world.add(2);
@@ -116,7 +116,7 @@ test('a round adds at most 4096 leaves, and the next ones add the rest', async (
   assert.deepEqual(Buffer.from((await world.signed())?.root ?? []), naiveRoot(world.leaves));
 });
 
-test('what was noted before a crash is signed exactly, whatever has come since', async () => {
+test('what was noted before a crash is signed exactly, whatever has been added since', async () => {
   const world = new World();
   for (const [before, since] of [
     [1, 2],

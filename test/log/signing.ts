@@ -1,4 +1,4 @@
-/** A process that stores receipts and signs checkpoints, and says on its standard output what is done. */
+/** A process that stores receipts and signs checkpoints, and reports on its standard output what is done. */
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { signRound, type Round } from '../../src/log/signer.js';

@@ -117,7 +117,7 @@ test('a checkpoint is stamped once a day, and proven when its block is deep enou
   assert.equal(wallet.published.size, 2);
 });
 
-test('nothing is spent over the bound, without a checkpoint that counts, or a second time', async () => {
+test('nothing is spent over the limit, without a valid checkpoint, or twice', async () => {
   const world = await logged(1);
   const wallet = new MemoryWallet();
   wallet.feeSat = mostSat + 1n;
@@ -151,7 +151,7 @@ test('nothing is spent over the bound, without a checkpoint that counts, or a se
   assert.equal(wallet.published.size, 1);
 });
 
-test('a block that does not have the transaction completes nothing', async () => {
+test('a block without the transaction completes nothing', async () => {
   const world = await logged(1);
   const wallet = new MemoryWallet();
   await run(world, wallet, noonMs);
@@ -172,7 +172,7 @@ test('a block that does not have the transaction completes nothing', async () =>
   }
 });
 
-test('what the wallet refuses or gets wrong is said; the next run goes on with what was signed', async () => {
+test('an error of the wallet is reported, and the next run continues with what was signed', async () => {
   const world = await logged(1);
   const wallet = new MemoryWallet();
   const day = '2026-11-23';
@@ -249,7 +249,7 @@ test('a checkpoint that is cosigned after its stamp is not paid for again', asyn
   assert.deepEqual(next, [{ kind: 'nothing new', day: '2026-11-24' }]);
 });
 
-test('a transaction has the digest in an output of data, and a label by its day and log', async () => {
+test('a transaction has the digest in a data output, and a label with its day and log', async () => {
   const data = Buffer.alloc(32, 7);
   assert.equal(dataScript(data).toString('hex'), `6a20${data.toString('hex')}`);
   const world = await logged(1);
@@ -283,7 +283,7 @@ const step = fc.oneof(
   }),
 );
 
-test('whatever crashes and however many run at once, no day is paid twice', async () => {
+test('whatever crashes and however many run at once, no day is paid for twice', async () => {
   const property = fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 40 }), async (steps) => {
     const world = await logged(1);
     const wallet = new MemoryWallet();

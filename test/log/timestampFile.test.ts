@@ -1,4 +1,4 @@
-/** Timestamp files, headers of blocks and paths to Merkle roots, on blocks of Bitcoin that are known. */
+/** Timestamp files, block headers and paths to Merkle roots, on known blocks of Bitcoin. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { merkleSteps, readHeader } from '../../src/log/blockHeader.js';
@@ -46,7 +46,7 @@ function naiveMerkleRoot(level: readonly Buffer[]): Buffer {
 const walk = (txid: Buffer, steps: readonly Step[]): Buffer =>
   steps.slice(2).reduce<Buffer>((message, step) => applied(message, step), txid);
 
-test('headers are read, and one whose hash is above its target is none', () => {
+test('a header is read, unless its hash is above its target', () => {
   const first = readHeader(genesis);
   assert.ok('hash' in first);
   assert.equal(first.hash, '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f');
@@ -69,7 +69,7 @@ test('headers are read, and one whose hash is above its target is none', () => {
   }
 });
 
-test('a target is below 2^256, and the work of half of all hashes is that of one', () => {
+test('a target is below 2^256, and a target that half of all hashes meet counts as the work of one', () => {
   /** Headers with these bits, of which about half meet a target of 2^255. */
   const readWith = (bits: string) =>
     Array.from({ length: 64 }, (_, nonce) => {
@@ -112,7 +112,7 @@ test('a timestamp leads its file, and no other, to a root and a height', () => {
   assert.deepEqual(openTimestamp(timestamp, Buffer.from('another')), { wrong: 'is of another file' });
 });
 
-test('of a timestamp with a bit changed, cut off or with more behind it nothing is believed', () => {
+test('a timestamp that has a changed bit, is cut off or is too long proves nothing', () => {
   for (let at = 0; at < timestamp.byteLength; at += 1) {
     for (const bit of [1, 0x80]) {
       const changed = Buffer.from(timestamp);
@@ -127,7 +127,7 @@ test('of a timestamp with a bit changed, cut off or with more behind it nothing 
   assert.ok('wrong' in openTimestamp(Buffer.concat([timestamp, Buffer.of(0)]), content));
 });
 
-test('timestamps of calendars are read: branches, other attestations, what they do not know', () => {
+test('timestamps of calendars are read: branches, other attestations, and unknown ones', () => {
   const [head, digest] = [timestamp.subarray(0, 33), sha256(content)];
   const pending = Buffer.concat([
     Buffer.of(0),
@@ -158,7 +158,7 @@ test('timestamps of calendars are read: branches, other attestations, what they 
 /** The attestation by block 958,000, in hexadecimal. */
 const block = '000588960d73d7190103b0bc3a';
 
-test('a timestamp is written as its format has it', () => {
+test('a timestamp is written in its format', () => {
   const written = writeTimestamp(
     content,
     [

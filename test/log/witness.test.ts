@@ -65,7 +65,7 @@ function witnessOn(file: MemoryFile): (body: string) => WitnessAnswer {
   return (body) => addCheckpoint({ ...parts, stateOf: () => file }, body);
 }
 
-test('consistency proofs verify for all sizes, and with another hash, size or order they do not', () => {
+test('consistency proofs verify for all sizes, and not with another hash, size or order', () => {
   for (let size = 1; size <= 34; size += 1) {
     const leaves = leavesOf(size);
     const root = naiveRoot(leaves);
@@ -85,7 +85,7 @@ test('consistency proofs verify for all sizes, and with another hash, size or or
   }
 });
 
-test('a witness cosigns what grew, and answers as tlog-witness has it', () => {
+test('a witness cosigns a log that grew, and answers as tlog-witness says', () => {
   const file = new MemoryFile();
   const ask = witnessOn(file);
   const [three, seven] = [leavesOf(3), leavesOf(7)];
@@ -190,7 +190,7 @@ quorum all-of-it
 
 const anyWitness = `witness w ${verifierText(witnessKey, 'witness')}`;
 
-test('a group of one, and of all, is satisfied by these', () => {
+test('a group that needs one, and one that needs all, are met by exactly these witnesses', () => {
   const names = policyText.replace('two 2 X1 X2', 'two all X1 X2').replace('any two X3', '1 two X3');
   const policy = parsePolicy(names);
   assert.ok('quorum' in policy, JSON.stringify(policy));
@@ -202,7 +202,7 @@ test('a group of one, and of all, is satisfied by these', () => {
   assert.ok('quorum' in one && isMet(one, new Set(['w'])) && !isMet(one, new Set()));
 });
 
-test('policies are those of the specification', () => {
+test('policies follow the specification', () => {
   const policy = parsePolicy(policyText);
   assert.ok('quorum' in policy);
   assert.deepEqual(policy.logs, [log]);
@@ -337,7 +337,7 @@ test('checkpoints are cosigned by the witnesses that answer, from whatever size 
   assert.deepEqual([await cosigners(), fresh.told], [['w0', 'w1'], []]);
 });
 
-test('a witness that saw more than the store has, or another history, is told of', async () => {
+test('a witness that saw more than the store has, or another history, is reported', async () => {
   const [world, ahead, other] = [new World(), new MemoryFile(), new MemoryFile()];
   await world.add(3);
   await world.round();
@@ -419,7 +419,7 @@ test('fusegate log witness cosigns, and contradicts nothing after it is killed',
   assert.match(readFileSync(join(folder, 'witness-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
 });
 
-test('clients that go and bodies without end make a witness print nothing, and it serves on', async () => {
+test('disconnects and endless bodies make a witness print nothing, and it continues to serve', async () => {
   const { running, url, vkey } = await startWitness(join(temporaryFolder(), 'witness'));
   const { hostname, port } = new URL(url);
   const printed = running.output.length;
@@ -442,7 +442,7 @@ test('clients that go and bodies without end make a witness print nothing, and i
   assert.equal(running.output.slice(printed), '');
 });
 
-test('a cosignature has a time of eight bytes, which a number can tell', () => {
+test('a cosignature has a time of eight bytes that fits a number', () => {
   const { text } = noteParts(noteOf(leavesOf(1))) ?? assert.fail();
   const lineAt = (timeS: number): string => cosign(text, witnessKey.name, keyOf(9), timeS).trimEnd();
   const bytes = Buffer.from(lineAt(7).split(' ').at(-1) ?? '', 'base64');
@@ -454,7 +454,7 @@ test('a cosignature has a time of eight bytes, which a number can tell', () => {
   assert.deepEqual(cosignaturesOf('no note', [witnessKey]), []);
 });
 
-test('a checkpoint is cosigned where the witnesses that the policy wants have signed', () => {
+test('a checkpoint is cosigned once the witnesses that the policy requires have signed', () => {
   const note = noteOf(leavesOf(1));
   const policy = parsePolicy(policyText);
   assert.ok('quorum' in policy);

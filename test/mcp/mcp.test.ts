@@ -1,4 +1,6 @@
-/** `POST /mcp` on a server as it is started: the points of the protocol, every tool, limits and keys. */
+/**
+ * `POST /mcp` on a server as it is started: the requirements of the protocol, every tool, limits and keys.
+ */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { before, describe, test } from 'node:test';
@@ -102,7 +104,7 @@ describe('POST /mcp', () => {
     base = await started({ SERVE: everything });
   });
 
-  test('shakes hands in the revision that the client asks for, and remembers nothing', async () => {
+  test('shakes hands in the revision that the client asks for, and keeps no state', async () => {
     for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
       const reply = await sent(base, message('initialize', { protocolVersion: version, capabilities: {} }));
       assert.equal(reply.body.result?.['protocolVersion'], version);
@@ -133,7 +135,7 @@ describe('POST /mcp', () => {
     assert.equal(reply.body.result['isError'], false);
   });
 
-  test('refuses a head that says another thing than the body', async () => {
+  test('refuses a head that contradicts the body', async () => {
     const [body, headers] = newest('tools/call', { name: 'rerank', arguments: {} });
     for (const wrong of [
       { 'mcp-method': 'tools/list' },
@@ -151,7 +153,7 @@ describe('POST /mcp', () => {
     assert.deepEqual([bare.status, bare.body.error?.code], [400, -32602]);
   });
 
-  test('names the revisions that it speaks to a client of another one', async () => {
+  test('lists its revisions to a client with another one', async () => {
     const [body, headers] = newest('tools/list');
     const later = JSON.parse(JSON.stringify(body).replaceAll(modern, '2031-01-01')) as object;
     const reply = await sent(base, later, { ...headers, 'mcp-protocol-version': '2031-01-01' });
@@ -162,7 +164,7 @@ describe('POST /mcp', () => {
     assert.deepEqual([early.status, early.body.error?.code], [400, -32022]);
   });
 
-  test('has an error of JSON-RPC for what is no message, no method and no tool', async () => {
+  test('answers a wrong message, method or tool with a JSON-RPC error', async () => {
     const cases: [unknown, Headers, number, number][] = [
       ['{', {}, 400, -32700],
       ['', {}, 400, -32700],
@@ -200,7 +202,7 @@ describe('POST /mcp', () => {
     }
   });
 
-  test('rerank orders texts under their own names', async () => {
+  test('rerank orders texts and keeps their names', async () => {
     const documents = ['Carson City is a city.', { id: 'dc', text: 'Washington is the capital.' }, 'A hat.'];
     const all = await called(base, 'rerank', { query: 'capital', documents, explain: true });
     const results = all.value?.['results'] as { id: string; explain: object }[];
@@ -217,7 +219,7 @@ describe('POST /mcp', () => {
     }
   });
 
-  test('arguments that do not fit get a sentence by which a model can correct itself', async () => {
+  test('wrong arguments get a sentence by which a model can correct itself', async () => {
     const wrong = await called(base, 'rerank', { query: 'x', documents: [{ id: 'a' }] });
     assert.ok(wrong.isError);
     assert.match(wrong.text, /^The arguments do not fit\. .*documents/);
@@ -264,7 +266,7 @@ describe('POST /mcp', () => {
 });
 
 describe('the tools of POST /mcp', () => {
-  test('are those of the parts that are served, and store nothing unasked', async () => {
+  test('are those of the served parts, and store nothing unless asked to', async () => {
     const all = toolNames(await sent(await started({}), message('tools/list')));
     assert.deepEqual(all, [
       ...['rerank', 'normalize_text', 'audit_records', 'fragment_preview'],
@@ -295,7 +297,7 @@ describe('the tools of POST /mcp', () => {
     assert.equal((await submit('Four', '198.51.100.7, 192.0.2.1')).isError, true);
   });
 
-  test('need a key where the server takes no one without', async () => {
+  test('need a key if the server requires one', async () => {
     const base = await started({ ACCESS: 'keys' });
     const reply = await sent(base, message('tools/list'));
     assert.equal(reply.status, 401);

@@ -1,4 +1,4 @@
-/** Tools that are called at once: each caller gets its own answer. */
+/** Tools that are called at the same time: each caller gets its own answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RouteRequest } from '../../src/contract/exchange.js';
@@ -17,7 +17,7 @@ const request: RouteRequest = {
   signal: () => new AbortController().signal,
 };
 
-test('two calls of a tool in one turn get each their own text', async () => {
+test('each of two calls of a tool in one turn gets its own text', async () => {
   const parts = {
     handlers: { normalize: normalizeHandler(native) } as unknown as ToolHandlers,
     admit: () => ({ refusal: undefined, charge: () => undefined }),

@@ -1,4 +1,4 @@
-/** The embedder process with the shipped model: company, bounds, deadlines, cancelled calls, crashes. */
+/** The embedder process with the included model: batches, bounds, deadlines, cancelled calls, crashes. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
@@ -71,7 +71,7 @@ describe('the embedder', () => {
     return [embedder, outcome];
   }
 
-  test('gives every text the vector that it gets alone', async () => {
+  test('gives every text the vector that it would get alone', async () => {
     const embedder = startEmbedder([model]);
     const alone = await openFolder(shippedFolder);
     assert.ok('session' in alone);
@@ -122,7 +122,7 @@ describe('the embedder', () => {
     }
   });
 
-  test('a full queue takes nothing more, and says when to come again', async () => {
+  test('a full queue accepts nothing more, and says when to come again', async () => {
     const embedder = startEmbedder([model], { mostTexts: 50 });
     const first = embedder.embed(model, texts(60), never);
     const full = await embedder.embed(model, texts(1), never);
@@ -143,7 +143,7 @@ describe('the embedder', () => {
     assert.equal(ended, 'short long ');
   });
 
-  test('what is not done by its deadline is told so, and leaves the queue', async () => {
+  test('a call that is not done by its deadline is told so, and leaves the queue', async () => {
     const embedder = startEmbedder([model], { deadlineMs: 300 });
     const [late, more] = await Promise.all([
       embedder.embed(model, texts(400), never),
@@ -156,7 +156,7 @@ describe('the embedder', () => {
     assert.equal((await inTime(embedder, texts(1))).kind, 'vectors');
   });
 
-  test('what was done by the deadline is told, and is what those texts get alone', async () => {
+  test('what was done by the deadline is returned, and equals what those texts get alone', async () => {
     const asked = texts(2_000);
     let [embedder, late] = await lateBy(400, asked);
     // Other processes may have had the cores for all of that time.
@@ -170,7 +170,7 @@ describe('the embedder', () => {
     assert.deepEqual(vectors.subarray(-again.length), again);
   });
 
-  test('what nobody waits for any more leaves the queue', async () => {
+  test('a call that nobody waits for leaves the queue', async () => {
     const embedder = startEmbedder([model]);
     const closed = new AbortController();
     const outcome = embedder.embed(model, texts(2_000), closed.signal);
@@ -186,7 +186,7 @@ describe('the embedder', () => {
     assert.equal(aborted.kind, 'cancelled');
   });
 
-  test('a crash fails what waits, and another process takes its place', async () => {
+  test('a crash fails the calls that wait, and another process takes its place', async () => {
     const embedder = startEmbedder([model]);
     await embedder.embed(model, texts(1), never);
     const { pid } = embedder.process;
@@ -209,7 +209,7 @@ describe('the embedder', () => {
     );
   });
 
-  test('a model that cannot be run fails its calls and no others', async () => {
+  test('a model that cannot be run fails its own calls only', async () => {
     const folder = copiedModel(temporaryFolder(), 'length', { max_tokens: 600 });
     const read = await readModelFolder(folder);
     assert.ok('model' in read);

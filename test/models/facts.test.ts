@@ -24,8 +24,8 @@ function wrong(texts: FactTexts): string {
 
 const expected = { dimension: 768, pooling: 'cls', max_tokens: 512, query_prefix: '', document_prefix: '' };
 
-describe('facts of a model', () => {
-  test('as its files say them', () => {
+describe('the facts of a model', () => {
+  test('are read from its files', () => {
     assert.deepEqual(facts(plain), expected);
     const mean = JSON.stringify({ pooling_mode_mean_tokens: true });
     assert.deepEqual(facts({ ...plain, '1_Pooling/config.json': mean }), { ...expected, pooling: 'mean' });
@@ -40,7 +40,7 @@ describe('facts of a model', () => {
     assert.deepEqual(facts({ ...plain, 'sentence_bert_config.json': '{"max_seq_length":9000}' }), expected);
   });
 
-  test('positions that no token gets are not counted', () => {
+  test('do not count positions that no token gets', () => {
     const roberta = JSON.stringify({
       hidden_size: 768,
       max_position_embeddings: 514,
@@ -49,7 +49,7 @@ describe('facts of a model', () => {
     assert.deepEqual(facts({ ...plain, 'config.json': roberta }), expected);
   });
 
-  test('prefixes: of its prompts, advised by its makers, or as the operator says', () => {
+  test('have prefixes from its prompts, from its makers, or from the operator', () => {
     const prompts = JSON.stringify({ prompts: { query: 'query: ', passage: 'passage: ' } });
     const texts = { ...plain, 'config_sentence_transformers.json': prompts };
     assert.deepEqual(facts(texts), { ...expected, query_prefix: 'query: ', document_prefix: 'passage: ' });
@@ -63,7 +63,7 @@ describe('facts of a model', () => {
     });
   });
 
-  test('as the operator says', () => {
+  test('may come from the operator', () => {
     assert.deepEqual(facts({ 'config.json': '{"hidden_size":8}' }, 'x', { pooling: 'mean', maxTokens: 64 }), {
       ...expected,
       dimension: 8,
@@ -72,7 +72,7 @@ describe('facts of a model', () => {
     });
   });
 
-  test('what is missing, or cannot be run, is told', () => {
+  test('that are missing or unsupported are reported', () => {
     assert.match(wrong({}), /has no config\.json/);
     assert.match(wrong({ ...plain, 'config.json': 'not JSON' }), /hidden_size/);
     for (const pooling of [

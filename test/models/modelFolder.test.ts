@@ -1,4 +1,4 @@
-/** Folders of models: what is whole is found, what is not is told by what to do. */
+/** Folders of models: complete ones are found, and others are reported with what to do. */
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -29,8 +29,8 @@ async function wrong(folder: string): Promise<string> {
   return 'wrong' in read ? read.wrong : '';
 }
 
-describe('a folder of a model', () => {
-  test('that is whole', async () => {
+describe('the folder of a model', () => {
+  test('is read if it is complete', async () => {
     const model = await shippedModel();
     assert.equal(model.id, 'all-MiniLM-L6-v2');
     assert.equal(model.folder, shippedFolder);
@@ -42,7 +42,7 @@ describe('a folder of a model', () => {
     assert.equal(model.license, 'Apache-2.0');
   });
 
-  test('with other facts has another digest', async () => {
+  test('has another digest if its facts differ', async () => {
     const parent = temporaryFolder();
     const digests = new Set<string>();
     for (const max_tokens of [256, 128, 64]) {
@@ -54,7 +54,7 @@ describe('a folder of a model', () => {
     assert.equal(digests.size, 3);
   });
 
-  test('that was copied in part, changed, or renamed', async () => {
+  test('is refused if it was copied in part, changed or renamed', async () => {
     const parent = temporaryFolder();
     const half = copiedModel(parent, 'half');
     truncateSync(join(half, 'model.onnx'), 9_999_999);
@@ -75,7 +75,7 @@ describe('a folder of a model', () => {
     assert.match(await wrong(join(parent, 'absent')), /fusegate\.json cannot be read \(ENOENT\)/);
   });
 
-  test('whose fusegate.json says what it may not', () => {
+  test('is refused if its fusegate.json has a wrong value', () => {
     const parsed = JSON.parse(manifestText) as Record<string, unknown>;
     const refusal = (changes: Record<string, unknown>): string => {
       const read = parseManifest(JSON.stringify({ ...parsed, ...changes }));
@@ -112,7 +112,7 @@ describe('a folder of a model', () => {
 });
 
 describe('folders of models', () => {
-  test('are read in order; what is not whole is refused, what is hidden is left alone', async () => {
+  test('are read in order; incomplete ones are refused, and hidden ones ignored', async () => {
     const [mine, shipped] = [temporaryFolder(), temporaryFolder()];
     copiedModel(mine, 'one');
     copiedModel(shipped, 'one', { max_tokens: 128 });
@@ -141,7 +141,7 @@ describe('folders of models', () => {
     await assert.rejects(modelNames(join(mine, 'one', 'model.onnx')));
   });
 
-  test('the usual model is the larger one that is installed, or the one that is wanted', async () => {
+  test('the default model is the larger installed one, or the one that is set', async () => {
     const shipped = await shippedModel();
     const larger = { ...shipped, id: 'bge-base-en-v1.5' };
     const other = { ...shipped, id: 'other' };

@@ -1,6 +1,6 @@
 /**
  * The queue of texts with an embedder whose texts take a set time, on a clock that the test moves: which call
- * is next, what is refused, and that what is taken is done in time.
+ * is next, which are refused, and that those accepted are done in time.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -124,7 +124,7 @@ describe('the queue', () => {
     assert.ok(!machine.ended.some(({ outcome }) => outcome.kind === 'too_late'));
   });
 
-  test('takes all that arrive before the first text was measured, and serves what it can', () => {
+  test('accepts all calls before the first text was measured, and serves what it can', () => {
     const machine = new Machine();
     for (let at = 0; at < 40; at += 1) machine.add(`${at}`, 50);
     machine.pass(deadlineMs);
@@ -135,7 +135,7 @@ describe('the queue', () => {
     assert.equal([...machine.kinds().values()].filter((kind) => kind === 'too_late').length, 16);
   });
 
-  test('refuses what cannot be done in time, and says when it will be taken', () => {
+  test('refuses what cannot be done in time, and says when it will be accepted', () => {
     const machine = Machine.measured();
     for (let at = 0; at < 40; at += 1) machine.add(`${at}`, 50);
     const refused = machine.ended.map(({ outcome }) => outcome);
@@ -151,7 +151,7 @@ describe('the queue', () => {
     assert.equal(machine.served().length, 22);
   });
 
-  test('a call that is too long for its deadline keeps nobody out, and tells what was done', () => {
+  test('a call that is too long for its deadline delays no other, and returns what was done', () => {
     const machine = Machine.measured();
     machine.add('endless', 1_000, other);
     machine.pass(1_000);
@@ -172,7 +172,7 @@ describe('the queue', () => {
     );
   });
 
-  test('a call that is taken back tells what was done', () => {
+  test('a call that is taken back returns what was done', () => {
     const machine = Machine.measured();
     const cancel = machine.add('gone', 10);
     machine.pass(60);
@@ -186,7 +186,7 @@ describe('the queue', () => {
     });
   });
 
-  test('whatever comes, each call that is taken and not alone too long is done in time', () => {
+  test('whatever comes, each accepted call that is not too long by itself is done in time', () => {
     const call = fc.record({
       afterMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 4_000 })),
       texts: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 1_500 })),

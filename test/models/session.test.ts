@@ -1,4 +1,4 @@
-/** The shipped model in this process: near its original, the same by any threads; and models to refuse. */
+/** The included model in this process: near its original, the same from any thread; and models to refuse. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ describe('the model that ships', () => {
     await two.close();
   });
 
-  test('takes bytes that are no text, and texts of megabytes', async () => {
+  test('accepts bytes that are not text, and texts of megabytes', async () => {
     const broken = await session.embed(Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80]));
     assert.ok(broken.vector.every(Number.isFinite));
     const long = Buffer.alloc(2 << 20, 'the pump leaks. ');
@@ -59,7 +59,7 @@ describe('the model that ships', () => {
     assert.deepEqual(vector, (await session.embed(cut)).vector);
   });
 
-  test('takes no more memory with every length', async () => {
+  test('takes no more memory for each new length', async () => {
     const texts = forLength({ short: 100, long: 300 });
     const words = Array.from({ length: 300 }, (_, at) => `word${at}`);
     const embedAll = async (): Promise<number> => {
@@ -97,7 +97,7 @@ describe('models that are refused', () => {
     return Float32Array.from({ length: count * dimension }, (_, at) => Math.sin(at * at));
   }
 
-  test('a table of vectors is a model', async () => {
+  test('but a plain table of vectors is accepted', async () => {
     assert.equal(await tried('fine', rows(vocabulary)), '');
   });
 
@@ -112,7 +112,7 @@ describe('models that are refused', () => {
     assert.match(await tried('same', same), /gives two texts the same vector.*fusegate models remove same/);
   });
 
-  test('one whose tokenizer has more tokens', async () => {
+  test('one whose tokenizer has more tokens than the model', async () => {
     assert.match(await tried('small', rows(vocabulary - 1)), /no token 30521.*do not belong together/);
   });
 
@@ -128,7 +128,7 @@ describe('models that are refused', () => {
     assert.ok('wrong' in result && result.wrong.includes('cannot read 600 tokens'));
   });
 
-  test('one that is no ONNX, and a tokenizer that is none', async () => {
+  test('one that is not ONNX, and one with a broken tokenizer', async () => {
     const write = (name: string, text: string) => (folder: string) => writeFileSync(join(folder, name), text);
     const model = await openFolder(copiedModel(parent, 'no-onnx', {}, write('model.onnx', 'not a model')));
     assert.ok('wrong' in model && model.wrong.includes('cannot be loaded'));

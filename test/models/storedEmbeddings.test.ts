@@ -1,4 +1,4 @@
-/** Vectors kept in the store: other machines find them, for as long as somebody asks. */
+/** Vectors kept in the store: other machines find them, as long as they are asked for. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
@@ -46,7 +46,7 @@ async function ask(
 const alone = await embedder.embed(model, texts, new AbortController().signal);
 assert.equal(alone.kind, 'vectors');
 
-test('what one machine has computed another finds, to the last bit', async () => {
+test('vectors that one machine has computed are found by another, to the last bit', async () => {
   assert.deepEqual(await ask(machine()), alone);
   const before = computed();
   const other = machine();
@@ -59,7 +59,7 @@ test('what one machine has computed another finds, to the last bit', async () =>
   assert.equal(computed(), before + 1);
 });
 
-test('a vector stays while somebody asks, and goes when nobody does', async () => {
+test('a vector stays while it is asked for, and is removed afterwards', async () => {
   const dayMs = 86_400_000;
   await ask(machine());
   for (let round = 0; round < 3; round += 1) {
@@ -78,14 +78,14 @@ test('a vector stays while somebody asks, and goes when nobody does', async () =
   assert.equal(computed(), before + texts.length);
 });
 
-test('a store that does not answer costs the computing, no more', async () => {
+test('a store that does not answer costs no more than the computing', async () => {
   const failing = new FailingStore(store);
   failing.failure = 'not written';
   assert.deepEqual(await ask(machine(failing.seen)), alone);
   assert.match(log.lines.at(-1)?.message ?? '', /were not kept/);
 });
 
-test('what the embedder cannot do is told as it is', async () => {
+test('an outcome of the embedder without vectors is passed on', async () => {
   const stop = new AbortController();
   stop.abort();
   const outcome = await machine().embed(model, [Buffer.from('never computed')], stop.signal);
@@ -131,7 +131,7 @@ async function lateTries(asked: readonly Buffer[], share: number): Promise<numbe
   }
 }
 
-test('what was done by the deadline is kept, and another try gets further', async () => {
+test('what was done by the deadline is stored, and a retry gets further', async () => {
   // Where the machine was busy at first and is not any more, a share of the time is enough for all.
   for (let share = 1 / 4; share > 1e-4; share /= 4) {
     const asked = Array.from({ length: 40 }, (_, at) => Buffer.from(`late ${share} ${at} `.repeat(60)));

@@ -1,4 +1,4 @@
-/** How the native module is found: the built one, a package's, or a sentence that says what to do. */
+/** How the native module is found: the built one, a package's, or else a sentence that says what to do. */
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,12 +25,12 @@ describe('the native module', () => {
     assert.equal(typeof loadNative(real, absent).version(), 'string');
   });
 
-  test("is a package's where nothing was built, and where what was built does not load", () => {
+  test("is a package's if nothing was built, or if what was built does not load", () => {
     assert.equal(loadNative(absent, prebuilt).version(), loadNative(real, absent).version());
     assert.equal(loadNative(broken, prebuilt).version(), loadNative(real, absent).version());
   });
 
-  test('where none is there, the sentence names the machine, the package and the way to build', () => {
+  test('if none is there, the sentence names the machine, the package and the way to build', () => {
     assert.throws(
       () => loadNative(absent, '@fusegate/no-such-package'),
       (error: Error) => {
@@ -42,7 +42,7 @@ describe('the native module', () => {
     );
   });
 
-  test("where one is there and does not load, the sentence has the loader's words", () => {
+  test("if one is there and does not load, the sentence has the loader's words", () => {
     assert.throws(
       () => loadNative(absent, broken),
       (error: Error) => error.message.includes(broken) && !error.message.includes('none is installed'),

@@ -116,7 +116,7 @@ describe('the rooms of the Rust core', () => {
 describe('what a module uses', () => {
   const used = (name: string): string[] => usedBy(core, core.get(name) ?? assert.fail(name));
 
-  test('is found where it is written out, imported, or handed on', () => {
+  test('is found whether it is written out, imported or re-exported', () => {
     // `json.rs` hands `Scanner` on.
     assert.ok(used('fuse::request').includes('json::scanner'));
     assert.ok(!used('fuse::request').includes('json'));
@@ -126,7 +126,7 @@ describe('what a module uses', () => {
     assert.ok(used('fuse::window').includes('cpu::simd'));
   });
 
-  test('closes a circle, but for tests and comments', () => {
+  test('makes a cycle, unless it is in a test or a comment', () => {
     const folder = mkdtempSync(join(tmpdir(), 'fusegate-rooms-'));
     try {
       const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
@@ -143,7 +143,7 @@ describe('what a module uses', () => {
     }
   });
 
-  test('functions have all the lines from their head to the brace that ends them', () => {
+  test('functions count their lines from the head to the closing brace', () => {
     const text = 'fn one(a: [u8; 4]) -> char {\n    // }\n    match a { _ => \'}\' }\n}\nfn two();\n';
     assert.deepEqual(functionsOf(text), [
       { name: 'one', lines: 4 },

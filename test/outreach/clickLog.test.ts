@@ -1,4 +1,6 @@
-/** The log of clicks: whole, in order, once each, while the store works or fails, and after its end. */
+/**
+ * The log of clicks: complete, in order, once each, while the store works or fails, and after it is closed.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClickLog } from '../../src/outreach/clickLog.js';
@@ -71,7 +73,7 @@ test('a click whose token was not made here is counted, and takes no room', asyn
   );
 });
 
-test('clicks beyond what their network may have stored are counted alone', async () => {
+test('clicks beyond what their network may store are only counted', async () => {
   const failing = new FailingStore(await openTestStore());
   const { clock } = manualClock();
   let left = 1_000;
@@ -89,7 +91,7 @@ test('clicks beyond what their network may have stored are counted alone', async
   assert.equal(unstored?.values[0]?.value, 100 - times.length);
 });
 
-test('while little of the disk is left clicks are counted alone', async () => {
+test('while the disk is nearly full, clicks are only counted', async () => {
   let reserved = true;
   const { log, metric, failing } = await setUp(undefined, () => reserved);
   log.record(click(1));
@@ -100,7 +102,7 @@ test('while little of the disk is left clicks are counted alone', async () => {
   assert.equal(metric('fusegate_clicks_unstored_total'), 1);
 });
 
-test('what comes between two writes is one block', async () => {
+test('clicks between two writes form one block', async () => {
   const { failing, tick, log, metric } = await setUp();
   for (const atMs of range(0, 1_000)) log.record(click(atMs));
   assert.equal(metric('fusegate_clicks_waiting'), 1_000);
@@ -113,7 +115,7 @@ test('what comes between two writes is one block', async () => {
   assert.equal(failing.commits, 2, 'nothing is written where nothing came');
 });
 
-test('large blocks are cut', async () => {
+test('large blocks are split', async () => {
   const { failing, log } = await setUp();
   const large = { ...click(0), destination: `/?${'\\'.repeat(2_000)}`, token: '\ud800'.repeat(128) };
   for (const atMs of range(0, 2_000)) log.record({ ...large, atMs });
@@ -123,7 +125,7 @@ test('large blocks are cut', async () => {
   assert.equal(blocks, 5);
 });
 
-test('a block that failed, written or not, is there once when the store is back', async () => {
+test('a block whose write failed is stored once when the store is back', async () => {
   for (const failure of ['written', 'not written'] as const) {
     const { failing, tick, lines, log, metric } = await setUp();
     failing.failure = failure;
@@ -146,7 +148,7 @@ test('a block that failed, written or not, is there once when the store is back'
   }
 });
 
-test('beyond the limit the oldest are dropped, counted and told', async () => {
+test('beyond the limit the oldest clicks are dropped, counted and reported', async () => {
   const { failing, lines, log, metric } = await setUp(70 * 100);
   failing.failure = 'not written';
   for (const atMs of range(0, 150)) log.record(click(atMs));
@@ -158,7 +160,7 @@ test('beyond the limit the oldest are dropped, counted and told', async () => {
   assert.deepEqual((await stored(failing.seen)).times, range(dropped, 150));
 });
 
-test('closing writes what waits, and says what it could not', async () => {
+test('closing writes what waits, and reports what it could not write', async () => {
   const { failing, tick, log } = await setUp();
   log.record(click(0));
   await log.close();

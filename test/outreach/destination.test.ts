@@ -1,4 +1,4 @@
-/** Destinations of clicks: nothing unsigned leaves the site but to known hosts, however it is written. */
+/** Destinations of clicks: unsigned ones lead to the site or known hosts only, however they are written. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -57,7 +57,7 @@ describe('unsigned', () => {
     leads(false, followed);
   });
 
-  test('a host is known with its port alone', () => {
+  test('a host is known only together with its port', () => {
     for (const d of ['https://good.example:444/', 'https://port.example/', 'https://www.good.example/']) {
       assert.equal(locationOf(d, false, site), '/', d);
     }
@@ -70,7 +70,7 @@ describe('unsigned', () => {
     assert.equal(locationOf(`https://good.example${path(8_192)}`, false, site), '/');
   });
 
-  test('whatever comes, a browser stays on the site', () => {
+  test('whatever is given, a browser stays on the site', () => {
     const piece = fc.constantFrom(
       ...[
         '/',
@@ -140,7 +140,7 @@ describe('signed', () => {
     leads(true, signed);
   });
 
-  test('no address ends the header line', () => {
+  test('no address can end the header line', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         assert.match(locationOf(`https://a.example/${text}`, true, site), /^[\x21-\x7e]+$/);

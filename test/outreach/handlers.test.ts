@@ -37,7 +37,7 @@ describe('storing', () => {
   const parts = { store: failing.seen, clock, secrets };
   const link = { e: 'Ada@Example.com', t: optoutToken(secrets[1], 'ada@example.com') };
 
-  test('what is absent is null, what came is kept as it came', async () => {
+  test('absent fields are null, and the others are stored unchanged', async () => {
     const email = '  ODD address\u0000😀 ';
     const lead = jsonOf(await answerOf(leads(parts), request({ input: { email, source: null } })));
     const { id } = lead as { id: string };
@@ -52,7 +52,7 @@ describe('storing', () => {
     assert.deepEqual(bare, { receivedAtMs: Date.UTC(2026, 10, 21, 9, 30), email, ...none }, other);
   });
 
-  test('a lead is kept whole', async () => {
+  test('a lead is stored completely', async () => {
     const rest = { source: 's', segment: 'g', campaign: 'c' };
     const input = { email: 'a@b', tier: 'growth', message: 'm', ...rest, event_id: 'e' } as const;
     const answer = await answerOf(leads(parts), request({ input }));
@@ -63,7 +63,7 @@ describe('storing', () => {
     assert.deepEqual({ source, segment, campaign, eventId }, { ...rest, eventId: 'e' });
   });
 
-  test('an interest is kept whole and promises nothing automatic', async () => {
+  test('an interest is stored completely, and its answer promises nothing automatic', async () => {
     const texts = {
       company: 'c',
       cloud: 'any cloud',
@@ -87,7 +87,7 @@ describe('storing', () => {
     assert.deepEqual(kept, [{ id, receivedAtMs: Date.UTC(2026, 10, 21, 9, 30), ...same, ...renamed }]);
   });
 
-  test('a store that fails is a 503 that says to try again, and never a 200', async () => {
+  test('a failing store is a 503 that asks to try again, and never a 200', async () => {
     failing.failure = 'written';
     const interest = request({ input: { email: 'a@b', delivery_model: 'oem_embedded' } });
     for (const answer of [
@@ -120,7 +120,7 @@ describe('storing', () => {
     assert.deepEqual(nothing, { kind: 'bad_link' });
   });
 
-  test('opting out says whose mail stops, and when it did; a link without its token stops none', async () => {
+  test('opting out says whose mail stops, and records when; a link without its token does not', async () => {
     const email = 'grace@example.com';
     const query = { e: email, t: optoutToken(secrets[1], email) };
     for (const bad of [{}, { e: email }, { ...query, t: 'x' }]) {
@@ -134,7 +134,7 @@ describe('storing', () => {
   });
 });
 
-test('the catalogue is three entries that nobody can buy here', () => {
+test('the catalogue has three entries, none of which can be bought here', () => {
   const { models } = jsonOf(deliveryModels(noOperator)()) as DeliveryModelsResponse;
   assert.deepEqual(
     models.map((model) => model.delivery_model),
@@ -156,7 +156,7 @@ describe('the operator’s file', () => {
     return /```json\n(\{\n {2}"name"[^]*?)```/.exec(guide)?.[1] ?? '';
   };
 
-  test('the example of the guide is taken, and the catalogue and the answer say what it says', async () => {
+  test('the example of the guide is valid, and the catalogue and the answer use its texts', async () => {
     const read = parseOperator(example());
     if ('wrong' in read) assert.fail(read.wrong);
     const { operator } = read;
@@ -173,7 +173,7 @@ describe('the operator’s file', () => {
     assert.ok(JSON.stringify(answer).includes(operator.next_step ?? 'nothing'));
   });
 
-  test('every fault of it is named, with its place', () => {
+  test('every error in it is named, with its place', () => {
     const wrongs: readonly (readonly [unknown, RegExp])[] = [
       [[], /must hold a JSON object/],
       [{ nam: 'x' }, /nam is not known; known are name, contact/],
@@ -244,13 +244,13 @@ describe('clicks', () => {
       assert.equal((await clicked(headers))?.bot, true, JSON.stringify(headers));
   });
 
-  test('HEAD and only HEAD leaves no line', async () => {
+  test('only a HEAD request leaves no line in the log', async () => {
     assert.equal(await clicked({ 'user-agent': browser }, { head: true, mayAct: false }), undefined);
     assert.equal(await clicked({ purpose: 'prefetch' }, { head: true, mayAct: false }), undefined);
     assert.notEqual(await clicked({ purpose: 'prefetch' }, { mayAct: false }), undefined);
   });
 
-  test('a line tells token, way and validity, cut where they are long', async () => {
+  test('a line has token, destination and validity, and long ones are cut', async () => {
     const good = await clicked({ 'user-agent': browser });
     const atMs = Date.UTC(2026, 10, 21, 9, 30);
     assert.deepEqual(good, { atMs, token, destination, valid: true, bot: false });
@@ -261,7 +261,7 @@ describe('clicks', () => {
     assert.deepEqual([bare?.token, bare?.destination, bare?.valid], ['', '/', false]);
   });
 
-  test('the answer leads on, and says nothing else: nobody stores it, hears of it or finds it', async () => {
+  test('the answer redirects, and forbids caches, referrers and indexing', async () => {
     const given = request({ input: undefined, path: { token }, query: { d: destination } });
     assert.deepEqual(await answerOf(handler, given), {
       status: 302,

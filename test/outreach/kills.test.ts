@@ -1,4 +1,4 @@
-/** Every process of a server killed at one stroke: the leads and clicks that it acknowledged are there. */
+/** All processes of a server killed at once: the leads and clicks that it acknowledged are there. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exchange, head, post, RawClient } from '../support/raw.js';
@@ -26,7 +26,7 @@ async function killAll(): Promise<void> {
   ({ server, port } = await start());
 }
 
-test('an answered lead is there after every process was killed', onLinux, async () => {
+test('an acknowledged lead survives a kill of every process', onLinux, async () => {
   const email = 'killed@example.com';
   const ids: string[] = [];
   for (let index = 0; index < 20; index += 1) {
@@ -42,7 +42,7 @@ test('an answered lead is there after every process was killed', onLinux, async 
   );
 });
 
-test('what came until a second before a kill is in the log', onLinux, async () => {
+test('clicks up to a second before a kill are in the log', onLinux, async () => {
   const link = ['click', 'link', 'https://good.example/docs', '--id', 'kill'];
   const path = linkIn(await commandApart(link, environment));
   const client = await RawClient.open(port);

@@ -1,4 +1,4 @@
-/** The compiled program with what the tests of outreach set: its server, and its commands. */
+/** The compiled program with the settings of the outreach tests: its server, and its commands. */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { fileURLToPath } from 'node:url';

@@ -69,7 +69,7 @@ describe('leads and interests', () => {
       assert.equal(bounded, name === 'LeadRequest' ? 6 : 11);
     });
 
-    test(`${name}: what is missing or of the wrong type is told`, async () => {
+    test(`${name}: what is missing or of the wrong type is reported`, async () => {
       const missing = bodyOf(await send(path, {})) as { detail: { type: string; loc: string[] }[] };
       assert.deepEqual(missing.detail[0], {
         type: 'missing',
@@ -132,7 +132,7 @@ describe('opt-out', () => {
     );
   });
 
-  test('links that are not good change nothing and reflect nothing', async () => {
+  test('invalid links change nothing and reflect nothing', async () => {
     const before = (await exported('optouts')).length;
     const good = await linkOf('optout', 'link', 'bob@example.com');
     const e = '%3Cscript%3Ealert(1)%3C/script%3E';
@@ -160,7 +160,7 @@ describe('opt-out', () => {
     assert.ok(!page.includes('<b>'));
   });
 
-  test('a body over its limit is refused as everywhere, before it is read', async () => {
+  test('a body over its limit is refused before it is read', async () => {
     const response = await exchange(port, head('POST', '/unsubscribe', { 'Content-Length': '1048577' }));
     assert.equal(response.status, 413);
   });
@@ -172,7 +172,7 @@ describe('clicks', () => {
     return exported('clicks');
   };
 
-  test('a made link is followed anywhere and logged under its id', async () => {
+  test('a link that was made is followed anywhere and logged under its id', async () => {
     const path = await linkOf('click', 'link', 'https://Elsewhere.example/ä?a=1+2', '--id', 'autumn');
     const response = await exchange(port, head('GET', path, browser));
     assert.equal(response.status, 302);
@@ -215,7 +215,7 @@ describe('clicks', () => {
     assert.equal(long.status, 431);
   });
 
-  test('odd tokens and queries go home', async () => {
+  test('odd tokens and queries lead to the home page', async () => {
     for (const target of [
       '/c/%00',
       '/c/a%2Fb',
@@ -232,7 +232,7 @@ describe('clicks', () => {
     assert.equal((await exchange(port, head('POST', '/c/x'))).status, 405);
   });
 
-  test('what came just before a drain is in the log', async () => {
+  test('a click just before a drain is in the log', async () => {
     const before = (await clicks()).length;
     const path = await linkOf('click', 'link', 'https://good.example/docs', '--id', 'drain');
     await exchange(port, head('GET', path, browser));
@@ -266,7 +266,7 @@ describe('exports', () => {
     assert.equal((await exported('leads')).at(-1)?.['opted_out'], true);
   });
 
-  test('mistakes are told', async () => {
+  test('mistakes are reported', async () => {
     for (const [args, expected] of [
       [['leads', 'export'], /required option '--format <format>'/],
       [['leads', 'export', '--format', 'xml'], /Allowed choices are csv, jsonl/],
@@ -286,7 +286,7 @@ describe('exports', () => {
     }
   });
 
-  test('a store that is not there is not made', async () => {
+  test('a missing store is not created', async () => {
     const elsewhere = temporaryFolder();
     const lost = run(main, ['leads', 'export', '--format', 'csv'], { STORE_URL: `lmdb:${elsewhere}/store` });
     assert.equal((await lost.ended()).code, 1);
@@ -331,7 +331,7 @@ test('forget erases what came with an address and leaves its opt-out', async () 
 });
 
 describe('the master secret', () => {
-  test('was made once, for its owner alone', () => {
+  test('is readable by its owner only', () => {
     assert.equal(statSync(join(data, 'master-secret')).mode & 0o777, 0o600);
   });
 
@@ -355,7 +355,7 @@ describe('the master secret', () => {
     assert.match(alone.output, /written with master secret [0-9a-f]{12}, which MASTER_SECRET does not hold/);
   });
 
-  test('rotates: new tokens come from the first, old ones still verify', async () => {
+  test('rotates: new tokens use the first secret, and old ones still verify', async () => {
     const old = readFileSync(join(data, 'master-secret'), 'utf8').trim();
     ({ server, port } = await start());
     const link = await linkOf('optout', 'link', 'rotate@example.com');

@@ -1,4 +1,4 @@
-/** Tokens of opt-out and click links: as Python's hmac has them; forged, cut, foreign and old ones. */
+/** Tokens of opt-out and click links: equal to those of Python's hmac; forged, cut, foreign and old ones. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { clickLink, optoutLink } from '../../src/outreach/links.js';
@@ -18,7 +18,7 @@ const secrets: MasterSecrets = [documented, other];
 const email = 'ada+news@example.com';
 const destination = 'https://example.com/offer';
 
-test('the values of docs/outreach.md', () => {
+test('tokens have the values of docs/outreach.md', () => {
   assert.equal(optoutToken(documented, email), '20tyMpLC-2W9jIOCY-JjGt');
   assert.equal(clickToken(documented, 'autumn', destination), 'YXV0dW1u.IPJQl2EL-exm8iFaYmQPOw');
 });
@@ -41,7 +41,7 @@ function forgeries(token: string): string[] {
 }
 
 describe('opt-out', () => {
-  test('a good token is good in any case of the address, under any of the secrets', () => {
+  test('a valid token verifies in any case of the address, under any of the secrets', () => {
     for (const secret of secrets) {
       for (const spelled of [email, email.toUpperCase(), 'Ada+News@Example.com']) {
         assert.equal(verifyOptout(secrets, spelled, optoutToken(secret, email)), spelled);
@@ -56,7 +56,7 @@ describe('opt-out', () => {
     assert.equal(verifyOptout(secrets, spaced, optoutToken(documented, spaced)), spaced);
   });
 
-  test('forged, cut, foreign and empty ones are not good', () => {
+  test('forged, cut, foreign and empty ones are refused', () => {
     for (const token of forgeries(optoutToken(documented, email))) {
       assert.equal(verifyOptout(secrets, email, token), undefined, token.slice(0, 40));
     }
@@ -69,7 +69,7 @@ describe('opt-out', () => {
 });
 
 describe('click', () => {
-  test('a token is good for its destination alone, under any of the secrets', () => {
+  test('a token is valid only for its destination, under any of the secrets', () => {
     for (const secret of secrets) {
       const token = clickToken(secret, 'autumn', destination);
       assert.ok(verifyClick(secrets, token, destination));
@@ -79,7 +79,7 @@ describe('click', () => {
     }
   });
 
-  test('forged, cut and foreign ones are not good', () => {
+  test('forged, cut and foreign ones are refused', () => {
     for (const token of forgeries(clickToken(documented, 'autumn', destination))) {
       assert.ok(!verifyClick(secrets, token, destination), token.slice(0, 40));
     }
@@ -103,7 +103,7 @@ describe('click', () => {
 describe('links', () => {
   const publicUrl = 'https://fuse.example';
 
-  test('hold what verifies, with + as %2B', () => {
+  test('contain a token that verifies, with + as %2B', () => {
     const made = optoutLink(documented, publicUrl, ` ${email}\n`);
     assert.ok('value' in made);
     assert.equal(

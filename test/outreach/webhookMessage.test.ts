@@ -9,7 +9,7 @@ import { secrets } from './webhookWorld.js';
 const webhook = { id: 'wh_1', secretId: 'a8823eddbc56' };
 const foreign = { id: 'wh_1', secretId: '000000000000' };
 
-test('a webhook has one secret for ever, and a message the head that its receiver expects', () => {
+test('a webhook keeps its secret, and a message has the header fields that its receiver expects', () => {
   assert.equal(webhookSecret(secrets, webhook), 'whsec_rX1JlIIeUF2ts69BS1zKI09nWx/VWOR6gpc8QoZIXfE=');
   const message = { id: 'evt_1', body: '{}', nowMs: 1_700_000_001_999 };
   assert.deepEqual(messageHead(['a newer secret '.repeat(3), ...secrets], webhook, message), {
@@ -20,12 +20,12 @@ test('a webhook has one secret for ever, and a message the head that its receive
   });
 });
 
-test('without the master secret that it was made with, a webhook has neither', () => {
+test('without the master secret that it was made with, a webhook has no secret and no messages', () => {
   assert.equal(webhookSecret(secrets, foreign), undefined);
   assert.equal(messageHead(secrets, foreign, { id: 'evt_1', body: '{}', nowMs: 0 }), undefined);
 });
 
-test('of IPv6, addresses of the public Internet are those that are given out for it', () => {
+test('of IPv6, only the range allocated to the public Internet is public', () => {
   for (const address of ['2000::1', '2a00::1', '3abc::1'])
     assert.equal(wrongAddress(address, 'https:', []), undefined);
   for (const address of ['1fff::1', '4000::1', '8000::1']) {

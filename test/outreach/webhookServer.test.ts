@@ -86,7 +86,7 @@ describe('a server with webhooks', () => {
       .filter((each) => each.path === path)
       .map(({ body }) => (JSON.parse(body) as { data: { message?: string } }).data.message);
 
-  test('leads and ends of keys are sent, signed, each to who asked for it', async () => {
+  test('leads and ends of keys are sent, signed, to the webhooks that asked for them', async () => {
     const leads = await added(`${origin}/leads`, '--event', 'lead.received');
     const keys = await added(`${origin}/keys`, '--event', 'key.revoked', 'order.paid');
     await lead('hello');
@@ -109,7 +109,7 @@ describe('a server with webhooks', () => {
     await fusegate('webhooks', 'remove', keys.id);
   });
 
-  test('a redirect is not followed, and what failed is sent again', async () => {
+  test('a redirect is not followed, and a failed message is sent again', async () => {
     const { id } = await added(`${origin}/moved`);
     answer = 302;
     await lead('again');
@@ -121,7 +121,7 @@ describe('a server with webhooks', () => {
     await fusegate('webhooks', 'remove', id);
   });
 
-  test('list shows what waits and what was stopped; test says what came back', async () => {
+  test('list shows what waits and what was stopped, and test shows the answer', async () => {
     const { id } = await added(`${origin}/gone`);
     assert.match(await fusegate('webhooks', 'test', id), /answered 200 in \d+ ms and took the event/);
     answer = 410;

@@ -1,4 +1,4 @@
-/** Sending to webhooks: what is sent when, in which order, and that nothing is lost whoever is killed. */
+/** Sending to webhooks: what is sent when and in which order, and that nothing is lost whatever is killed. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
@@ -40,7 +40,7 @@ test('an event is sent within two seconds, signed as Standard Webhooks has it', 
   assert.equal(world.seen.length, 1, 'it is sent once');
 });
 
-test('what is not taken is tried again on the schedule, and given up after the tenth attempt', async () => {
+test('a refused message is sent again on the schedule, and given up after the tenth attempt', async () => {
   const world = await WebhookWorld.sending('one');
   world.reply = (_, { data }) => ({ status: data.id === 'lead_1' ? 503 : 200 });
   await world.lead('lead_1', 'never taken');
@@ -76,7 +76,7 @@ test('Retry-After is obeyed, and a redirect is no success', async () => {
   assert.equal(world.seen.length, 2);
 });
 
-test('410 stops a webhook and no other', async () => {
+test('410 stops that webhook only', async () => {
   const world = new WebhookWorld();
   await world.add('gone');
   await world.add('good');
@@ -148,7 +148,7 @@ test('a paid order is told with its money, and without its key', async () => {
   assert.doesNotMatch(text, /fg_/);
 });
 
-test('interest in a delivery model is told as a lead, with its own fields', async () => {
+test('interest in a delivery model is reported as a lead, with its own fields', async () => {
   const world = await WebhookWorld.sending('one');
   const atMs = world.clock.wallMs();
   await world.interest('interest_1', 'ada@example.com');
@@ -163,7 +163,7 @@ test('interest in a delivery model is told as a lead, with its own fields', asyn
   });
 });
 
-test('what was erased is not sent, neither at first nor again, and holds up nothing', async () => {
+test('erased events are not sent, neither at first nor again, and delay nothing', async () => {
   const world = await WebhookWorld.sending('one');
   world.reply = () => ({ status: 503 });
   await world.lead('lead_1', 'to be tried again');
@@ -180,7 +180,7 @@ test('what was erased is not sent, neither at first nor again, and holds up noth
   assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 0);
 });
 
-test('a thousand events wait for a silent receiver, and the rest in their log', async () => {
+test('a thousand events wait for a silent receiver, and the rest stay in their log', async () => {
   const world = await WebhookWorld.sending('one');
   world.reply = () => 'silence';
   const sent = Array.from({ length: 1_100 }, (_, number) => String(number));
@@ -205,7 +205,7 @@ test('an event waits for a process that has the master secret of its webhook', a
   assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 1);
 });
 
-test('what was sent as the store went away is sent again once it is back, under the same id', async () => {
+test('a message sent as the store went away is sent again once it is back, under the same id', async () => {
   const world = await WebhookWorld.sending('one');
   world.reply = () => {
     world.isStoreAway = true;
@@ -245,7 +245,7 @@ test('the end of a key is announced once, a week before it', async () => {
   assert.deepEqual(told(), ['key_near', 'key_far']);
 });
 
-test('a webhook that is removed gets nothing, and leaves nothing', async () => {
+test('a webhook that is removed gets nothing more, and leaves nothing behind', async () => {
   const world = await WebhookWorld.sending('one');
   world.reply = () => 'silence';
   await world.lead('lead_1', 'a');
@@ -280,7 +280,7 @@ const course = fc.record({
   }),
 });
 
-test('whatever is killed when, every event is taken, and those about one object in their order', async () => {
+test('whatever is killed when, every event is delivered, and those about one object in order', async () => {
   let kills = 0;
   await fc.assert(
     fc.asyncProperty(course, async ({ steps, replies }) => {
@@ -338,7 +338,7 @@ test('whatever is killed when, every event is taken, and those about one object 
   assert.ok(kills >= 1_000, `${kills} kills`);
 });
 
-test('nothing is sent to private addresses, nor over http, but where the operator names the network', () => {
+test('nothing is sent to private addresses or over http, unless the operator names the network', () => {
   const networks = [parseNetwork('10.1.0.0/16') ?? assert.fail()];
   for (const address of [
     ...['127.0.0.1', '10.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '0.0.0.0', '::1', 'fe80::1'],
@@ -374,7 +374,7 @@ test('nothing is sent to private addresses, nor over http, but where the operato
   assert.ok('url' in parseTarget('https://example.com/events?a=b', []));
 });
 
-test('a host name that stands for a private address is refused when it is looked up', async () => {
+test('a host name that resolves to a private address is refused when it is looked up', async () => {
   const { signal } = new AbortController();
   await assert.rejects(
     webhookSender([])('https://localhost/', {}, '', signal),

@@ -1,4 +1,4 @@
-/** The chart in `deploy/chart`: what it sets. `test/peers/chart` has helm itself render it. */
+/** The chart in `deploy/chart`: what it sets. `test/peers/chart` renders it by helm itself. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ const templates = readdirSync(`${chart}/templates`).map((name) =>
   readFileSync(`${chart}/templates/${name}`, 'utf8'),
 );
 
-test('the chart is of this version, and names settings and paths that there are', () => {
+test('the chart has this version, and names settings and paths that exist', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
   const described = readFileSync(`${chart}/Chart.yaml`, 'utf8');
   assert.ok(described.includes(`version: ${version}\n`) && described.includes(`appVersion: '${version}'`));

@@ -1,4 +1,4 @@
-/** What lies in `deploy` for an operator's machine, by the checks of the programs that it is for. */
+/** The files in `deploy` for an operator's machine, checked by the programs that read them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ test('the unit passes systemd’s checks, and exposes little', { skip: without('
   assert.equal(judged.status, 0, `${judged.stdout}${judged.stderr}`);
 });
 
-test('the unit and the composition name settings that there are', () => {
+test('the unit and the composition name settings that exist', () => {
   const unit = readFileSync('deploy/systemd/fusegate@.service', 'utf8');
   const composition = readFileSync('deploy/compose/compose.yaml', 'utf8');
   const service = /^ {2}fusegate:\n((?: {4}.*\n)+)/m.exec(composition)?.[1] ?? '';
@@ -45,7 +45,7 @@ test('the unit and the composition name settings that there are', () => {
   assert.ok(unit.includes(`${settingsFileVariable}=/etc/fusegate/fusegate.json`));
 });
 
-test('the Caddyfile of the composition is one', { skip: without('caddy') }, () => {
+test('the Caddyfile of the composition is valid', { skip: without('caddy') }, () => {
   const found = spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout;
   const [, minor = '0'] = /2\.(\d+)/.exec(found) ?? [];
   const text = readFileSync('deploy/compose/Caddyfile', 'utf8');

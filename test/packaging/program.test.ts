@@ -1,4 +1,4 @@
-/** What `npm run package` lays out: it serves by itself, and has nothing of other systems. */
+/** What `npm run package` lays out: it runs by itself, and has nothing for other systems. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -31,7 +31,7 @@ interface Described {
   readonly cpu: readonly string[];
 }
 
-test('the package serves without sources, tools and libraries of other systems', async () => {
+test('the package runs without sources, tools and libraries of other systems', async () => {
   packaging(`
     const module = { target: targets.hostTarget(), file: 'dist/native/fusegate.node' };
     contents.layProgram(process.cwd(), ${JSON.stringify(folder)}, [module]);
@@ -73,7 +73,7 @@ test('the package serves without sources, tools and libraries of other systems',
   assert.equal((await server.ended()).code, 0);
 });
 
-test('a package for another system has its module and its libraries alone, and says whose it is', () => {
+test('a package for another system has only its own module and libraries, and names the system', () => {
   const foreign = join(folder, 'foreign');
   packaging(`
     const target = targets.targets.find(({ name }) => name === 'darwin-arm64');
@@ -103,7 +103,7 @@ test('a system that packages are not made for is an error that lists those that 
   assert.deepEqual(readdirSync(out), []);
 });
 
-test('the digest of the native sources changes with any of them, and with their names', () => {
+test('the digest of the native sources changes with each of them, and with its name', () => {
   const sources = temporaryFolder();
   packaging(`
     import assert from 'node:assert/strict';

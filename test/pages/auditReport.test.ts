@@ -108,7 +108,7 @@ test('words for readers: no member names, no number parted from its unit', () =>
   assert.match(pageOf({ records: ['CafÃ©'] }), /Send the number of all records and the number of queries/);
 });
 
-test('one record is one record, and no vertical is named where none was given', () => {
+test('one record is called one record, and no vertical is shown if none was given', () => {
   const html = pageOf({ records: ['CafÃ© crÃ¨me'] });
   assert.match(html, /<li>1 record<\/li>/);
   assert.match(html, /data-things="record">1</);
@@ -175,7 +175,7 @@ test('HTML and script in every field stay text', skip, async () => {
   }
 });
 
-test('even without the escapes its policy runs no script and loads nothing', skip, async () => {
+test('even unescaped, a script does not run and nothing is loaded, by the page’s policy', skip, async () => {
   const html = pageOf({ records }).replace(
     '</article>',
     '<script>document.title = "ran"</script><img src="https://evil.example/x.png"></article>',

@@ -145,7 +145,7 @@ async function shown(id: string, claim: string, method: 'GET' | 'POST' = 'GET'):
 
 const keyOf = (html: string): string | undefined => /data-key="([^"]+)"/.exec(html)?.[1];
 
-describe('an order of the form', () => {
+describe('an order made with the form', () => {
   test('shows its key to nobody without its claim token, from the beginning', async () => {
     const { id, claim } = await ordered();
     await shown(id, claim);
@@ -160,7 +160,7 @@ describe('an order of the form', () => {
     assert.match(await shown(id, claim, 'POST'), /The key was handed out/);
   });
 
-  test('is not shown where it cannot be bound to its claim token', async () => {
+  test('is not shown if it cannot be bound to its claim token', async () => {
     failing.failReads = false;
     const before = failing.commits;
     const pages = buyPages(
@@ -188,7 +188,7 @@ describe('an order of the form', () => {
     assert.match(textOf(answer), /role="alert">[^<]*Order again; nothing was charged\./);
   });
 
-  test('says that a claim token is not its own', async () => {
+  test('says that a wrong claim token does not belong to it', async () => {
     const { id, claim } = await ordered();
     await paid(id);
     const html = await shown(id, 'ct_wrong', 'POST');
@@ -202,7 +202,7 @@ describe('the shop', () => {
   const shop = async (pages = handlers): Promise<string> =>
     textOf(await pages.buyPage(request({ input: undefined })));
 
-  test('names the seller, his terms and the tiers, and has the browser check the email', async () => {
+  test('names the seller, the terms and the tiers, and has the browser check the email', async () => {
     const html = await shop();
     assert.match(
       html,
@@ -217,14 +217,14 @@ describe('the shop', () => {
     assert.match(html, /<input name="email" type="email"/);
   });
 
-  test('has nothing to fill in where nothing can be bought, and says why and whom to ask', async () => {
+  test('has nothing to fill in if nothing can be bought, and says why and whom to ask', async () => {
     const html = await shop(closed);
     assert.doesNotMatch(html, /<form|<input|<button/);
     assert.match(html, /nothing can be bought here[^]*It is not set up\.[^]*mailto:search@example\.com/);
     assert.match(html, /What keys cost[^]*Growth/);
   });
 
-  test('warns where no operator is named', async () => {
+  test('warns if no operator is named', async () => {
     const unnamed = buyPages(
       {
         prices: () => pricesOf({ tiers, rails, rates, clock: time.clock }),
@@ -237,7 +237,7 @@ describe('the shop', () => {
     assert.doesNotMatch(html, /<footer/);
   });
 
-  test('says so where a tier has no limit', async () => {
+  test('says if a tier has no limit', async () => {
     const free = { ...tiers, growth: { ...tiers.growth, requests_per_minute: 0, characters_per_month: 0 } };
     const html = await shop(
       buyPages(
@@ -249,7 +249,7 @@ describe('the shop', () => {
     assert.doesNotMatch(html, /\b0 (requests|characters)/);
   });
 
-  test('offers by tier only what can be bought', async () => {
+  test('offers for each tier only what can be bought', async () => {
     const lightning = (tier: string | undefined) =>
       tier === 'developer' || tier === undefined
         ? ({ ready: true } as const)
@@ -296,7 +296,7 @@ describe('the shop', () => {
     assert.match(one, /No way to pay is ready for it now\./);
   });
 
-  test('an email that is none is refused by the page, and nothing is ordered', async () => {
+  test('an invalid email is refused by the page, and nothing is ordered', async () => {
     for (const email of ['nobody', 'a b@example.com', '@']) {
       const body = Buffer.from(`tier=developer&rail=btc&email=${encodeURIComponent(email)}`);
       const answer = await handlers.buy(request({ input: undefined, body }));
@@ -307,7 +307,7 @@ describe('the shop', () => {
     assert.equal((await handlers.buy(request({ input: undefined, body }))).status, 303);
   });
 
-  test('an order has one first thing to do, and its key comes with a request that works', async () => {
+  test('an order page has one primary action, and shows the key with a request that works', async () => {
     const { id, claim } = await ordered();
     const html = await shown(id, claim);
     assert.equal(html.match(/class="button primary"/g)?.length, 1);
@@ -321,7 +321,7 @@ describe('the shop', () => {
     assert.equal(Date.parse(ends) > time.nowMs + 29 * 86_400_000, true);
   });
 
-  test('the page of a card payment names the order and the payment, once there is an order', async () => {
+  test('the page of a card payment shows the order and the payment once there is an order', async () => {
     const noKey = { api_key: null, key_detail: null, key_expires_at: null } as const;
     const session = { session_id: 'cs_test_<1>', tier: 'growth' } as const;
     const page = async (): Promise<string> =>
@@ -342,13 +342,13 @@ describe('the shop', () => {
   });
 });
 
-describe('an order of which a part was paid', () => {
+describe('an order that is not fully paid', () => {
   const asksFor = (html: string): string[] => {
     const found = [/<strong>([^<]+)<\/strong>/, /data-copy="(0\.\d{8})"/, /qr\.svg\?sat=(\d+)/];
     return found.map((each) => each.exec(html)?.[1] ?? 'nothing');
   };
 
-  test('asks for the rest, after its end too', async () => {
+  test('asks for the rest, even after its end', async () => {
     const { id, claim } = await ordered();
     const whole = ['0.00050000 BTC · 50,000 sat', '0.00050000', '50000'];
     assert.deepEqual(asksFor(await shown(id, claim)), whole);
@@ -368,7 +368,7 @@ describe('an order of which a part was paid', () => {
     assert.match(await shown(id, claim), /Show my key/);
   });
 
-  test('that came to nothing has ended', async () => {
+  test('has ended if nothing was paid in time', async () => {
     const { id, claim } = await ordered();
     time.nowMs = Date.parse((await polled(id)).expires_at) + 1_000;
     const html = await shown(id, claim);
@@ -452,7 +452,7 @@ describe('in a browser', { skip: skipBrowser }, () => {
     });
   }
 
-  test('a key that came over a slow line stays on the page of a card payment', async () => {
+  test('a key that arrived slowly stays on the page of a card payment', async () => {
     let asked = 0;
     const order = {
       ...{ order_id: null, session_id: 'cs_test_1', key_detail: null, key_expires_at: null },

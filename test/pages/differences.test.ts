@@ -1,4 +1,4 @@
-/** Where two texts differ: each side is its text again, and what is the same is not marked. */
+/** Where two texts differ: the parts of each side join to its text, and what is the same is not marked. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -23,7 +23,7 @@ test('only what changed differs, however far apart the changes are', () => {
   assert.deepEqual(changed('I ❤️ tea', 'I ❤️ (red heart) tea'), [['', '(red heart) ']]);
 });
 
-test('each side is its text again, for any texts', () => {
+test('the parts of each side join to its text, for any texts', () => {
   const texts = fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'é', '😀', '\n'), maxLength: 60 });
   fc.assert(
     fc.property(texts, texts, (before, after) => {

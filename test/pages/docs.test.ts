@@ -54,7 +54,7 @@ describe('the pages', () => {
     }
   });
 
-  test('every problem leads to a guide here, and at a door with an address of its own', async () => {
+  test('every problem links to a guide here, and also at a door with its own address', async () => {
     const parts = { ...native, access: testAccess({ tiers: openTiers() }) };
     const alone = guidesAlone(pageMaker(noOperator, doorLinks)).docsGuide;
     const guide = servedRoute({ ...routes.docsGuide, id: 'docsGuide' }, alone, parts);
@@ -127,7 +127,7 @@ describe('the pages', () => {
     }
   });
 
-  test('the search finds what holds all words, shows it as text, and says when nothing does', async () => {
+  test('the search finds what has all words, shows the query as text, and says if nothing has', async () => {
     const found = await html('/docs?q=dense_score');
     assert.match(found, /<ol class="found">[^]*href="\/docs\/api\/fuse"/);
     assert.match(await html('/docs?q=reciprocal%20rank'), /href="\/docs\/guides\/fuse"/);
@@ -200,7 +200,7 @@ describe('in a browser', () => {
     await page.context().close();
   });
 
-  test('a key is sent, and goes along to the next page of the tab', skip, async () => {
+  test('a key is sent, and is kept for the next page of the tab', skip, async () => {
     const { page } = await openPage(browser, `${origin}/docs/api/fuse`);
     await page.getByLabel('API key').fill('fg_nobody');
     await page.getByRole('button', { name: 'Send POST' }).click();

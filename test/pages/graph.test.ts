@@ -142,7 +142,7 @@ for (const [width, colorScheme] of [
   [360, 'dark'],
   [320, 'light'],
 ] as const) {
-  test(`${width} px, ${colorScheme}: drawn, and a fragment with its receipt`, skip, async () => {
+  test(`${width} px, ${colorScheme}: the graph is drawn, and a fragment has its receipt`, skip, async () => {
     const { page, complaints } = await open(some, '/graph', {
       colorScheme,
       viewport: { width, height: 800 },
@@ -198,7 +198,7 @@ for (const [width, colorScheme] of [
 }
 
 describe('what strangers wrote', () => {
-  test('is text and nothing else', skip, async () => {
+  test('is shown as text and nothing else', skip, async () => {
     const { page, complaints } = await open(some);
     await drawn(page);
     const link = page.getByRole('link', { name: hostile.title });
@@ -244,7 +244,7 @@ describe('finding', () => {
     await page.context().close();
   });
 
-  test('an opened fragment has an address, which opens it again, and a status in words', skip, async () => {
+  test('an opened fragment has an address that opens it again, and its status in words', skip, async () => {
     const { page } = await open(alike);
     await drawn(page);
     await page.locator('#list a[data-receipt]').first().click();
@@ -294,8 +294,8 @@ describe('finding', () => {
   });
 });
 
-describe('without', () => {
-  test('script the lists, the search and the receipts are there', skip, async () => {
+describe('the page', () => {
+  test('shows the lists, the search and the receipts without script', skip, async () => {
     const { page } = await open(some, '/graph', { javaScriptEnabled: false });
     assert.equal(await page.locator('#list tbody tr').count(), 50);
     assert.equal(await page.locator('#picture').isVisible(), false);
@@ -312,7 +312,7 @@ describe('without', () => {
     await page.context().close();
   });
 
-  test('fragments it says so', skip, async () => {
+  test('says so if there are no fragments', skip, async () => {
     const { page, complaints } = await open(none);
     await page.getByText('No fragment has been left here yet.').waitFor();
     assert.equal(await page.getByRole('link', { name: 'a form that sends it' }).count(), 1);
@@ -322,7 +322,7 @@ describe('without', () => {
     await page.context().close();
   });
 
-  test('motion nothing is animated', skip, async () => {
+  test('animates nothing if motion is reduced', skip, async () => {
     const { page } = await open(some, '/graph', { reducedMotion: 'reduce' });
     await drawn(page);
     const before = await page.locator('#stage').screenshot();
@@ -358,7 +358,7 @@ async function medianFrameMs(page: Page): Promise<number> {
   return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
 
-test('many fragments are drawn, and moving them keeps up', { ...skip, timeout: 180_000 }, async () => {
+test('many fragments are drawn, and moving them stays smooth', { ...skip, timeout: 180_000 }, async () => {
   const few = await open(some);
   await drawn(few.page);
   const fewMs = await medianFrameMs(few.page);
@@ -380,7 +380,7 @@ test('many fragments are drawn, and moving them keeps up', { ...skip, timeout: 1
   await page.context().close();
 });
 
-test('the page is for browsers, data for everyone else', async () => {
+test('browsers get the page, and everyone else gets data', async () => {
   const path = '/graph';
   const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
   const ask = (accept: string, query = '') =>

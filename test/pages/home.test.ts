@@ -131,7 +131,7 @@ describe('without fuse', () => {
     return 'bytes' in body ? body.bytes.toString() : '';
   };
 
-  test('where fuse is not served there is no playground, and nothing leads to what is not there', () => {
+  test('there is no playground, and no link leads to what is not served', () => {
     const all = ['/docs/guides/readme', '/docs', '/docs', '/openapi.json'];
     const [guides, texts] = ['/docs/guides/configuration', '/docs/guides/'];
     const html = of(['checkout']);
@@ -280,7 +280,7 @@ describe('the playground', () => {
   });
 
   test(
-    'words are ranked by their stems where a language is chosen, and bigrams have none',
+    'words are ranked by their stems if a language is chosen, and bigrams have no stems',
     skip,
     async () => {
       const { page } = await open();
@@ -296,7 +296,7 @@ describe('the playground', () => {
     },
   );
 
-  test('the copied curl command gets the same ranking, and names no key', skip, async () => {
+  test('the copied curl command gets the same ranking, and does not contain the key', skip, async () => {
     const { page } = await open('/', { permissions: ['clipboard-read', 'clipboard-write'] });
     await ranked(page);
     await page.locator('#key').fill('fg_secret');

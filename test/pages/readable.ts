@@ -1,4 +1,4 @@
-/** A page that a person can read: no wider than its window, with enough contrast, and accessible. */
+/** A page that people can read: no wider than its window, with enough contrast, and accessible. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { assertAccessible } from './axe.js';

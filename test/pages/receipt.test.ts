@@ -1,4 +1,6 @@
-/** A receipt's page and the log's, in a real Chromium: the proof is verified there, whatever is served. */
+/**
+ * The pages of a receipt and of the log, in a real Chromium, which verifies the proof, whatever is served.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page, Route } from 'playwright-core';
@@ -48,7 +50,7 @@ async function htmlOf(path: string, at = origin): Promise<{ status: number; html
 }
 
 describe('by Accept', () => {
-  test('programs get the receipt as data, browsers its page, both told apart by caches', async () => {
+  test('programs get the receipt as data, browsers its page, and caches tell them apart', async () => {
     for (const accept of [undefined, '*/*', 'application/json']) {
       const answer = await fetch(
         `${origin}/receipt/${id}`,
@@ -69,7 +71,7 @@ describe('by Accept', () => {
     }
   });
 
-  test('what is not there is a page with 404, and data with 404', async () => {
+  test('a missing receipt is a 404, as a page and as data', async () => {
     const path = '/receipt/fr_00000000000000000000000001';
     const { status, html } = await htmlOf(path);
     assert.equal(status, 404);
@@ -77,13 +79,13 @@ describe('by Accept', () => {
     assert.equal((await fetch(`${origin}${path}`)).headers.get('content-type'), 'application/json');
   });
 
-  test('a withheld text is not on the page, its reason is', async () => {
+  test('a withheld text is not on the page, but its reason is', async () => {
     const { html } = await htmlOf(`/receipt/${hidden}`);
     assert.doesNotMatch(html, /Hidden content/);
     assert.match(html, /names &lt;a&gt; person/);
   });
 
-  test('a receipt that no checkpoint has yet says so', async () => {
+  test('a receipt that is in no checkpoint yet says so', async () => {
     const { html } = await htmlOf(`/receipt/${late}`);
     assert.match(html, /No signed checkpoint has this receipt yet/);
     assert.doesNotMatch(html, /id="check"/);
@@ -128,7 +130,7 @@ for (const form of forms) {
   });
 }
 
-test('the key that one kept is the one that counts', skip, async () => {
+test('the key that the reader enters is the one that counts', skip, async () => {
   const { page } = await openPage(browser, `${origin}/receipt/${id}`);
   const verify = async (vkey: string): Promise<string> => {
     await settled(page);

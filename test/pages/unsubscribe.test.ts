@@ -128,7 +128,7 @@ for (const [width, colorScheme] of sheetForms) {
   });
 }
 
-test('by keyboard alone, with a ring that shows where one is', skip, async () => {
+test('by keyboard alone, with a ring around the focus', skip, async () => {
   const { page } = await open(linkOf('keys@example.com'));
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate('document.activeElement.tagName'), 'BUTTON');
@@ -141,7 +141,7 @@ test('by keyboard alone, with a ring that shows where one is', skip, async () =>
   await page.context().close();
 });
 
-test('without script the form does it and a page says so', skip, async () => {
+test('without script the form works, and a page says so', skip, async () => {
   const { page } = await open(linkOf('plain+form@example.com'), { javaScriptEnabled: false });
   await picture(page, 'without-script');
   failing.failure = 'not written';
@@ -158,7 +158,7 @@ test('without script the form does it and a page says so', skip, async () => {
   await page.context().close();
 });
 
-test('a program gets JSON, whatever it accepts but pages', async () => {
+test('a program gets JSON unless it prefers a page', async () => {
   const link = new URL(linkOf('program@example.com'), 'http://x');
   for (const accept of ['', '*/*', 'application/json', 'text/html, application/json']) {
     const { status, body } = await answer('POST', link, accept);
@@ -169,7 +169,7 @@ test('a program gets JSON, whatever it accepts but pages', async () => {
   assert.match(String(bad.body.bytes), /This link does not work/);
 });
 
-test('a failure is told, nothing is lost, and the button works again', skip, async () => {
+test('a failure is shown, nothing is lost, and the button works again', skip, async () => {
   const email = 'retry@example.com';
   const { page } = await open(linkOf(email));
   failing.failure = 'not written';

@@ -1,4 +1,4 @@
-/** The page that shows what a key has used: in a browser, by its form alone, and what it never says. */
+/** The page that shows what a key has used: in a browser, by its form only, and what it never shows. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
@@ -48,7 +48,7 @@ describe('the form', () => {
     assert.deepEqual(fields, ['no-store', 'no-referrer', 'noindex']);
   });
 
-  test('says what is wrong with a key, and an address names none', async () => {
+  test('says what is wrong with a key, and ignores a key in the address', async () => {
     const other = await exchange(port, post('/usage', `key=${'fg_' + 'a'.repeat(49)}`, urlencoded));
     assert.equal(other.status, 401);
     assert.match(other.body.toString(), /role="alert"/);

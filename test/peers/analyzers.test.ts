@@ -1,7 +1,8 @@
 /**
  * The audit's headline against what querying the records really gives, on thirty collections and for every
- * stack: Lucene and PostgreSQL are run themselves, POST /v1/fuse for no stack, the others by their documented
- * rules. Each record's words are asked before and after normalization; the collections know them.
+ * stack: Lucene and PostgreSQL are run themselves, POST /v1/fuse is asked if there is no stack, and the
+ * others are judged by their documented rules. The words of each record, which the collections list, are
+ * asked for before and after normalization.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** A server and other people's programs beside it, for the peer tests. */
+/** A server and other people's programs that use it, for the peer tests. */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { spawn } from 'node:child_process';

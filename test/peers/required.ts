@@ -1,4 +1,4 @@
-/** What some tests need besides Node: where a run promised it, its lack is a failure, else a skip. */
+/** What some tests need besides Node: if a run has promised it, its absence is a failure, and else a skip. */
 
 /** Whether `FUSEGATE_REQUIRE_PEERS` is set. */
 export const peersRequired = process.env['FUSEGATE_REQUIRE_PEERS'] !== undefined;

@@ -32,7 +32,7 @@ test('--version and --help', async () => {
   assert.doesNotMatch(help.output, /worker/);
 });
 
-test('a mistaken command is named, with the nearest one', async () => {
+test('a mistyped command is named, with the nearest one', async () => {
   const mistaken = fusegate(['serv']);
   assert.equal((await mistaken.ended()).code, 2);
   assert.match(mistaken.output, /unknown command 'serv'\n\(Did you mean serve\?\)/);
@@ -78,7 +78,7 @@ test('serve lists the errors of other files and of keys with them', async () => 
   assert.equal(errors.length, 4, refused.output);
 });
 
-test('serve says in one line that the data folder is none', async () => {
+test('serve says in one line that the data folder is not a folder', async () => {
   const file = join(memoryFolder(), 'file');
   writeFileSync(file, '');
   const refused = fusegate(['serve'], { PORT: '0', STORE_URL: `lmdb:${file}/store`, ...forPeople });
@@ -97,7 +97,7 @@ test('serve lists every error of the file of tiers', async () => {
   assert.match(refused.output, /term_days must be a whole number/);
 });
 
-test('a limit is exact over the workers', async () => {
+test('a limit holds exactly over all workers', async () => {
   const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const environment = { PORT: '0', WORKERS: '2', STORE_URL, ANONYMOUS_REQUESTS_PER_MINUTE: '6' };
   const server = fusegate(['serve'], environment);
@@ -116,7 +116,7 @@ test('a limit is exact over the workers', async () => {
   assert.deepEqual(await server.ended(), { code: 0, signal: null });
 });
 
-test('serve says where, answers, and ends with 0', async () => {
+test('serve announces its address, answers, and ends with exit code 0', async () => {
   const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL, ...forPeople });
   const [, port = ''] = await server.prints(
@@ -142,7 +142,7 @@ test('serve says where, answers, and ends with 0', async () => {
   assert.deepEqual(await server.ended(), { code: 0, signal: null });
 });
 
-test('serve asks for a key where ACCESS is keys, and limits where it is metered', async () => {
+test('serve needs a key if ACCESS is keys, and limits callers if it is metered', async () => {
   const body = '{"query":"a","docs":[{"id":"1","text":"a b"}],"embed_model":"static-256"}';
   const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const server = fusegate(['serve'], { PORT: '0', WORKERS: '1', STORE_URL, ACCESS: 'keys', ...forPeople });

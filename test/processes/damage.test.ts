@@ -44,7 +44,7 @@ async function statusOf(port: number, request: string | Uint8Array): Promise<num
 
 const workersOf = (pid: number): number[] => childrenOf(pid).slice(0, 2);
 
-test('a cut file is made again, and every request is answered', { skip }, async () => {
+test('a truncated file is made again, and every request is answered', { skip }, async () => {
   const data = temporaryFolder();
   const { server, port } = await serve(data);
   assert.equal(await statusOf(port, fragment('one')), 200);

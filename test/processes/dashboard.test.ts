@@ -1,6 +1,6 @@
 /**
- * The dashboard against Grafana's own schema of dashboards, of whose types a validator is made, and its
- * expressions against Prometheus. Grafana itself is in no package registry.
+ * The dashboard against Grafana's own schema, of whose types a validator is made, and its expressions against
+ * Prometheus. Grafana itself is in no package registry.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -39,7 +39,7 @@ const dashboard = JSON.parse(readFileSync('deploy/grafana.json', 'utf8')) as Pla
 const columns = 24;
 
 describe('the dashboard', () => {
-  test('is one by Grafana’s schema, which a wrong one is not', () => {
+  test('fits Grafana’s schema, which wrong dashboards do not', () => {
     const checked = validate(dashboard);
     assert.deepEqual(checked.success ? [] : checked.errors, []);
     const [first] = dashboard.panels;
@@ -52,7 +52,7 @@ describe('the dashboard', () => {
     for (const each of wrong) assert.equal(validate(each).success, false, JSON.stringify(each).slice(0, 200));
   });
 
-  test('has panels that lie beside each other, each with a number and queries of its own', () => {
+  test('has panels that do not overlap, each with its own number and queries', () => {
     const taken = new Set<string>();
     const ids = new Set<number | undefined>();
     for (const { id, title = '', gridPos, targets, datasource } of dashboard.panels) {
@@ -78,7 +78,7 @@ describe('the dashboard', () => {
 
   const promtool = spawnSync('promtool', ['--version']).status === 0;
   const skip = promtool || peersRequired ? false : 'promtool is not installed (Debian: prometheus)';
-  test('asks what Prometheus can answer', { skip }, () => {
+  test('asks only what Prometheus can answer', { skip }, () => {
     const asked = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     assert.ok(asked.length >= dashboard.panels.length);
     const rules = asked.map((expr, at) => ({

@@ -55,7 +55,7 @@ describe('the embedder of a server', () => {
     assert.equal(await metric(metricsPort, 'fusegate_embed_queue_texts'), 0);
   });
 
-  test('crashes: its requests are told, the next one is served', async () => {
+  test('may crash: its requests get an error, and the next one is served', async () => {
     const server = await measured();
     const { port, metricsPort } = await listening(server);
     assert.equal(await embed(port, 1), String(vector));
@@ -70,7 +70,7 @@ describe('the embedder of a server', () => {
     assert.match(server.output, /"how":"SIGKILL".*the embedder ended and is replaced/);
   });
 
-  test('forgets what a crashed worker waited for', async () => {
+  test('forgets the requests of a crashed worker', async () => {
     const server = await measured({ EMBED_QUEUE: '10' });
     const { port, metricsPort } = await listening(server);
     const worker = Number((await exchange(port, head('GET', '/pid'))).body.toString());
@@ -83,7 +83,7 @@ describe('the embedder of a server', () => {
     assert.equal(await metric(metricsPort, 'fusegate_embed_queue_texts'), 0);
   });
 
-  test('answers what is in flight when the server is told to stop, and ends with it', async () => {
+  test('answers what is under way when the server is told to stop, and ends with it', async () => {
     const server = await measured({ TEST_DRAIN_MS: '60000' });
     const { port, metricsPort } = await listening(server);
     await embed(port, 1);

@@ -1,4 +1,4 @@
-/** Every line that a server writes: JSON of the log's shape where no terminal reads it, else for people. */
+/** Every line that a server writes: JSON in the log's form without a terminal, and text for people on one. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -93,8 +93,8 @@ async function provocable() {
   return { server, act, worker, answers };
 }
 
-describe('a server that no terminal reads', () => {
-  test('writes JSON alone: start, new settings, take-over and end', { skip: !linux }, async () => {
+describe('a server without a terminal', () => {
+  test('writes only JSON: start, new settings, take-over and end', { skip: !linux }, async () => {
     const folder = memoryFolder();
     const environment = {
       ...{ PORT: '0', WORKERS: '2', DOOR_PORT: String(await freePort()), EMBED_CACHE_MB: '1' },
@@ -122,7 +122,7 @@ describe('a server that no terminal reads', () => {
     lineOf(second, /listens on/);
   });
 
-  test('and does not start, says in one object what is wrong, and in another why', async () => {
+  test('that cannot start says in one object what is wrong, and in another why', async () => {
     const wrong = run(command, ['serve'], { PORT: 'x', WORKERS: '-1', LOG_LEVEL: 'silent' });
     assert.equal((await wrong.ended()).code, 1);
     const { level, errors } = lineOf(wrong, 'Fusegate cannot start with this configuration');
@@ -139,7 +139,7 @@ describe('a server that no terminal reads', () => {
     assert.equal(lineOf(second, new RegExp(`in use by process ${first.pid}\\.`)).level, 60);
   });
 
-  test('makes lines of warnings, prints, errors and aborts of a worker', { skip: !linux }, async () => {
+  test('turns warnings, prints, errors and aborts of a worker into lines', { skip: !linux }, async () => {
     const { server, act, worker, answers } = await provocable();
     const pid = worker();
     act(pid, 'warn');
@@ -171,7 +171,7 @@ describe('a server that no terminal reads', () => {
     );
   });
 
-  test('makes lines of warnings and errors of its parent, and ends with 1', { skip: !linux }, async () => {
+  test('turns warnings and errors of its parent into lines, and ends with 1', { skip: !linux }, async () => {
     const { server, act } = await provocable();
     act(server.pid, 'warn');
     await server.prints(/a warning of the test/);
@@ -183,7 +183,7 @@ describe('a server that no terminal reads', () => {
     assert.match((err as Error).stack ?? '', /^TypeError: thrown by the test\n +at /);
   });
 
-  test('makes lines of what the embedder prints', { skip: !linux }, async () => {
+  test('turns what the embedder prints into lines', { skip: !linux }, async () => {
     const folder = memoryFolder();
     const preload = join(folder, 'preload.mjs');
     writeFileSync(preload, "if (process.argv[2] === 'embedder') console.error('printed by the embedder');\n");
@@ -246,7 +246,7 @@ test('a line for people has the facts, and the stack of an error below it', () =
   );
 });
 
-test('lines come whole from any pieces, and one without an end in pieces', async () => {
+test('lines arrive whole from any pieces, and an overlong line in parts', async () => {
   const from = new PassThrough();
   const lines: string[] = [];
   eachLine(from, (line) => lines.push(line));

@@ -1,4 +1,4 @@
-/** docs/metrics.md, the dashboard and the alerts, beside what a server under way really tells. */
+/** docs/metrics.md, the dashboard and the alerts, compared with the metrics of a running server. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -82,7 +82,7 @@ describe('metrics', () => {
     await server.ended();
   });
 
-  test('those of the page are those that a server tells, with their types and labels', () => {
+  test('on the page are those that a server has, with their types and labels', () => {
     const rows = documented();
     assert.deepEqual([...rows.keys()].sort(), [...told.keys()].sort());
     for (const [name, { type, labels }] of told) {
@@ -92,7 +92,7 @@ describe('metrics', () => {
     }
   });
 
-  test('the dashboard asks for those alone', () => {
+  test('the dashboard uses only metrics that exist', () => {
     const { panels } = JSON.parse(readFileSync('deploy/grafana.json', 'utf8')) as {
       panels: { targets: { expr: string }[] }[];
     };
@@ -101,7 +101,7 @@ describe('metrics', () => {
     for (const name of asked) assert.ok(told.has(name), name);
   });
 
-  test('the alerts ask for those alone, and for codes and statuses that there are', () => {
+  test('the alerts use only metrics, codes and statuses that exist', () => {
     const rules = readFileSync('deploy/alerts.yml', 'utf8');
     const asked = named(rules.replace(/^ *(?:summary|action):.*$/gm, ''));
     assert.ok(asked.length >= 8);

@@ -1,5 +1,5 @@
 /**
- * Two nodes on one PostgreSQL, each behind a way to it that can be cut: either answers any request of a
+ * Two nodes on one PostgreSQL, each with a connection that can be cut: either answers any request of a
  * client, a revocation reaches both, and a node whose database is away serves what it can.
  */
 import assert from 'node:assert/strict';
@@ -163,7 +163,7 @@ describe('two nodes on one PostgreSQL', { skip }, () => {
     assert.ok(Math.min(...tookMs) < 1_000, tookMs.join(', '));
   });
 
-  test('ready answers within 300 ms, also while the database says nothing', async (context) => {
+  test('ready answers within 300 ms, even while the database is silent', async (context) => {
     const ask = async (): Promise<[status: number, ms: number, body: ReadyResponse]> => {
       const began = performance.now();
       const answer = await one.get('/ready');

@@ -1,4 +1,4 @@
-/** Ports that servers are given for 0: free ones that no outgoing connection takes meanwhile. */
+/** The ports that servers get for 0: free ones that no outgoing connection takes meanwhile. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ function leastOutgoing(): number {
   return existsSync(range) ? Number(readFileSync(range, 'utf8').split(/\s/, 1)[0]) : 49_152;
 }
 
-test('for 0 a port is found below those of outgoing connections, another one each time', async () => {
+test('port 0 is a port below those of outgoing connections, a different one each time', async () => {
   const found = await Promise.all(Array.from({ length: 40 }, () => probePort(host, 0)));
   const ports = found.map((each) => ('port' in each ? each.port : assert.fail(each.refused)));
   assert.ok(

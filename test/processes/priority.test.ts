@@ -22,7 +22,7 @@ const rights = (capabilities: string, limit: string, users = first) => ({
 const none = '0000000000000000';
 
 describe('a start at a lower priority', () => {
-  test('is only made where the usual one can be had back: by the capability, or by the limit', () => {
+  test('is only used if the usual priority can be restored, by the capability or by the limit', () => {
     assert.equal(mayGoBack(rights('000001ffffffffff', '0'), 0), true);
     assert.equal(mayGoBack(rights('0000000000800000', '0'), 0), true);
     assert.equal(mayGoBack(rights('000001ffff7fffff', '0'), 0), false);
@@ -42,7 +42,7 @@ describe('a start at a lower priority', () => {
     assert.equal(mayGoBack(rights('000001ffffffffff', '20', container), 0), true);
   });
 
-  test('lasts until all threads of the process go back; the one that starts it keeps its own', () => {
+  test('lasts until all threads of the process go back, and does not affect the one that starts it', () => {
     const module = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
     const program = `
       import { goBackTo } from ${JSON.stringify(module('../../src/processes/priority.js'))};
@@ -87,7 +87,7 @@ describe('a start at a lower priority', () => {
     });
   }
 
-  test('is that of every thread of a command that works beside a server', () => {
+  test('applies to every thread of a command that runs beside a server', () => {
     const module = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
     const program = `
       import { lowerPriority } from ${JSON.stringify(module('../../src/processes/priority.js'))};
@@ -100,7 +100,7 @@ describe('a start at a lower priority', () => {
     assert.ok(niceness.length > 1);
   });
 
-  test('ends for the one that starts when the start fails', () => {
+  test('does not affect the one that starts if the start fails', () => {
     const own = getPriority();
     assert.throws(() =>
       startLowered(() => {

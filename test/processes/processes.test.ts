@@ -102,7 +102,7 @@ describe('workers', () => {
     assert.equal(server.exit, undefined);
   });
 
-  test('that crash at once again and again are started ever later', () => {
+  test('that crash again and again are restarted after ever longer pauses', () => {
     assert.deepEqual([0, 1, 2, 3, 9, 10, 50].map(restartDelayMs), [0, 100, 200, 400, 25_600, 30_000, 30_000]);
   });
 
@@ -116,7 +116,7 @@ describe('workers', () => {
 });
 
 describe('a signal to stop', () => {
-  test('drains: what is in flight is answered, and a second signal changes nothing', async () => {
+  test('drains: requests under way are answered, and a second signal changes nothing', async () => {
     const server = runServer();
     const { port } = await listening(server);
     const pid = await workerPid(port);
@@ -188,7 +188,7 @@ describe('metrics', () => {
   const answers = (text: string): number =>
     Number(/fusegate_http_requests_total\{route="pid",status="200"\} (\d+)/.exec(text)?.[1] ?? 0);
 
-  test('are summed over the workers, and what a dead one had counted stays', async () => {
+  test('are summed over the workers, and the counts of a dead one stay', async () => {
     const free = runServer();
     const { port: metricsPort } = await listening(free);
     free.child.kill('SIGTERM');

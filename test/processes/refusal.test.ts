@@ -1,4 +1,4 @@
-/** A worker that cannot serve says why, and ends, though its store is open already. */
+/** A worker that cannot serve says why, and ends, even though its store is already open. */
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

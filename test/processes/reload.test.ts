@@ -68,7 +68,7 @@ const anonymousLimit = (body: Buffer): number | undefined => {
 const holds = /the settings were read again and apply now/;
 
 describe('SIGHUP', { skip }, () => {
-  test('has every worker serve with the settings as they stand, and loses no request', async () => {
+  test('makes every worker serve with the current settings, and loses no request', async () => {
     const { server, port, tiers, write, reload } = await serve();
     assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([60]));
     const before = processesOf(server);
@@ -100,7 +100,7 @@ describe('SIGHUP', { skip }, () => {
     assert.deepEqual(await server.ended(), { code: 0, signal: null });
   });
 
-  test('says that new settings apply once nobody is served with the former ones', async () => {
+  test('says that new settings apply once nobody is served with the old ones', async () => {
     const { server, store, port, write, reload } = await serve();
     const former = processesOf(server);
     const [, slow = 0] = former;
@@ -119,7 +119,7 @@ describe('SIGHUP', { skip }, () => {
     assert.deepEqual(await server.ended(), { code: 0, signal: null });
   });
 
-  test('leaves the settings where new ones are wrong, and says why in one line', async () => {
+  test('keeps the settings if new ones are wrong, and says why in one line', async () => {
     const { server, port, tiers, write, reload } = await serve();
     const workers = processesOf(server);
     const text = readFileSync(tiers, 'utf8');
@@ -153,7 +153,7 @@ describe('SIGHUP', { skip }, () => {
   });
 });
 
-test('settings of the parent stay, and are named', () => {
+test('settings of the parent do not change, and are named', () => {
   const read = (environment: Readonly<Record<string, string>>): Configuration => {
     const outcome = readConfiguration(environment, { platform: 'linux', cores: 2 });
     assert.ok('configuration' in outcome);

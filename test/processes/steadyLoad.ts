@@ -1,4 +1,4 @@
-/** Requests that never cease, on kept connections and on new ones, each of which must be answered. */
+/** A steady stream of requests, on kept and on new connections, each of which must be answered. */
 import { exchange, RawClient } from '../support/raw.js';
 import { until } from '../support/until.js';
 

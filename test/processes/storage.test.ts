@@ -135,7 +135,7 @@ describe('an acknowledging answer', { skip: skipWithout('strace', 'cc') }, () =>
     assert.deepEqual(missing, Array(16).fill(undefined));
   });
 
-  test('is caught when a build does not sync', async () => {
+  test('is found to leave too early in a build that does not sync', async () => {
     const data = temporaryFolder();
     const missing = await traced(data, { LD_PRELOAD: buildWithoutSync(data) });
     assert.deepEqual([...new Set(missing)], ['no sync before the answer']);
@@ -158,7 +158,7 @@ function idOrUnavailable(response: RawResponse): string | undefined {
 }
 
 describe('a sync that fails', { skip: skipWithout('strace') }, () => {
-  test('is a 503; the server lives, and goes on by itself', async () => {
+  test('is a 503; the server survives, and goes on by itself', async () => {
     const data = temporaryFolder();
     const fault = ['-e', 'trace=fdatasync', '-e', 'inject=fdatasync:error=EIO:when=12+25'];
     const { port, stop } = await serveTraced(data, ['-f', '-qq', '-o', '/dev/null', ...fault]);
@@ -193,7 +193,7 @@ function smallDisk(bytes: number): string | undefined {
   return mounted ? folder : undefined;
 }
 
-test('a full disk is a 503; the rest is served, and writing goes on when there is room', async (context) => {
+test('a full disk is a 503; the rest is served, and writing goes on once there is space', async (context) => {
   const data = smallDisk(32 << 20);
   if (data === undefined) {
     context.skip('only root may mount a small file system');
@@ -231,7 +231,7 @@ test('a full disk is a 503; the rest is served, and writing goes on when there i
   await server.ended();
 });
 
-test('a server whose fragments take what they may stores no more of them', async () => {
+test('a server whose fragments fill their disk space stores no more of them', async () => {
   const data = temporaryFolder();
   const store = await storeAt(`lmdb:${data}/store`);
   const total = encodeTotal({ position: 0, bytes: 1_000_000_000 });

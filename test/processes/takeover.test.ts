@@ -37,7 +37,7 @@ function shared() {
 }
 
 describe('a server that takes over', { skip }, () => {
-  test('serves on the same port, and the other answers what it has and ends', async () => {
+  test('serves on the same port, while the other finishes its requests and ends', async () => {
     const { folder, settings } = shared();
     const first = runServer(settings);
     const { port } = await listening(first);
@@ -65,7 +65,7 @@ describe('a server that takes over', { skip }, () => {
     for (const worker of workers) assert.deepEqual(new Set(nicenessOf(worker)), new Set([getPriority()]));
   });
 
-  test('loses no request of old and new connections, whatever number of workers comes and goes', async () => {
+  test('loses no request of old and new connections, however the number of workers changes', async () => {
     const { settings } = shared();
     let server = runServer(settings);
     const { port } = await listening(server);
@@ -80,7 +80,7 @@ describe('a server that takes over', { skip }, () => {
     assert.deepEqual(await load.stop(), []);
   });
 
-  test('keeps the port of the metrics, which are its own', async () => {
+  test('keeps the port of the metrics, and counts only its own', async () => {
     const { settings } = shared();
     const METRICS_PORT = String(await freePort());
     const first = runServer({ ...settings, METRICS_PORT });
@@ -94,7 +94,7 @@ describe('a server that takes over', { skip }, () => {
     assert.match(await scrape(metricsPort), /requests_total\{route="pid",status="200"\} 1$/m);
   });
 
-  test('starts as any other where none runs', async () => {
+  test('starts as usual if none is running', async () => {
     const { settings } = shared();
     const { port } = await listening(takeFrom(settings));
     assert.equal((await exchange(port, pidRequest)).status, 200);
@@ -126,7 +126,7 @@ describe('a server that cannot take over', { skip }, () => {
     assert.deepEqual(await first.ended(), { code: 0, signal: null }, first.output);
   });
 
-  test('and is killed amid it leaves the running one as it was', async () => {
+  test('because it is killed halfway leaves the running one as it was', async () => {
     const { settings } = shared();
     const first = runServer(settings);
     const { port } = await listening(first);
@@ -142,13 +142,13 @@ describe('a server that cannot take over', { skip }, () => {
     await first.ended();
   });
 
-  test('as another data folder has the port is told that the port is in use', async () => {
+  test('because another data folder has the port is told that the port is in use', async () => {
     const { port } = await listening(runServer());
     await takeFrom({ PORT: String(port) }).prints(new RegExp(`Port ${port} on 127.0.0.1 is in use`));
   });
 });
 
-test('a server that leaves ends soon once it is told to stop', { skip }, async () => {
+test('a server that was taken over from ends soon once it is told to stop', { skip }, async () => {
   const { settings } = shared();
   const first = runServer({ ...settings, TEST_DRAIN_MS: '100' });
   const { port } = await listening(first);
@@ -162,7 +162,7 @@ test('a server that leaves ends soon once it is told to stop', { skip }, async (
   await busy.end();
 });
 
-test('limits and previews outlast a take-over', { skip }, async () => {
+test('limits and previews survive a take-over', { skip }, async () => {
   const { settings } = shared();
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
   const limited = { ACCESS: 'metered', ANONYMOUS_REQUESTS_PER_MINUTE: '6' };

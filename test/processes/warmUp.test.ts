@@ -1,4 +1,4 @@
-/** What a worker does before it takes over: it answers requests of its own. */
+/** What a worker does before it takes over: it answers requests that it sends to itself. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { warmUp } from '../../src/compose/warmUp.js';
@@ -18,7 +18,7 @@ function fuse(handler: (request: RouteRequest<never>) => ReturnType<ServedRoute[
   };
 }
 
-test('a worker answers 200 requests for a re-ranking, and asks no admission', async () => {
+test('a worker answers 200 requests for a re-ranking, without admission', async () => {
   const seen: string[] = [];
   const ranking = fuse((request) => {
     seen.push(Buffer.from(request.body).toString());
@@ -32,7 +32,7 @@ test('a worker answers 200 requests for a re-ranking, and asks no admission', as
   assert.ok(docs.every(({ dense_score }) => Number.isFinite(dense_score)));
 });
 
-test('a worker without the route, or whose handler fails or hangs, serves all the same', async () => {
+test('a worker without the route, or whose handler fails or hangs, serves nevertheless', async () => {
   assert.equal(await warmUp([]), 0);
   let asked = 0;
   const failing = fuse(() => {

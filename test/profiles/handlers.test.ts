@@ -1,4 +1,4 @@
-/** /v1/profiles/{name} by its handlers: whose names they are, what is charged, and limits. */
+/** The handlers of /v1/profiles/{name}: who owns a name, what is charged, and limits. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -40,7 +40,7 @@ async function server(isOpen: boolean) {
   };
 }
 
-test('on an open server what comes without a key is everybody’s, and counts by what is stored', async () => {
+test('on an open server, a profile without a key is everybody’s, and charged by what is stored', async () => {
   const { put, get, remove } = await server(true);
   const settings: ProfileSettings = { weights: { bm25: 1, dense: 2 }, k1: 1.2 };
   const made = await put('shop', '', settings);
@@ -62,7 +62,7 @@ test('on an open server what comes without a key is everybody’s, and counts by
   assert.equal((await get('shop', 'ada-')).status, 200);
 });
 
-test('elsewhere only keys put and remove', async () => {
+test('on other servers only keys may put and remove', async () => {
   const { put, remove } = await server(false);
   for (const answer of [await put('shop', ''), await remove('shop', '')]) {
     assert.deepEqual([answer.status, answer.body['code']], [401, 'key_required']);
@@ -70,7 +70,7 @@ test('elsewhere only keys put and remove', async () => {
   assert.equal((await put('shop', 'ada-')).status, 200);
 });
 
-test('a profile has so many versions, and then none is added', async () => {
+test('a profile has a limited number of versions, and then none is added', async () => {
   const { put } = await server(true);
   for (let version = 1; version <= mostProfileVersions; version += 1) {
     assert.equal((await put('shop', '')).body['version'], version);
@@ -87,7 +87,7 @@ test('a name that no profile may have is refused', async () => {
   }
 });
 
-test('settings that are put are those that a request is read with', () => {
+test('settings are accepted exactly if a request with them can be read', () => {
   let valid = 0;
   const read = (settings: unknown): boolean => new native.Profiles().add('x', 1, JSON.stringify(settings));
   fc.assert(

@@ -77,7 +77,7 @@ describe('a preview', () => {
     assert.deepEqual([answer.body.retrieval_verified, await fragments()], [true, before + 1]);
   });
 
-  test('of the largest fragment in characters of four bytes', async () => {
+  test('of the largest fragment, in characters of four bytes, can be confirmed', async () => {
     const lengths = { title: 100, content: 2000, mechanism: 1000, test: 500, visitor: 100, kind: 32 };
     const fields = Object.fromEntries(
       Object.entries(lengths).map(([name, length]) => [name, '😀'.repeat(length)]),
@@ -158,7 +158,7 @@ describe('a confirmation', () => {
     );
   });
 
-  test('says in each of its states what a POST does, and no cache keeps that', async () => {
+  test('says in each of its states what a POST does, and is never cached', async () => {
     const { confirm } = await previewed(fresh());
     const asked = async (): Promise<string> => {
       const { headers, body } = await door.get<DreamConfirmStateResponse>('/dream_confirm', { confirm });
@@ -186,7 +186,7 @@ describe('a confirmation', () => {
     assert.deepEqual([recovered.status, recovered.body['status']], [200, 'quarantined']);
   });
 
-  test('recovers from the fields when the preview was lost', async () => {
+  test('works from the fields if the preview was lost', async () => {
     const fields = { ...fresh(), kind: 'critique', visitor: 'Ada' };
     const { confirm } = await previewed(fields);
     const cold = await startDoor({ store });
@@ -220,7 +220,7 @@ describe('a confirmation', () => {
     );
   });
 
-  test('of what is stored already gets the original', async () => {
+  test('of a fragment that is already stored gets the original receipt', async () => {
     const fields = fresh();
     const original = await door.post<DreamResponse>('/dream', fields);
     const { confirm } = await previewed({ ...fields, title: fields.title.toUpperCase() });
@@ -314,7 +314,7 @@ describe('machines that share the store', () => {
     assert.equal((await confirmed({ confirm }, one)).status, 200);
   });
 
-  test('keep a bounded number of bytes of them in the store, and the others for themselves', async () => {
+  test('keep a limited number of bytes of previews in the store, and the others for themselves', async () => {
     const shared = await openTestStore();
     const native = new addon.Previews(previewsFile());
     const previews = createPreviews({ native, shared, clock: { wallMs: () => nowMs } });
@@ -331,7 +331,7 @@ describe('machines that share the store', () => {
     assert.equal((await shared.scan('previews', { limit: 10_000 })).length, count + 1);
   });
 
-  test('keep previews of 16 MiB in the store to the byte, and end them in a whole millisecond', async () => {
+  test('keep exactly 16 MiB of previews in the store, which end in whole milliseconds', async () => {
     const native = new addon.Previews(previewsFile());
     const { seen } = new FailingStore(store);
     let commits = 0;
@@ -369,7 +369,7 @@ describe('a token', () => {
   ];
   for (const [confirm, type] of tokens) {
     const shown = `${confirm.slice(0, 3)}… of ${confirm.length} characters`;
-    test(`${shown} is told what a token is`, async () => {
+    test(`${shown} is answered with what a token is`, async () => {
       const posted: DoorAnswer = await door.post('/dream_confirm', { confirm });
       const asked: DoorAnswer = await door.get('/dream_confirm', { confirm });
       assert.deepEqual([posted.status, placesOf(posted)], [422, [`${type} body.confirm`]]);

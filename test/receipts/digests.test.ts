@@ -44,7 +44,7 @@ function spoilt(digest: string): string {
 }
 
 describe('digests', () => {
-  test('are those of the vectors, in the native module', () => {
+  test('equal the vectors in the native module', () => {
     assert.equal(vectors.length, 150);
     for (const { id, input, expected } of vectors) {
       const found = Object.values(seal(input).digests);
@@ -56,7 +56,7 @@ describe('digests', () => {
     }
   });
 
-  test('are those of the vectors, in the independent verification', () => {
+  test('equal the vectors in the independent verification', () => {
     for (const { id, input, expected } of vectors) {
       const made = readback(input);
       const envelope: Record<string, string> = { ...made.envelope, ...expected };
@@ -66,14 +66,14 @@ describe('digests', () => {
     }
   });
 
-  test('are of members in the order of their names, whatever order they came in', () => {
+  test('do not depend on the order in which members came: they are sorted by name', () => {
     assert.equal(canonicalJson({ b: '1', a: '2', ä: '3', B: '4' }), '{"B":"4","a":"2","b":"1","ä":"3"}');
     const made = readback({ title: 'Lattice', content: 'It holds.' });
     const envelope = Object.fromEntries(Object.entries(made.envelope).reverse());
     assert.ok(verify({ ...made, envelope }).verified);
   });
 
-  test('verify as made', () => {
+  test('verify for every vector', () => {
     for (const { id, input } of vectors) assert.ok(verify(readback(input)).verified, id);
   });
 });
@@ -81,7 +81,7 @@ describe('digests', () => {
 describe('verification', () => {
   const made = readback({ title: 'Lattice', content: 'It holds.', kind: 'bridge', visitor: 'ada' });
 
-  test('names each digest that does not fit', () => {
+  test('names each digest that does not match', () => {
     for (const name of [...digestNames, 'content_bytes_sha256']) {
       const envelope = { ...made.envelope, [name]: spoilt(made.envelope[name] ?? '') };
       const { verified, fields } = verify({ ...made, envelope });
@@ -125,7 +125,7 @@ describe('verification', () => {
     assert.equal(verify({ ...made, envelope }).fields['dedupe_key_sha256'], null);
   });
 
-  test('says whose code it is', () => {
+  test('names the code that it uses', () => {
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       dependencies: Record<string, string>;
     };

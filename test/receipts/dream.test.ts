@@ -87,7 +87,7 @@ describe('a fragment', () => {
     }
   });
 
-  test('of a probing visitor is a probe, compared with probes alone', async () => {
+  test('of a probing visitor is a probe, and is compared only with probes', async () => {
     const fragment = fresh();
     const first = await send({ ...fragment, visitor: 'Probe:monitor' });
     const own = await send({ ...fragment, visitor: 'ada' });
@@ -109,7 +109,7 @@ describe('a fragment', () => {
 });
 
 describe('the same content again', () => {
-  test('gets the original receipt, also where only what does not count differs', async () => {
+  test('gets the original receipt, even if insignificant details differ', async () => {
     const original = await send({ title: 'Straße  ﬁne', content: 'One\u200b two\nTHREE', visitor: 'a' });
     const again = await send({
       title: ' strasse fine',
@@ -133,7 +133,7 @@ describe('the same content again', () => {
     });
   });
 
-  test('under a key of its own binds that key', async () => {
+  test('under a new key binds that key', async () => {
     const fragment = fresh();
     const original = await send(fragment);
     const keyed = await send({ ...fragment, content: `${fragment.content} `, idempotency_key: 'late' });
@@ -148,7 +148,7 @@ describe('the same content again', () => {
 });
 
 describe('an idempotency key', () => {
-  test('gets the first answer again for the same content, and 409 for any other', async () => {
+  test('gets the first answer again for the same content, and a 409 for any other', async () => {
     const fragment = fresh({ mechanism: 'm' });
     const original = await send({ ...fragment, idempotency_key: 'k1' });
     const again = await send({ ...fragment, idempotency_key: 'k1' });
@@ -225,7 +225,7 @@ describe('bounds', () => {
     });
   });
 
-  test('the largest fragment as escapes of surrogate pairs', async () => {
+  test('the largest fragment is accepted as escapes of surrogate pairs', async () => {
     const escapes = (length: number): string => '\\uD83D\\uDE00'.repeat(length);
     const members = { title: 100, content: 2000, mechanism: 1000, test: 500, visitor: 100, kind: 32 };
     const texts = Object.entries(members).map(([name, length]) => `"${name}":"${escapes(length)}"`);
@@ -234,8 +234,8 @@ describe('bounds', () => {
   });
 });
 
-describe('what is refused', () => {
-  test('is told with its place', async () => {
+describe('a refusal', () => {
+  test('names its place', async () => {
     assert.deepEqual(await refused(''), ['missing body']);
     assert.deepEqual(await refused('null'), ['model_attributes_type body']);
     assert.deepEqual(await refused({}), ['missing body.title', 'missing body.content']);
@@ -247,7 +247,7 @@ describe('what is refused', () => {
     assert.deepEqual(await refused('{"title":"\\ud800","content":"c"}'), ['json_invalid body.10']);
   });
 
-  test('nothing may be left of neither title nor content', async () => {
+  test('comes if nothing is left of the title or the content', async () => {
     for (const nothing of ['', ' \n\t', '\u0000\u001f', '\u0085\u00a0\u2028\u3000\u001c']) {
       assert.deepEqual(await refused({ title: nothing, content: nothing }), [
         'value_error body.title',
@@ -257,7 +257,7 @@ describe('what is refused', () => {
     assert.equal((await send({ title: '\u200b', content: '\u200b' })).status, 200);
   });
 
-  test('a media type that is not JSON', async () => {
+  test('comes for a media type that is not JSON', async () => {
     const body = 'title=a&content=b';
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
     assert.deepEqual(await refused(body, form), ['value_error header.content-type']);
@@ -290,7 +290,7 @@ describe('a thousand at once', () => {
     });
   }
 
-  test('with one key and other content each: one original, the rest 409', async () => {
+  test('with one key and different content each: one original, the rest 409', async () => {
     const answers = await Promise.all(
       Array.from({ length: 200 }, () => send(fresh({ idempotency_key: 'contested' }))),
     );
@@ -300,7 +300,7 @@ describe('a thousand at once', () => {
 });
 
 describe('receipts', () => {
-  test('that are not there are 404, whatever their form', async () => {
+  test('that do not exist are a 404, whatever their form', async () => {
     for (const id of [
       'fr_01M7YQ1WE038NKRKAYDXR834J3',
       'fr_',

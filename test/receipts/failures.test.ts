@@ -1,4 +1,4 @@
-/** The door's problems: every code that the routes document is sent, and no other; a store that fails. */
+/** The door's problems: every code that the routes document is sent, and no others; a store that fails. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { routeList } from '../../src/contract/routes.js';
@@ -151,7 +151,7 @@ describe('the limits by address', () => {
   });
 });
 
-test('exploring while as much explores as may wait', async () => {
+test('exploring while as many searches wait as may', async () => {
   const busy: InTurn = () => Promise.resolve('busy');
   const explore = { ...exploration.explore, inTurn: busy, inShortTurn: busy };
   const own = await startDoor({ store, exploration: { ...exploration, explore } });
@@ -185,7 +185,7 @@ test('exploring while the store fails', async () => {
   for (const [path, query] of questions) assert.equal((await door.get(path, query)).status, 200);
 });
 
-test('what is not there and what contradicts', async () => {
+test('what does not exist, and what contradicts an earlier request', async () => {
   const key = { idempotency_key: 'k' };
   assert.equal((await door.post('/dream', { title: 'x', content: 'y', ...key })).status, 200);
   assert.equal((await door.post('/dream', { title: 'x', content: 'z', ...key })).status, 409);
@@ -196,7 +196,7 @@ test('what is not there and what contradicts', async () => {
   assert.equal((await door.get('/walk', { from: receipt })).status, 404);
 });
 
-test('the log before its first checkpoint, without what is asked, and without a store', async () => {
+test('the log before its first checkpoint, for unknown paths, and without a store', async () => {
   const { body } = await door.post('/dream', { title: 'logged', content: 'later' });
   const proof = `/receipt/${String(body['receipt'])}/proof`;
   for (const path of ['/checkpoint', '/log/vkey', proof]) {

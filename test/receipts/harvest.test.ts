@@ -1,4 +1,4 @@
-/** POST /harvest through HTTP: markers whole and broken, each on its own. */
+/** POST /harvest through HTTP: valid and broken markers, each treated separately. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HarvestResponse } from '../../src/contract/harvest.js';
@@ -84,13 +84,13 @@ describe('markers', () => {
     assert.equal(results[0]?.status, 'probe');
   });
 
-  test('with braces and markers in their strings', async () => {
+  test('may have braces and markers in their strings', async () => {
     const inner = plain(shard());
     const answer = await harvest(plain(shard({ content: `}{"]${inner}<</SHARD>>` })));
     assert.deepEqual(counts(answer), [1, 1, 0, 0]);
   });
 
-  test('that are broken are told apart and stop no other', async () => {
+  test('that are broken are reported one by one, and do not affect the others', async () => {
     const broken: readonly (readonly [string, RegExp])[] = [
       [`<<SHARD>>{"title":"a"`, /refused 22 characters in: syntax/],
       [`<<SHARD>>${shard()}`, /no closing/],
@@ -145,13 +145,13 @@ describe('a text', () => {
     }
   });
 
-  test('of 4,876 empty markers', async () => {
+  test('of 4,876 empty markers has each of them rejected', async () => {
     const empty = '<<SHARD>> <</SHARD>> ';
     const answer = await harvest(empty.repeat(4_876));
     assert.deepEqual(counts(answer), [4_876, 0, 0, 4_876]);
   });
 
-  test('of as many valid markers as fit', async () => {
+  test('of as many valid markers as fit has all of them stored', async () => {
     let text = '';
     let markers = 0;
     for (;;) {

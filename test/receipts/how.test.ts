@@ -1,4 +1,4 @@
-/** `GET /how`: the use of the door, as data or as Markdown. */
+/** `GET /how`: how to use the door, as data or as Markdown. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { kinds } from '../../src/contract/exploration.js';
@@ -27,7 +27,7 @@ describe('the use of the door', () => {
     for (const [at, form] of said.entries()) assert.match(steps[at] ?? '', form);
   });
 
-  test('is numbered in Markdown for whoever prefers that, and caches keep both apart', async () => {
+  test('is numbered in Markdown if that is preferred, and caches tell both apart', async () => {
     const data = await asked('application/json');
     const { steps } = jsonOf(data) as HowResponse;
     const text = await asked('text/markdown');

@@ -1,4 +1,4 @@
-/** Lines of receipts of the first contract: which are taken, and what is said of one that is not. */
+/** Lines of receipts of the first contract: which are accepted, and what is said about others. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -48,7 +48,7 @@ describe('a line of the first contract', () => {
     for (const text of ['null', '7', '"x"', '[]']) assert.equal(wrong(text), 'is not a JSON object');
   });
 
-  test('has texts, of whole characters, where it has any', () => {
+  test('may have only texts of whole characters', () => {
     for (const name of ['title', 'content', 'mechanism', 'test', 'kind', 'visitor', 'received_at']) {
       for (const value of [7, {}, false, '\ud800']) {
         assert.deepEqual(read({ [name]: value }), { wrong: `has a ${name} that is no text` });
@@ -56,7 +56,7 @@ describe('a line of the first contract', () => {
     }
   });
 
-  test('has an id that no receipt of the present contract can have', () => {
+  test('needs an id that no receipt of the present contract can have', () => {
     for (const receipt of [undefined, 7, '', 'a b', 'x'.repeat(65), 'fr_01M7YQ1WE038NKRKAYDXR834J3']) {
       const said = 'has no receipt: 1 to 64 letters, digits, _ or -, and not of the present form';
       assert.deepEqual(read({ receipt }), { wrong: said });
@@ -64,7 +64,7 @@ describe('a line of the first contract', () => {
     for (const id of ['x'.repeat(64), 'fr_1', 'A_b-9']) assert.equal(isLegacyId(id), true);
   });
 
-  test('has a title and a content, which its digest is of', () => {
+  test('needs a title, a content and the digest of both', () => {
     for (const name of ['title', 'content']) {
       for (const text of ['', null, undefined]) {
         assert.deepEqual(read({ [name]: text }), { wrong: `has no ${name}` });
@@ -80,7 +80,7 @@ describe('a line of the first contract', () => {
     });
   });
 
-  test('has no other status, and no token of another form', () => {
+  test('may have no other status, and no token of another form', () => {
     for (const status of ['duplicate', '', 7]) {
       assert.deepEqual(read({ status }), { wrong: 'has a status other than quarantined and probe' });
     }
@@ -92,7 +92,7 @@ describe('a line of the first contract', () => {
   });
 });
 
-test('a receipt of the first contract is answered with its one digest, and no envelope', () => {
+test('a receipt of the first contract is answered with its only digest, and without an envelope', () => {
   const legacy = { receipt: 'old-1', status: 'probe', fragment, contentSha256: content_sha256 } as const;
   assert.deepEqual(legacyBody(legacy), {
     ...{ receipt: 'old-1', status: 'probe', content_sha256, fragment, envelope: null, log: null },

@@ -37,7 +37,7 @@ async function urlOf(
 }
 
 describe('the description of the door', () => {
-  test('names every host that is valid in a URL, and the root otherwise', async () => {
+  test('names any host that is valid in a URL, and otherwise the root', async () => {
     const hosts = [
       'door.example',
       'Door.example:8443',
@@ -66,7 +66,7 @@ describe('the description of the door', () => {
     for (const host of others) assert.equal(await urlOf({ host }), '/', host);
   });
 
-  test('takes the word of a trusted proxy alone, that of the one next to the client', async () => {
+  test('believes only a trusted proxy, and of a list the entry nearest the client', async () => {
     const fields = {
       host: 'inner',
       'x-forwarded-host': ' door.example , other',
@@ -82,7 +82,7 @@ describe('the description of the door', () => {
     assert.equal(await from(['192.0.2.0/24'], mapped(192, 0, 3, 9)), 'http://inner');
   });
 
-  test('takes what a trusted proxy leaves out from the request, and only https for https', async () => {
+  test('takes what a trusted proxy leaves out from the request, and https only if it says so', async () => {
     const trusted = ['192.0.2.7'];
     const proto = (scheme: string) => urlOf({ host: 'inner', 'x-forwarded-proto': scheme }, trusted);
     assert.equal(await proto('https'), 'https://inner');
@@ -103,7 +103,7 @@ describe('the description of the door', () => {
     assert.equal('bytes' in answer.body && answer.body.type, 'application/json');
   });
 
-  test('says that another host gets another answer, which nothing may keep', async () => {
+  test('differs by host, and must not be cached', async () => {
     const answer = await answerOf({}, sent({ host: 'inner' }));
     assert.equal(textOf(answer), JSON.stringify(describedDoor('http://inner')));
     assert.ok(textOf(answer).includes(JSON.stringify(how)));
@@ -111,7 +111,7 @@ describe('the description of the door', () => {
     assert.deepEqual({ ...answer, body: null }, { status: 200, body: null, headers, charge: 0 });
   });
 
-  test('has only what is served', async () => {
+  test('contains only what is served', async () => {
     for (const publicUrl of ['http://inner', null]) {
       const answer = await answerOf({ publicUrl, serve: ['door'] }, sent({ host: 'inner' }));
       assert.equal(textOf(answer), JSON.stringify(describedDoor('http://inner', ['door'])));

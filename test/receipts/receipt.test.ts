@@ -25,7 +25,7 @@ const lineOf = (receipt: string): string => {
 };
 
 describe('a receipt', () => {
-  test('is answered in full, as it was when it was stored, then with its place in the log', async () => {
+  test('is answered in full, as it was stored, and later with its place in the log', async () => {
     const { body: stored } = await door.post<DreamResponse>('/dream', given);
     const { receipt, stored_envelope_sha256 } = stored;
     const identity = { receipt, stored_envelope_sha256, scope: 'receipt-id+envelope-seal-v2' };
@@ -61,7 +61,7 @@ describe('a receipt', () => {
     assert.deepEqual(log, { origin, index: null, included_at: null });
   });
 
-  test('that is withheld has no fragment and the reason, and is else the same', async () => {
+  test('that is withheld has a reason instead of its fragment, and is otherwise the same', async () => {
     const { body } = await door.post<DreamResponse>('/dream', { title: 'Hidden', content: 'text' });
     const before = await served.receipt(body.receipt);
     await keepNotice(store, body.receipt, { hidden: true, reason: 'names a person', atMs: 1 });
@@ -103,7 +103,7 @@ test('a harvest stores each field of a marker, and names the field that is wrong
   assert.deepEqual(nothing, { index: 1, ok: false, status: null, ...digests });
 });
 
-test('a preview warns of a kind that is not known, and of no other', async () => {
+test('a preview warns of an unknown kind, and of no other', async () => {
   for (const [kind, warning] of [
     ['bridge', undefined],
     ['poem', /^kind "poem" is not one of .*; it is stored as HYPOTHESIS$/],
@@ -123,7 +123,7 @@ test('a preview says how to confirm it: with its token, and the fields that are 
   });
 });
 
-test('the door serves its use and its log beside its receipts', async () => {
+test('the door serves its guide and its log, besides its receipts', async () => {
   assert.equal((await door.get('/how')).status, 200);
   await served.sign();
   assert.ok((await served.text('/checkpoint')).startsWith(`${origin}\n`));

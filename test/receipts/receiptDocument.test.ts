@@ -107,18 +107,18 @@ describe('the script', { skip }, () => {
     fragment: JSON.parse(example.canonical) as Fragment,
   };
 
-  test('finds the worked example right', () => {
+  test('accepts the worked example', () => {
     const { status, stdout } = run(answer);
     assert.deepEqual([status, stdout.match(/^ok /gm)?.length], [0, 8], stdout);
   });
 
-  test('finds a changed character', () => {
+  test('detects a changed character', () => {
     const fragment = { ...answer.fragment, content: `${answer.fragment.content}.` };
     const { status, stdout } = run({ ...answer, fragment });
     assert.deepEqual([status, stdout.match(/^WRONG /gm)?.length], [1, 7], stdout);
   });
 
-  test('leaves undecided what its Python does not know', () => {
+  test('leaves characters that its Python does not know undecided', () => {
     const sealed = seal(
       { ...example.input, title: '\u{10ffff}\ufffe' },
       example.receipt,

@@ -114,7 +114,7 @@ describe('workers and restarts', () => {
     );
   });
 
-  test('what one worker stores both explore within a second, as of a position the same', async () => {
+  test('what one worker stores, both explore within a second, and alike as of a position', async () => {
     const stored = await client.post<DreamResponse>('/dream', {
       title: 'Explored',
       content: 'periwinkle quicksilver',
@@ -163,7 +163,7 @@ describe('workers and restarts', () => {
   });
 
   test(
-    'what was acknowledged is there after every process was killed',
+    'what was acknowledged survives a kill of every process',
     { skip: process.platform === 'linux' ? false : '/proc is needed' },
     async () => {
       const receipts: string[] = [];

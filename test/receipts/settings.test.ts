@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readConfiguration } from '../../src/configuration.js';
 
-test('the disk space of all fragments has no limit at 0, and else one up to a million GB', () => {
+test('the disk space of all fragments is unlimited at 0, and otherwise at most a million GB', () => {
   const read = (DOOR_MAX_GB: string) => readConfiguration({ DOOR_MAX_GB }, { platform: 'linux', cores: 1 });
   for (const right of [0, 1_000_000]) {
     const found = read(String(right));

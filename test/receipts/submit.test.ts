@@ -1,4 +1,4 @@
-/** Submissions on a store where another comes between, or which lost a record. */
+/** Submissions on a store where another submission comes between, or which lost a record. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
@@ -15,7 +15,7 @@ async function submitted(given: GivenFragment, key?: string, to: Store = store):
   return (await submit(parts, given, key)).submitted;
 }
 
-test('of two submissions that use a new key at once, the first to bind it has it', async () => {
+test('of two submissions that use a new key at once, the first to bind it gets it', async () => {
   const [known, other] = [
     { title: 'known', content: 'It was stored before.' },
     { title: 'other', content: 'It comes between.' },
@@ -39,7 +39,7 @@ test('a receipt that the store names and does not have is an error', async () =>
   await assert.rejects(submitted(given, undefined, { ...store, get }), /names receipt fr_\w+, which is not/);
 });
 
-test('what is absent is accepted as what is empty', () => {
+test('absent fields are accepted like empty ones', () => {
   const bare = { title: 'bare', content: 'Nothing else.' };
   const empty = { mechanism: '', test: '', kind: '', visitor: '' };
   const none = { mechanism: null, test: null, kind: null, visitor: null };

@@ -1,6 +1,6 @@
 /**
- * A tool-calling client made from `/api/agent/openapi` and nothing else, as an AI's tools are: every
- * operation is a tool with the schema of its arguments, and what it sends and gets must fit the document.
+ * A tool-calling client made only from `/api/agent/openapi`, as an AI's tools are: every operation is a tool
+ * with the schema of its arguments, and what it sends and gets must fit the document.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

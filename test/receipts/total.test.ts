@@ -1,4 +1,4 @@
-/** What all fragments take of the disk, and what happens once that is as much as they may. */
+/** The disk space of all fragments, and what happens once it reaches its limit. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { followTotal } from '../../src/receipts/total.js';
@@ -10,7 +10,7 @@ import { HandClock } from '../support/handClock.js';
 import { openTestStore } from '../support/serving.js';
 import { startDoor } from '../support/door.js';
 
-test('fragments are counted once each, and none is stored beyond the most', async () => {
+test('fragments are counted once each, and none is stored beyond the limit', async () => {
   const store = await openTestStore();
   const lines: string[] = [];
   const say = (_: unknown, text: string): number => lines.push(text);
@@ -60,7 +60,7 @@ test('fragments are counted once each, and none is stored beyond the most', asyn
   assert.equal(lines.length, 1);
 });
 
-test('the total is read at once and every five seconds, and each change of it is told once', async () => {
+test('the total is read at once and every five seconds, and each change is reported once', async () => {
   const clock = new HandClock();
   const store = { bytes: 3_999_998, away: false, reads: 0 };
   const get = (): Promise<Uint8Array> => {
@@ -95,7 +95,7 @@ test('the total is read at once and every five seconds, and each change of it is
   assert.equal(clock.timers, 0);
 });
 
-test('0 is any number', async () => {
+test('0 means no limit', async () => {
   const store = await openTestStore();
   const log = { warn: () => undefined, info: () => undefined } as never;
   const total = followTotal({ store, mostBytes: 0, clock: { every: () => assert.fail() }, log });

@@ -51,7 +51,7 @@ describe('a sealed receipt', () => {
     }
   });
 
-  test('whose answer repeats a digest wrongly is wrong in that digest alone', () => {
+  test('whose answer repeats a digest wrongly fails in that digest only', () => {
     for (const name of digestNames) {
       const { verification } = verdict({ ...sealed, [name]: '00'.repeat(32) });
       const fields = { ...all(true), [name]: false };
@@ -59,7 +59,7 @@ describe('a sealed receipt', () => {
     }
   });
 
-  test('whose answer has another status than its envelope is wrong in its envelope', () => {
+  test('whose answer has another status than its envelope fails in its envelope', () => {
     const both = { status: 'probe', content_sha256: 'x' };
     for (const [more, fields] of [
       [{ status: 'probe' }, all(true)],
@@ -70,14 +70,14 @@ describe('a sealed receipt', () => {
     }
   });
 
-  test('whose envelope names another contract is wrong in its envelope, though its seal fits', () => {
+  test('whose envelope names another contract fails in its envelope, even if its seal fits', () => {
     const envelope = { ...sealed.envelope, hash_contract: 'another' };
     const stored_envelope_sha256 = createHash('sha256').update(canonicalJson(envelope)).digest('hex');
     const { verification } = verdict({ ...sealed, envelope, stored_envelope_sha256 });
     assert.deepEqual(verification, { verified: false, fields: all(true), envelope: false, implementation });
   });
 
-  test('with a changed text is wrong in the digests of it', () => {
+  test('with a changed text fails in the digests of it', () => {
     const fragment = { ...sealed.fragment, visitor: 'somebody else' };
     const { verified, fields, envelope } = verdict({ ...sealed, fragment }).verification;
     assert.deepEqual([verified, envelope], [false, true]);
@@ -98,7 +98,7 @@ describe('a sealed receipt', () => {
     assert.deepEqual([verified, fields], [false, { ...all(null), content_sha256: false }]);
   });
 
-  test('without its envelope or its seal is none', () => {
+  test('without its envelope or its seal is not a receipt', () => {
     for (const more of [
       ...[{ envelope: null }, { envelope: [] }, { envelope: { receipt: 7 } }, { envelope: 'x' }],
       ...[{ stored_envelope_sha256: null }, { stored_envelope_sha256: 7 }],
@@ -116,7 +116,7 @@ describe('a legacy receipt', () => {
     content_sha256: 'dc81ce688056be6973f0ee20d6d7e7fddbb0b1cdaa83182ab1cf544caa73c6b7',
   };
 
-  test('has one digest, which its title and content prove', () => {
+  test('has one digest, verified by its title and content', () => {
     const right = { verified: true, fields: { content_sha256: true }, envelope: null, implementation };
     assert.deepEqual(verdict(legacy), { receipt: 'old-1', verification: right, withheld: false });
     for (const name of ['title', 'content']) {
@@ -136,12 +136,12 @@ describe('a legacy receipt', () => {
     assert.deepEqual(verdict(withheld), { receipt: 'old-1', verification, withheld: true });
   });
 
-  test('without its digest is none', () => {
+  test('without its digest is not a receipt', () => {
     assert.equal(reason({ ...legacy, content_sha256: null }), 'has no content_sha256');
   });
 });
 
-test('what is no receipt is told apart by what it lacks', () => {
+test('an answer that is not a receipt is refused with what it lacks', () => {
   for (const answer of [null, undefined, 7, 'text', [], [sealed], {}, { ...sealed, receipt: 7 }]) {
     assert.equal(reason(answer), 'is no receipt');
   }

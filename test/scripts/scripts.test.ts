@@ -1,6 +1,6 @@
 /**
  * Runs the text scripts of this folder (README.md says how they are written) against the compiled program:
- * each against a server of its own or the shared one, with its commands run beside it.
+ * each on a server of its own or the shared one, with its commands run at the same time.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Requests to POST /v1/fuse with the model that ships, answered or refused. */
+/** Requests to POST /v1/fuse with the included model, answered or refused. */
 import assert from 'node:assert/strict';
 import type { FuseResponse } from '../../src/contract/fuse.js';
 import type { HTTPValidationError } from '../../src/contract/schema/validation.js';

@@ -1,4 +1,6 @@
-/** The random bodies themselves: whatever its style, a body means its request, and every style occurs. */
+/**
+ * The random bodies themselves: whatever its style, a body is read as its request, and every style occurs.
+ */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -17,7 +19,7 @@ function project(parsed: unknown, model: unknown): unknown {
   );
 }
 
-test('a body written in any style means its request', () => {
+test('a body written in any style is read as its request', () => {
   const seen = { escape: 0, space: 0, repeated: 0, surrogatePair: 0 };
   fc.assert(
     fc.property(fuseRequest, style, (request, how) => {

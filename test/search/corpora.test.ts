@@ -1,6 +1,6 @@
 /**
- * POST /v1/fuse by named statistics: counted texts against the obvious count and the oracle, to the last bit;
- * versions, owners, and the 422s of names that stand for nothing.
+ * POST /v1/fuse by named statistics: counted texts against a naive count and the oracle, to the last bit;
+ * versions, owners, and the 422s of unknown names.
  */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -75,7 +75,7 @@ const ways = fc.constantFrom<Way[]>(
   { analyzer: 'plain', tokenizer: 'ngram' },
 );
 
-test('named statistics rank as the oracle does by the obvious count, to the last bit', async () => {
+test('named statistics rank as the oracle does with the naive count, to the last bit', async () => {
   let version = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -135,7 +135,7 @@ test('the newest version answers, and a pinned one stays', async () => {
   assert.deepEqual(corpora.versions('shop'), [1, 2]);
 });
 
-test('statistics by name answer as the same statistics in the request do', async () => {
+test('statistics by name give the same answer as those in the request', async () => {
   await put('same', 1, 10);
   const inline = { docs: 10, average_length: 2, df: { iphone: 1, case: 10 } };
   const byName = await answerTo({ ...asking, explain: true, corpus: { name: 'same' } });
@@ -143,7 +143,7 @@ test('statistics by name answer as the same statistics in the request do', async
   assert.deepEqual(byName.body, { ...(body as object), corpus: { name: 'same', version: 1, docs: 10 } });
 });
 
-test('a name that stands for nothing is refused at its place, with the names that do', async () => {
+test('an unknown name is refused at its place, with the known names', async () => {
   await put('wiki', 1, 10);
   assert.match(
     (await refused({ ...asking, corpus: { name: 'shpo' } }))[0] ?? '',
@@ -202,7 +202,7 @@ test('a large body by name is answered off the event loop, the same', async () =
   assert.deepEqual((body as FuseResponse).corpus, { name: 'large', version: 1, docs: 10 });
 });
 
-test('statistics that are damaged, or of another master secret, are not taken', async () => {
+test('statistics that are damaged, or of another master secret, are refused', async () => {
   const { bytes } = await given(5);
   assert.equal(await corpora.add('damaged', 1, bytes.subarray(0, bytes.length - 1)), false);
   const other = new native.Corpora(Buffer.from('fedcba9876543210'));

@@ -1,4 +1,4 @@
-/** Statistics of texts by the obvious count, as the oracle of requests takes them. */
+/** Statistics of texts by a naive count, as the oracle of requests takes them. */
 import { formOf, type ReferenceAnalyzer } from '../reference/analyzer.js';
 import type { ReferenceCorpus } from '../reference/bm25.js';
 import { tokenize } from '../reference/fuse.js';

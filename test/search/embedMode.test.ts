@@ -1,5 +1,5 @@
 /**
- * Embed mode of POST /v1/fuse with the static model: scores that were worked out elsewhere, random bodies
+ * Embed mode of POST /v1/fuse with the static model: scores that another program computed, random bodies
  * against the oracle, and what is refused.
  */
 import assert from 'node:assert/strict';
@@ -48,7 +48,7 @@ function recorded(): Recorded[] {
   return lines.map((line) => JSON.parse(line) as Recorded);
 }
 
-test('scores are those that another program works out', async () => {
+test('scores equal those that another program computes', async () => {
   let flat = 0;
   for (const { query, texts, scores } of recorded()) {
     const docs = texts.map((text, at) => ({ id: String(at), text }));
@@ -229,7 +229,7 @@ test('a model does not read the texts of a long body on the event loop', async (
   assert.ok(!(given instanceof Promise));
 });
 
-test('a text of which the model knows no word counts as the least of the others', async () => {
+test('a text of which the model knows no word gets the least score of the others', async () => {
   const asked = async (query: string, ...texts: string[]): Promise<[number[], unknown[]]> => {
     const docs = texts.map((text, at) => ({ id: String(at), text }));
     const { results, warnings = [] } = (await answer({ query, docs })).body as FuseResponse;
@@ -288,7 +288,7 @@ async function errors(
   return (body as { detail: { type: string; loc: unknown[]; msg: string; ctx: unknown }[] }).detail;
 }
 
-test('more docs than a model is given, with a key and without', async () => {
+test('more docs than a model may score, with a key and without', async () => {
   const docs = (count: number) => Array.from({ length: count }, (_, at) => ({ id: String(at), text: 'fox' }));
   assert.equal((await answer({ query: 'fox', docs: docs(50) })).status, 200);
   assert.equal((await answer({ query: 'fox', docs: docs(1_000) }, 'a key')).status, 200);
@@ -307,7 +307,7 @@ test('more docs than a model is given, with a key and without', async () => {
   assert.equal((await answer({ query: 'fox', docs: scored })).status, 200);
 });
 
-test('a model that is not installed, with what else is wrong', async () => {
+test('a model that is not installed is an error, next to the other errors', async () => {
   const docs = Array.from({ length: 51 }, () => ({ id: 'a', text: 'fox' }));
   const places = async (request: object): Promise<unknown> =>
     (await errors({ query: 'fox', ...request })).map(({ type, loc }) => `${type} ${loc.join('.')}`);
@@ -324,7 +324,7 @@ test('a model that is not installed, with what else is wrong', async () => {
   assert.equal((await answer({ query: 'fox', docs: scored, embed_model: 'bge-huge' })).status, 200);
 });
 
-test('a model is named in any case of letters; the contract’s default says how to get it', async () => {
+test('a model is named in any letter case, and an error says how to install it', async () => {
   const request = { query: 'fox', docs: [{ id: 'a', text: 'fox' }] };
   const { status, body } = await answer({ ...request, embed_model: 'Static-256' });
   assert.deepEqual([status, (body as FuseResponse).dense_source], [200, 'model:static-256']);
@@ -355,7 +355,7 @@ test('a server without a model says so', async () => {
   assert.equal((answered(sent) as { code: string }).code, 'no_model');
 });
 
-test('what lacks room waits with its scores until it has it, and is gone when released', async () => {
+test('an answer that lacks room waits with its scores until it has it, and goes when released', async () => {
   const { NeedsRoom, Pending, Written } = native.FuseOutcome;
   const body = Buffer.from(
     '{"query":"fox","docs":[{"id":"a","text":"a red fox"},{"id":"b","text":"a dog"}]}',

@@ -168,7 +168,7 @@ test('long explanations and highlights of a short body are made off the event lo
   }
 });
 
-test('an answer of more bytes than it may have is refused, wherever it is made', async () => {
+test('an answer with more bytes than allowed is refused, wherever it is made', async () => {
   const scored = { id: '', text: 'running', dense_score: 1 };
   const unscored = { id: '', text: 'running' };
   for (const [doc, count, explain] of [
@@ -203,7 +203,7 @@ test('small requests are answered while a large one is in the thread pool', asyn
   assert.equal((await large).status, 200);
 });
 
-test('a wrong body is explained, however long it is', async () => {
+test('an error in a body is explained, however long the body is', async () => {
   const docs = (count: number): object[] =>
     Array.from({ length: count }, (_, at) => ({ id: String(at), text: 'fox '.repeat(60), dense_score: at }));
   for (const count of [1, 2_000]) {

@@ -129,7 +129,7 @@ test('a leg and a boost do what their formulas say', async () => {
   assert.deepEqual([source, warnings], ['none', undefined]);
 });
 
-test('two legs are what weights are, by either method', async () => {
+test('two legs do the same as weights, by either method', async () => {
   const plain = docs.map(({ id, text: words, dense_score }) => ({ id, text: words, dense_score }));
   for (const method of ['maxnorm', 'rrf']) {
     const weights = { bm25: 3, dense: 1 };
@@ -142,7 +142,7 @@ test('two legs are what weights are, by either method', async () => {
   }
 });
 
-test('without a dense leg no model is asked for', async () => {
+test('without a dense leg no model is used', async () => {
   const bare = docs.map(({ id, text: words }) => ({ id, text: words }));
   const answer = await fuseHandler({ ...native, embedMode: noModels() })(
     requestWith(writeBody({ query: 'fox', docs: bare, legs: { bm25: {} } }, plainStyle)),
@@ -198,7 +198,7 @@ test('a wrong leg or boost is a 422 at its place that says what is allowed', asy
   assert.match((await wrong({ legs: many }))[0] ?? '', /^legs: .*1 to 16 legs/);
 });
 
-test('names are wrong behind any number of docs', async () => {
+test('wrong names are found after any number of docs', async () => {
   const many = Array.from({ length: 400 }, (_, at) => ({
     ...{ id: `${at}`, text: 'a', dense_score: 1, scores: { splade: at } },
     values: at === 390 ? { aeg: 1 } : {},

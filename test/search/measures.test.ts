@@ -29,13 +29,13 @@ test('nDCG, reciprocal rank and recall of rankings worked out by hand', () => {
   }
 });
 
-test('more than ten relevant docs: the first ten can be perfect, their order among equals is free', () => {
+test('with over ten relevant docs the first ten can be perfect, in any order among equals', () => {
   const judged = new Map(places(40).map((place) => [place, 1]));
   const found = measured([...places(5, 30), ...places(5), 99], judged);
   assert.deepEqual([found.ndcg_at_10, found.mrr_at_10, found.recall_at_100], [1, 1, 0.25]);
 });
 
-test('an interval holds its mean, is the same each time, and is a point where all values are equal', () => {
+test('an interval contains its mean, is reproducible, and is a point if all values are equal', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 30 }),

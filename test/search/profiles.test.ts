@@ -1,6 +1,6 @@
 /**
- * `profile` of POST /v1/fuse: a request that names one is answered with the bytes of the same request with
- * the settings written out in it, or with its faults.
+ * `profile` of POST /v1/fuse: a request with one gets the bytes of the same request with the settings written
+ * out in it, or the same errors.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -169,7 +169,7 @@ function put(name: string, given: object): boolean {
   return profiles.add(name, version, JSON.stringify(given));
 }
 
-test('a request by a profile gets the bytes of the request with the settings written out', async () => {
+test('a request by a profile gets the same bytes as one with the settings written out', async () => {
   const statistics = { docs: 50, average_length: 2, df: { fox: 5, red: 40 } };
   const { bytes } = await native.freezeCorpus(
     Buffer.from(JSON.stringify(statistics)),
@@ -202,7 +202,7 @@ test('a request by a profile gets the bytes of the request with the settings wri
   assert.ok(seen.answered > draws(400) && seen.refused > draws(400), JSON.stringify(seen));
 });
 
-test('also where the body is answered by a thread, or waits for a model', async () => {
+test('the same holds if the body is answered by a thread or waits for a model', async () => {
   const long = 'red fox '.repeat(LOOP_BODY_LIMIT / 8);
   const texts = ['a red fox', 'wolves', long];
   for (const docs of [texts.slice(0, 2), texts].map((some) =>
@@ -256,7 +256,7 @@ test('a version that is pinned stays, and the newest is what others get', async 
   assert.match(await told('pinned'), /no profile has this name/);
 });
 
-test('a profile that is no name is refused as other members are', async () => {
+test('a profile that is not a name is refused like other wrong members', async () => {
   for (const profile of [7, null, [], {}, { version: 1 }, { name: 7 }, { name: 'shop', version: 0 }]) {
     const [status, text] = await answerTo({ query: 'fox', docs, profile });
     assert.equal(status, 422, JSON.stringify(profile));

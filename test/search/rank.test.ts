@@ -1,5 +1,5 @@
 /**
- * Extensions of POST /v1/fuse (analyzers, a corpus, missing and turned dense scores, a least score) against
+ * Extensions of POST /v1/fuse (analyzers, a corpus, missing dense scores, distances, a minimum score) against
  * the oracle, to the last bit, and the 422s of requests that get them wrong.
  */
 import { test } from 'node:test';
@@ -125,7 +125,7 @@ const docs = [
   { id: 'b', text: 'the cafe\u0301 is closed', dense_score: 0 },
 ];
 
-test('a term names the tokens that stand for it', async () => {
+test('a term lists the tokens that it matched', async () => {
   const request = { query: 'the run', docs, analyzer: 'english', explain: true };
   const { body } = await answerTo(request);
   const [first, second] = (body as FuseResponse).results;
@@ -145,7 +145,7 @@ test('a term names the first ten tokens that stand for it', async () => {
   assert.deepEqual([term?.tf, term?.matched], [24, tokens.slice(0, 10)]);
 });
 
-test('accents fold, texts are repaired, and the characters that count are those that came', async () => {
+test('accents fold and texts are repaired, but characters are counted as they came', async () => {
   const asked = async (query: string, analyzer: unknown): Promise<number> => {
     const { body } = await answerTo({ query, docs, analyzer });
     return (body as FuseResponse).results.filter(({ bm25_score: score }) => score > 0).length;
@@ -160,7 +160,7 @@ test('accents fold, texts are repaired, and the characters that count are those 
   assert.equal(answer.charge, 1 + docs.reduce((sum, { text }) => sum + Array.from(text).length, 0));
 });
 
-test('stop words that are the whole query stay', async () => {
+test('stop words count if they are the whole query', async () => {
   const { body } = await answerTo({ query: 'The is', docs, analyzer: 'english' });
   assert.ok((body as FuseResponse).results.every(({ bm25_score: score }) => score > 0));
 });
@@ -200,7 +200,7 @@ const someAnalyzer = fc.oneof(
   ),
 );
 
-test('the native module takes the analyzers that the contract takes, and no other', async () => {
+test('the native module accepts the analyzers that the contract accepts, and no others', async () => {
   const seen = { 200: 0, 422: 0 };
   const tokenizer = fc.constantFrom('ws', 'ngram');
   await fc.assert(
@@ -287,7 +287,7 @@ test('corpus, missing scores, distances and a least score: as the oracle, to the
   );
 });
 
-test('scores that a model replaces are told of, and those that it must not replace are refused', async () => {
+test('scores that a model replaces are reported, and those it must not replace are refused', async () => {
   const some = [docs[0], { id: 'b', text: 'cafe' }];
   const { body } = await answerTo({ query: 'cafe', docs: some });
   assert.deepEqual(
@@ -343,7 +343,7 @@ test('wrong statistics and distances are a 422 at their place', async () => {
   );
 });
 
-test('what is wrong behind any number of docs and terms is a 422 at its place', async () => {
+test('an error after any number of docs and terms is a 422 at its place', async () => {
   const count = 400;
   const many = Array.from({ length: count }, (_, at) => ({ id: `${at}`, text: 'a', dense_score: 1 }));
   const without = many.map((doc, at) => (at < 390 ? doc : { id: doc.id, text: doc.text }));
@@ -381,7 +381,7 @@ test('of a repeated term the last number counts', async () => {
   }
 });
 
-test('terms that need more room than the texts are written all the same', async () => {
+test('terms that need more room than the texts are written nevertheless', async () => {
   const words = Array.from({ length: 200 }, (_, at) => `word${at}`).join(' ');
   const many = Array.from({ length: 40 }, (_, at) => ({ id: `${at}`, text: words }));
   const long = many.map((doc) => ({ ...doc, text: `${words} ${'.'.repeat(8000)}` }));

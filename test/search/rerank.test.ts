@@ -1,6 +1,6 @@
 /**
- * The rerank interfaces of others: the same order and scores as POST /v1/fuse for the same texts, in the
- * shape of each interface, whatever of their clients' habits a body has.
+ * The rerank interfaces of others: the same order and scores as POST /v1/fuse for the same texts, in the form
+ * of each interface, whichever habit of their clients a body has.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -109,7 +109,7 @@ describe('shapes', () => {
     );
   });
 
-  test('Cohere version 1, Jina and vLLM in one; documents come back as they came', async () => {
+  test('Cohere version 1, Jina and vLLM in one; documents are returned as they came', async () => {
     const objects = [documents[0], { text: documents[1], title: 'DC', 'n"': [1] }, { text: 'x' }];
     const body = { query, documents: objects, return_documents: true };
     for (const path of ['rerankV1', 'rerank'] as const) {
@@ -158,7 +158,7 @@ describe('shapes', () => {
     );
   });
 
-  test('a document without text scores 0 and comes last; without a query all do', async () => {
+  test('a document without text scores 0 and comes last; without a query all of them score 0', async () => {
     const { results } = await answerOf<RerankV2Response>('rerankV2', {
       query,
       documents: ['', ...documents],
@@ -213,7 +213,7 @@ describe('lenience', () => {
     }
   });
 
-  test('what is not acted on stands in the warnings, what asks for nothing does not', async () => {
+  test('ignored members are listed in the warnings, unless they ask for nothing', async () => {
     const warnings = async (more: object): Promise<readonly string[] | undefined> =>
       (await answerOf<RerankV2Response>('rerankV2', { query, documents, ...more })).meta.warnings;
     const ignored = (name: string) => [`${name} is not used.`];

@@ -129,7 +129,7 @@ test('the next result is unlike those before it', async () => {
   assert.equal(await ids({ docs: emoji, diversify: { diversity: 0.5 } }), 'acdb');
 });
 
-test('stems decide how alike texts are, and what is highlighted', async () => {
+test('stems decide how similar texts are, and what is highlighted', async () => {
   const stemmed = [
     { id: 'a', text: 'running foxes', dense_score: 1 },
     { id: 'b', text: 'runs a fox', dense_score: 0.9 },
@@ -143,7 +143,7 @@ test('stems decide how alike texts are, and what is highlighted', async () => {
   assert.deepEqual(Object.fromEntries(matches), { a: [[8, 13]], b: [[7, 10]], c: [] });
 });
 
-test('a fragment is cut between words, and places are code points', async () => {
+test('a fragment is cut between words, and positions are in code points', async () => {
   const before = 'Über die Füchse 😀 '.repeat(20);
   const doc = { id: 'a', text: `${before}der rote Fuchs ${before}`, dense_score: 1 };
   const { results } = await asked({ query: 'rote fuchs', docs: [doc], highlight: { chars: 40 } });
@@ -189,7 +189,7 @@ test('a wrong collapse, diversify or highlight is a 422 at its place', async () 
   }
 });
 
-test('fragments that need more room than the texts are written all the same', async () => {
+test('fragments that need more room than the texts are written nevertheless', async () => {
   const many = Array.from({ length: 300 }, (_, at) => {
     return { id: `${at}`, text: 'a b '.repeat(100), dense_score: 1 };
   });

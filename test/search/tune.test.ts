@@ -1,4 +1,4 @@
-/** Settings and thresholds chosen by judgements: what the grid counts is what POST /v1/fuse answers. */
+/** Settings and thresholds chosen by judgements: the values of the grid are those of POST /v1/fuse. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
@@ -35,7 +35,7 @@ const ranking = {
   bring: () => Promise.reject(new Error('the static model needs none')),
 } as const;
 
-test('each setting of the grid counts what a request with it is answered', async () => {
+test('each setting of the grid gets the value of the answer to a request with it', async () => {
   const analyzers = ['plain', 'english'];
   const values = await tryGrid(ranking, queries, docs, analyzers, () => undefined);
   const grid = gridOf(analyzers);
@@ -56,7 +56,7 @@ test('each setting of the grid counts what a request with it is answered', async
   }
 });
 
-test('the members of a setting are those that differ from today’s', () => {
+test('the members of a setting are those that differ from the usual one', () => {
   assert.deepEqual(membersOf(usualSetting), {});
   const weights = { bm25: 0.3, dense: 0.7 };
   assert.deepEqual(membersOf({ ...usualSetting, weights, k1: 0.9, b: 0.4, analyzer: 'english' }), {

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL away, silent, and back: calls fail at once while it is away, are served within a second once it
- * is back, and nothing that was acknowledged is lost or doubled.
+ * PostgreSQL away, silent, and back: calls fail at once while it is away and are served within a second once
+ * it is back, and nothing that was acknowledged is lost or doubled.
  */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';

@@ -1,4 +1,4 @@
-/** `fusegate backup` and `fusegate restore`: one moment of a store in use, and nothing but a whole one. */
+/** `fusegate backup` and `fusegate restore`: one moment of a store in use, and only complete backups. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import {
@@ -133,7 +133,7 @@ test('a snapshot sees one moment, and the engine goes on', async () => {
 
 test('a store in use is backed up and restored', () => backUpUnderLoad(lmdb(), lmdb()));
 
-test('the manifest says what the file is, and others cannot read it', async () => {
+test('the manifest describes the file, and only its owner can read it', async () => {
   const url = await seeded(lmdb(), 50);
   const folder = join(temporaryFolder(), 'deep', 'backup');
   const output = await succeeds(url, 'backup', folder, '--json');
@@ -150,7 +150,7 @@ test('the manifest says what the file is, and others cannot read it', async () =
   }
 });
 
-test('a backup has a lower priority than a server beside it', async () => {
+test('a backup runs at a lower priority than the server', async () => {
   const STORE_URL = await seeded(lmdb(), 5);
   const folder = join(temporaryFolder(), 'backup');
   const { code, lowered } = await here(['backup', folder], { STORE_URL, MASTER_SECRET });
@@ -211,7 +211,7 @@ test('nothing is overwritten', async () => {
   await server.ended();
 });
 
-test('a backup is not restored without its master secret, which is asked for by name', async () => {
+test('a backup is not restored without its master secret, which the error names', async () => {
   const STORE_URL = lmdb();
   const first = run(main, ['serve'], { STORE_URL, PORT: '0', WORKERS: '1' });
   await first.prints(/listens on/);
@@ -248,7 +248,7 @@ const skip = postgresMissing();
 describe('PostgreSQL', { skip }, () => {
   const server = suiteServer();
 
-  test('a snapshot sees one moment, and the engine goes on', async () => {
+  test('a snapshot of PostgreSQL sees one moment while the engine goes on', async () => {
     const engine = await engineAt(await server().database());
     await snapshotSeesOneMoment(engine);
     await engine.close();
@@ -259,7 +259,7 @@ describe('PostgreSQL', { skip }, () => {
     await backUpUnderLoad(lmdb(), await server().database());
   });
 
-  test('a server that goes away leaves no backup', async () => {
+  test('a server that disappears leaves no backup behind', async () => {
     const engine = await engineAt(await seeded(await server().database(), 10));
     const seen = engine.snapshot(async (scan) => {
       await server().query(

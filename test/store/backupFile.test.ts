@@ -1,4 +1,4 @@
-/** Backups and restores themselves, without their commands: whole, or refused, and nothing in between. */
+/** Backups and restores themselves, without their commands: complete or refused, and nothing in between. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -102,7 +102,7 @@ const engine = await emptyEngine();
 await put(engine, records);
 
 describe('a backup', () => {
-  test('has every record, of which its manifest says number, bytes and digest', async () => {
+  test('has every record, and its manifest their number, bytes and digest', async () => {
     const folder = join(memoryFolder(), 'new', 'backup');
     const steps: unknown[][] = [];
     const outcome = await makeBackup(engine, folder, about, (...step) => {
@@ -145,7 +145,7 @@ describe('a backup', () => {
     );
   });
 
-  test('is written to a folder that is empty, and to no other', async () => {
+  test('is written to an empty folder only', async () => {
     const folder = memoryFolder();
     writeFileSync(join(folder, 'note'), 'mine');
     const refused = await makeBackup(engine, folder, about, none);
@@ -217,7 +217,7 @@ describe('a backup', () => {
   });
 });
 
-test('a manifest says all of it in its form, or is none', () => {
+test('a manifest is complete and in its form, or it is refused', () => {
   const folder = memoryFolder();
   const path = join(folder, 'manifest.json');
   const whole = { format: 'fusegate-backup', version: 1, ...about, records: 0, bytes: 0, sha256: 'a' };
@@ -267,7 +267,7 @@ describe('a file of records', () => {
     assert.equal(await check(framed(entry), { sha256: 'a'.repeat(64) }), other);
   });
 
-  test('holds whole records alone', async () => {
+  test('may contain whole records only', async () => {
     const two = framed(entry, entry);
     const first = framed(entry).byteLength;
     for (let length = 1; length < two.byteLength; length += 1) {
@@ -285,7 +285,7 @@ describe('a file of records', () => {
     assert.equal(await check(framed({ key, value: Buffer.concat([value, Buffer.of(1)]) })), wrong);
   });
 
-  test('that is not there, or not to be read, is named', async () => {
+  test('that is missing or cannot be read is named', async () => {
     const { folder, manifest } = written(framed(entry));
     const path = join(folder, 'records');
     rmSync(path);
@@ -373,7 +373,7 @@ describe('a restore', () => {
     assert.deepEqual(await allOf(target), shown([taken]));
   });
 
-  test('that does not end well leaves a store that no server takes', async () => {
+  test('that fails at the end leaves a store that no server accepts', async () => {
     const { folder, manifest } = written(framed(...entries));
     const [, last] = entries;
     assert.ok(last !== undefined);
@@ -421,7 +421,7 @@ describe('a restore', () => {
 });
 
 describe('a copy of a store', () => {
-  test('has every record, and says how far it is', async () => {
+  test('has every record, and reports its progress', async () => {
     const target = await emptyEngine();
     const steps: unknown[][] = [];
     const outcome = await copyStore(engine, target, (...step) => steps.push(step));

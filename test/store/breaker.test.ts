@@ -33,7 +33,7 @@ const refused: Probed = { kind: 'refused', reason: 'says no' };
 const works: Probed = { kind: 'works' };
 
 describe('a breaker', () => {
-  test('lets calls be tried for a while after a failure, and none after it', async () => {
+  test('lets calls through for a while after a failure, and none after that', async () => {
     const { clock, breaker, told } = subject();
     breaker.failed('is gone');
     await clock.pass(999);
@@ -55,7 +55,7 @@ describe('a breaker', () => {
     assert.equal(breaker.refusal, 'is gone again');
   });
 
-  test('says once that it is open, a doubt after the first failure', async () => {
+  test('says once that it is open, a while after the first failure', async () => {
     const { clock, breaker, told } = subject();
     breaker.failed('is gone');
     await clock.pass(500);
@@ -66,13 +66,13 @@ describe('a breaker', () => {
     assert.deepEqual(told, ['open']);
   });
 
-  test('says nothing of answers while there is no doubt', () => {
+  test('says nothing of answers while nothing has failed', () => {
     const { clock, breaker, told } = subject();
     breaker.answered();
     assert.deepEqual([told, clock.timers], [[], 0]);
   });
 
-  test('begins each doubt anew: closed at first, probed, and without the failures of before', async () => {
+  test('starts each doubt anew: closed at first, probed, and without earlier failures', async () => {
     const { clock, breaker, probes, told } = subject();
     breaker.failed('is gone');
     await clock.pass(1_000);
@@ -90,7 +90,7 @@ describe('a breaker', () => {
     assert.deepEqual([breaker.refusal, told], [undefined, ['open', 'end', 'end', 'end']]);
   });
 
-  test('has one probe at a time, and one beside it that takes longer', async () => {
+  test('has one probe at a time, and a slower one beside it', async () => {
     const { clock, breaker, probes } = subject();
     breaker.failed('is gone');
     await clock.pass(0);
@@ -114,7 +114,7 @@ describe('a breaker', () => {
     assert.equal(breaker.refusal, 'is silent');
   });
 
-  test('is closed by a probe that works, and by no call of before', async () => {
+  test('is closed by a probe that works, and not by an earlier call', async () => {
     const { clock, breaker, probes, told } = subject();
     breaker.failed('is gone');
     await clock.pass(1_000);
@@ -132,7 +132,7 @@ describe('a breaker', () => {
     assert.deepEqual([breaker.answers, probes.length], [true, before]);
   });
 
-  test('closed by the probe that took longer', async () => {
+  test('may be closed by the slower probe', async () => {
     const { clock, breaker, probes } = subject();
     breaker.failed('is slow');
     await clock.pass(2_000);
@@ -168,7 +168,7 @@ describe('a breaker', () => {
     assert.equal(breaker.refusal, 'is silent');
   });
 
-  test('probes nothing and tells nothing after its end', async () => {
+  test('neither probes nor reports anything after its end', async () => {
     const { clock, breaker, probes, told } = subject();
     breaker.failed('is gone');
     await clock.pass(500);

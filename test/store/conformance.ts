@@ -128,7 +128,7 @@ function operationTests(subject: Subject): void {
 }
 
 function lookUpTests(subject: Subject): void {
-  test('many records are read by their keys, in the order of these', async (context) => {
+  test('many records are read by their keys, in the order of the keys', async (context) => {
     const store = await opened(context, subject, await subject.fresh());
     assert.deepEqual(await store.getMany('keys', []), []);
     // More than any engine looks up together; every third is absent.
@@ -156,7 +156,7 @@ function lookUpTests(subject: Subject): void {
 }
 
 function limitTests(subject: Subject): void {
-  test('keys and values have their limits, which throw', async (context) => {
+  test('keys and values have limits, beyond which a write throws', async (context) => {
     const store = await opened(context, subject, await subject.fresh());
     const put = (key: Buffer, value: Buffer): Operation => ({ kind: 'put', space: 'optouts', key, value });
     const [key, value] = [Buffer.alloc(maxKeyBytes, 255), Buffer.alloc(maxValueBytes, 7)];
@@ -181,7 +181,7 @@ function limitTests(subject: Subject): void {
     assert.equal(await text(store, 'optouts', 'k'), '');
   });
 
-  test('what was written is there after opening again; probe tells that units can be committed', async () => {
+  test('what was written is there after reopening, and probe says that units can be committed', async () => {
     const url = await subject.fresh();
     const store = await storeAt(url);
     const units = Array.from({ length: 20 }, (_, index) => commit(store, append(`${index}`)));
@@ -199,7 +199,7 @@ function limitTests(subject: Subject): void {
 }
 
 function unitTests(subject: Subject): void {
-  test('a conflict in the middle of a unit changes nothing, before it and after it', async (context) => {
+  test('a conflict in the middle of a unit undoes all of it', async (context) => {
     const store = await opened(context, subject, await subject.fresh());
     await commit(store, insert('a', '1'));
     const outcome = await commit(store, append('x'), insert('b', '1'), insert('a', '2'), append('y'));
@@ -259,7 +259,7 @@ function unitTests(subject: Subject): void {
 }
 
 function rangeTests(subject: Subject): void {
-  test('scan gives keys in the order of their bytes, from and to as said', async (context) => {
+  test('scan returns keys in the order of their bytes, within the given bounds', async (context) => {
     const store = await opened(context, subject, await subject.fresh());
     const keys = ['00', '0000', '00ff', '01', '7f', '80', '80ff', 'c3a9', 'fe', 'ff', 'ff00', 'ffff'];
     const shuffled = keys.toSorted((left, right) => left.slice(-1).localeCompare(right.slice(-1)));

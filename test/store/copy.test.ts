@@ -1,6 +1,5 @@
 /**
- * `fusegate store copy`: both ways between LMDB and PostgreSQL, what it refuses, what is left of half a
- * copy.
+ * `fusegate store copy`: both ways between LMDB and PostgreSQL, what it refuses, and what half a copy leaves.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -54,7 +53,7 @@ function refusal(url: string): Promise<string> {
   return whenUnavailable(opened, ({ message }) => message);
 }
 
-test('a copy has every record, reports each pass, and takes one step at a time', async () => {
+test('a copy has every record, reports each pass, and does one step at a time', async () => {
   const [from, to] = [await seed(lmdb()), lmdb()];
   const [source, target] = [await engineAt(from), await engineAt(to)];
   const steps: string[] = [];
@@ -85,7 +84,7 @@ test('a copy has every record, reports each pass, and takes one step at a time',
   await (await storeAt(to)).close();
 });
 
-test('a store with one record is not empty, and to see it takes no more than that record', async () => {
+test('a store with one record is not empty, which takes reading only that record', async () => {
   const target = await engineAt(lmdb());
   const source = await engineAt(await seed(lmdb()));
   await target.transact(
@@ -103,7 +102,7 @@ test('a store with one record is not empty, and to see it takes no more than tha
   for (const engine of [source, target]) await engine.close();
 });
 
-test('a copy is refused while either store does not answer, and fails where the last step does', async () => {
+test('a copy is refused if either store does not answer, and fails if the last step does', async () => {
   const [source, target] = [await engineAt(await seed(lmdb())), await engineAt(lmdb())];
   const away = new StoreUnavailable('It is away.');
   const refused = { kind: 'refused', reason: 'It is away.' };
@@ -146,7 +145,7 @@ test('a copy that stops half-way is marked, refused by servers and by another co
   assert.match(await refusal(to), /unfinished copy/);
 });
 
-test('a source that changes meanwhile, and a target that loses something, are found', async () => {
+test('a source that changes meanwhile, and a target that loses something, are detected', async () => {
   const source = await engineAt(await seed(lmdb()));
   const targets = [await engineAt(lmdb()), await engineAt(lmdb())] as const;
   const key = recordKey('keys', bytes('0/late'));
@@ -171,7 +170,7 @@ test('a source that changes meanwhile, and a target that loses something, are fo
   for (const engine of [source, ...targets]) await engine.close();
 });
 
-test('the command refuses what cannot be meant', async () => {
+test('the command refuses arguments that make no sense', async () => {
   const from = await seed(lmdb());
   const said = async (...args: string[]): Promise<string> => {
     const command = run(main, ['store', 'copy', ...args], {});
@@ -200,7 +199,7 @@ const skip = postgresMissing();
 describe('between LMDB and PostgreSQL', { skip }, () => {
   const server = suiteServer();
 
-  test('every record goes there and back', async () => {
+  test('every record is copied there and back', async () => {
     const [from, middle, back] = [await seed(lmdb()), await server().database(), lmdb()];
     const file = `${temporaryFolder()}/url`;
     writeFileSync(file, `${middle}\n`);

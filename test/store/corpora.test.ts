@@ -61,7 +61,7 @@ async function following(store: Store) {
 
 for (const { name, skip, fresh } of bothEngines()) {
   describe(`named statistics on ${name}`, { skip }, () => {
-    test('a version never changes, and its number is never given out again', async (context) => {
+    test('a version never changes, and its number is never used again', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       assert.deepEqual([await put(store, 'shop', 1), await put(store, 'shop', 2)], [1, 2]);
@@ -96,7 +96,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.deepEqual([...numbers].sort(), [1, 2, 3, 4, 5, 6, 7, 8]);
     });
 
-    test('an owner has so many names, and a name so many versions', async (context) => {
+    test('an owner has a limited number of names, and a name of versions', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       const owner = createHash('sha256').update('key').digest('hex').slice(0, 32);
@@ -113,7 +113,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.match(over.ok ? '' : over.detail, /more than 16777216 bytes/);
     });
 
-    test('many removed names leave few records, and no number is given out again', async (context) => {
+    test('many removed names leave few records, and no number is used again', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       assert.deepEqual(
@@ -161,7 +161,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.equal((await findCorpus(store, 'new'))?.versions[0]?.version, 2, 'after every number forgotten');
     });
 
-    test('every process knows what one stores, and answers with the same bytes', async (context) => {
+    test('every process knows what one has stored, and answers with the same bytes', async (context) => {
       const url = await fresh();
       const store = await storeAt(url);
       await put(store, 'before', 7);
@@ -193,7 +193,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.deepEqual(later.faults, []);
     });
 
-    test('what was removed is forgotten, also where the name is there again', async (context) => {
+    test('removed statistics are forgotten, even if the name is used again', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       await put(store, 'shop', 5);
@@ -210,7 +210,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.match(await ask({ name: 'shop', version: 2 }), /^422 .*no such version/);
     });
 
-    test('damaged statistics are reported, and the others are there', async (context) => {
+    test('damaged statistics are reported, and the others remain usable', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       await put(store, 'good');

@@ -1,5 +1,5 @@
 /**
- * PostgreSQL when connections and servers go: a proxy cuts the connection at chosen moments, the server is
+ * PostgreSQL when connections and servers fail: a proxy cuts the connection at chosen moments, the server is
  * killed under load. No unit is doubled, lost or misreported.
  */
 import assert from 'node:assert/strict';
@@ -121,7 +121,7 @@ describe('PostgreSQL going away', { skip }, () => {
     });
   }
 
-  test('a unit given up after a cut takes its first outcome when it is sent again', async (context) => {
+  test('a unit given up after a cut gets its first outcome when it is sent again', async (context) => {
     const { proxy, store, direct } = await proxied(context);
     const unit = {
       id: newUnitId(),
@@ -202,7 +202,7 @@ describe('PostgreSQL going away', { skip }, () => {
     assert.match(await reasonOf('postgres://u:p%3A@[::1/x'), /STORE_URL must be a URL such as postgres:/);
   });
 
-  test('settings: durable where the server is not by default; refused where nothing would be', async () => {
+  test('settings: durable even if the server’s default is not, and refused if nothing would be', async () => {
     const url = await server().database();
     const database = url.slice(url.lastIndexOf('/') + 1);
     await server().query('postgres', `ALTER DATABASE ${database} SET synchronous_commit TO off`);
@@ -228,7 +228,7 @@ describe('PostgreSQL going away', { skip }, () => {
     await assert.rejects(openStore(url, testParts), { name: 'StoreUnavailable', message });
   });
 
-  test('many that open an empty database at once make its tables once', async () => {
+  test('many that open an empty database at once create its tables once', async () => {
     const url = await server().database();
     const stores = await Promise.all(Array.from({ length: 6 }, () => storeAt(url)));
     assert.equal(await (stores[0] as Store).last('leads'), 0);

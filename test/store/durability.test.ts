@@ -76,7 +76,7 @@ describe('a power cut', { skip }, () => {
     assert.ok(cuts > 300, `${cuts} cuts`);
   });
 
-  test('costs a build that does not sync what it acknowledged', async () => {
+  test('is found to lose acknowledged units in a build that does not sync', async () => {
     const { folder, base } = await emptyStore();
     const calls = traceWorkload(folder, 20, { LD_PRELOAD: buildWithoutSync(folder) });
     assert.equal(acknowledgedBefore(calls, Infinity).length, 20);
@@ -86,7 +86,7 @@ describe('a power cut', { skip }, () => {
     });
   });
 
-  test('finds a new store whole or absent', () => {
+  test('leaves a new store whole or absent', () => {
     const folder = temporaryFolder();
     const calls = traceWorkload(folder, 0);
     const named = calls.findIndex(({ name }) => name === 'linkat' || name === 'link');
@@ -136,7 +136,7 @@ describe('a sync', { skip }, () => {
     await store.close();
   });
 
-  test('that is slow keeps the record from other processes until it has ended', async () => {
+  test('that is slow hides the record from other processes until it has ended', async () => {
     const { folder } = await emptyStore();
     const store = await storeAt(`lmdb:${join(folder, 'store')}`);
     const fault = ['-e', 'trace=fdatasync', '-e', 'inject=fdatasync:delay_enter=700000'];

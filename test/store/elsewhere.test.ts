@@ -1,7 +1,7 @@
 /**
  * The store's contract on a server that a URL names, of PostgreSQL or of an engine that speaks its protocol
- * (docs/scale.md). `CONFORMANCE_URL` names a database whose role may make others; each test gets its own.
- * Without it the way there is tried on PostgreSQL itself.
+ * (docs/scale.md). `CONFORMANCE_URL` names a database whose role may create others; each test gets its own.
+ * Without it, the same is tried on PostgreSQL itself.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -55,7 +55,7 @@ if (url !== undefined) {
     open: storeAt,
   });
 } else {
-  test('a URL is enough for a store of its own', { skip: postgresMissing() }, async () => {
+  test('an address is enough for a store of its own', { skip: postgresMissing() }, async () => {
     const server = await PostgresServer.start();
     const databases = new Databases(server.url('postgres'));
     try {

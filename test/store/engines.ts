@@ -1,4 +1,4 @@
-/** The engines that tests of stored things run on, each with a place for a store of its own. */
+/** The engines on which tests of stored things run, each with a place for a store of its own. */
 import { after, before } from 'node:test';
 import { temporaryFolder } from '../support/run.js';
 import { PostgresServer, postgresMissing } from '../support/postgresServer.js';

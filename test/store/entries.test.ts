@@ -78,7 +78,7 @@ describe('a log', () => {
     assert.deepEqual(found, upTo(pageEntries + 2));
   });
 
-  test('gets an entry, or its appender hears that it has not', async () => {
+  test('gets an entry, or its appender gets an error', async () => {
     const { store } = await watched();
     await appendEntry(store, newUnitId(), 'leads', Buffer.of(7));
     assert.deepEqual(await positions(store), [1]);
@@ -89,7 +89,7 @@ describe('a log', () => {
     await assert.rejects(appendEntry(refusing, undefined, 'leads', Buffer.of(7)), /leads came to refused/);
   });
 
-  test('loses what is old in steps of 500, and nothing else', async () => {
+  test('loses old entries in steps of 500, and nothing else', async () => {
     for (const old of [0, 1, pageEntries - 1, pageEntries, pageEntries + 1]) {
       const { store, seen, limits } = await watched();
       await append(store, old + 1);
@@ -155,7 +155,7 @@ describe('a space', () => {
     }
   });
 
-  test('is read after a key, without it', async () => {
+  test('is read from after a key on', async () => {
     const { store } = await watched();
     const next = Buffer.concat([key(1), Buffer.of(0)]);
     const zero = Buffer.of(0);
@@ -175,7 +175,7 @@ describe('a space', () => {
     assert.deepEqual([await find(1), await find(2)], ['read 1', undefined]);
   });
 
-  test('is read under a prefix: neither what is before nor what is behind it', async () => {
+  test('is read under a prefix, without what is before or after it', async () => {
     const { store } = await watched();
     const keys = ['a', 'b', 'b:', 'b:1', 'b:\u007f', 'c'].map((text) => Buffer.from(text));
     await fill(store, keys);
@@ -186,7 +186,7 @@ describe('a space', () => {
     );
   });
 
-  test('has a record written over only if it is what was read', async () => {
+  test('has a record overwritten only if it is what was read', async () => {
     const { store } = await watched();
     const [one, two] = [Buffer.of(1), Buffer.of(2)];
     const write = async (from: Uint8Array | undefined, value: Uint8Array): Promise<string> =>

@@ -72,7 +72,7 @@ describe('events', () => {
     );
   });
 
-  test('tell once of each end of a key that it comes', async () => {
+  test('announce each end of a key once', async () => {
     const store = await openTestStore();
     assert.equal(await isEndAnnounced(store, 'key_1', 500), false);
     assert.equal(await kindOf(store, ...announceEnd('key_1', 500, 7.9)), 'done');
@@ -101,7 +101,7 @@ describe('events', () => {
     );
   });
 
-  test('notes of ends are removed once these are over, and counted', async () => {
+  test('announcements are removed once the ends are over, and counted', async () => {
     const store = await openTestStore();
     for (const endMs of [0, 500.5, 600, 700]) await commit(store, ...announceEnd('key_1', endMs, 1));
     assert.equal(await removeOldNotices(store, -5), 0);
@@ -181,7 +181,7 @@ describe('events of cards', () => {
     );
   });
 
-  test('that came before their order are held by payment, until they are released once', async () => {
+  test('that came before their order are held by payment, and released once', async () => {
     const store = await openTestStore();
     assert.equal(await kindOf(store, holdEvent('pi_1', 'evt_2', '2')), 'done');
     await commit(store, holdEvent('pi_1', 'evt_1', '1'), holdEvent('pi_10', 'evt_3', '3'));
@@ -236,7 +236,7 @@ describe('webhooks', () => {
     await assert.rejects(addWebhook(store, webhook('a')), /^Error: A new webhook came to conflict$/);
   });
 
-  test('begin after the events that there are', async () => {
+  test('start after the events that exist already', async () => {
     const { store } = await world();
     assert.deepEqual(await placeOf(store, 'wh_1'), start);
     const logs = ['events', 'leads', 'leads', 'interests', 'interests', 'interests'] as const;
@@ -323,13 +323,13 @@ describe('webhooks', () => {
     );
   });
 
-  test('are removed once, though several remove them at once', async () => {
+  test('are removed once, even if several remove them at once', async () => {
     const { store } = await world();
     const removed = await Promise.all([1, 2, 3].map(() => removeWebhook(store, 'wh_1')));
     assert.deepEqual(removed.filter(Boolean), [true]);
   });
 
-  test('are removed though their place moves in the meantime', async () => {
+  test('are removed even if their place moves in the meantime', async () => {
     const { store, fence } = await world();
     let commits = 0;
     const late: Store = {
@@ -374,7 +374,7 @@ describe('the history', () => {
   });
 });
 
-test('addresses are given out from a counter of their account, by one process at a time', async () => {
+test('addresses are taken from one counter for each account, by one process at a time', async () => {
   const store = await openTestStore();
   const [account, other] = [bytes('xpub 1'), bytes('xpub 2')];
   const fresh = await nextAddressIndex(store, account);

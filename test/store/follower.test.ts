@@ -1,4 +1,4 @@
-/** Following a log of changed names, on a store that is read by hand. */
+/** Following a log of changed names, on a store whose reads the test controls. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Follower } from '../../src/store/follower.js';
@@ -58,7 +58,7 @@ class World {
 }
 
 describe('a process that follows changed names', () => {
-  test('takes all that is there, then each change once, in order', async () => {
+  test('takes everything first, then each change once, in order', async () => {
     const world = new World(await openTestStore());
     await world.change('before');
     await world.follower.start();
@@ -70,7 +70,7 @@ describe('a process that follows changed names', () => {
     world.follower.stop();
   });
 
-  test('takes a change again that came while all was taken: it may have missed it', async () => {
+  test('takes a change again that came while it took everything, as it may have missed it', async () => {
     const world = new World(await openTestStore());
     world.meanwhile = () => world.change('a');
     await world.follower.start();
@@ -89,7 +89,7 @@ describe('a process that follows changed names', () => {
     world.follower.stop();
   });
 
-  test('asks a store again that did not answer, and takes nothing twice that it took', async () => {
+  test('asks again if a store did not answer, and takes nothing twice', async () => {
     const failing = new FailingStore(await openTestStore());
     const world = new World(failing.seen);
     failing.failure = 'not written';
@@ -132,7 +132,7 @@ describe('a process that follows changed names', () => {
     assert.equal(world.reads, 5);
   });
 
-  test('looks no more if it is stopped while it starts', async () => {
+  test('no longer looks if it is stopped while it starts', async () => {
     const world = new World(await openTestStore());
     const open = world.gate.hold();
     const started = world.follower.start();

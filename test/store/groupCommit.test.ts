@@ -127,7 +127,7 @@ async function groups(units: readonly Unit[]): Promise<readonly unknown[]> {
 }
 
 describe('a group', () => {
-  test('has at most 256 operations, its units themselves among them', async () => {
+  test('has at most 256 operations, including the units themselves', async () => {
     assert.deepEqual(await groups([small(127), small(127)]), [2]);
     assert.deepEqual(await groups([small(127), small(128)]), [1, 1]);
     assert.deepEqual(
@@ -142,7 +142,7 @@ describe('a group', () => {
     assert.deepEqual(await groups([ofBytes(half), ofBytes(half), small(1)]), [2, 1]);
   });
 
-  test('takes in units that come while it waits for its turn, as far as it has room', async () => {
+  test('accepts units that come while it waits for its turn, as far as it has room', async () => {
     const stepped = new SteppedEngine();
     const transactions: number[] = [];
     const inTurn: Engine = {
@@ -174,12 +174,12 @@ describe('a group', () => {
     for (const outcome of [refused, joined]) await assert.rejects(outcome, unavailable);
   });
 
-  test('of one unit may be as large as a unit may be', async () => {
+  test('of one unit may be as large as any unit', async () => {
     assert.deepEqual(await groups([small(5_000), small(1)]), [1, 1]);
     assert.deepEqual(await groups([small(1), ofBytes(maxUnitBytes)]), [1, 1]);
   });
 
-  test('that could not be written is told to each of its units, and the next goes on', async () => {
+  test('that could not be written reports it to each of its units, and the next goes on', async () => {
     const { stepped, store } = working();
     stepped.fails = unavailable;
     const first = Promise.allSettled([commit(store, small(1)), commit(store, small(1))]);
@@ -229,7 +229,7 @@ describe('removals', () => {
     assert.equal((await removals).length, 3);
   });
 
-  test('that could not be written keep nobody waiting', async () => {
+  test('that could not be written keep nothing waiting', async () => {
     const { stepped, store } = working();
     stepped.fails = unavailable;
     const removal = Promise.allSettled([store.trim('leads', 1, 1)]);
@@ -243,7 +243,7 @@ describe('removals', () => {
   });
 });
 
-test('closing waits for what is under way', async () => {
+test('closing waits for everything under way', async () => {
   const { stepped, store } = working();
   const first = commit(store, small(1));
   await settled();
@@ -258,7 +258,7 @@ test('closing waits for what is under way', async () => {
   assert.deepEqual([stepped.closed, (await first).kind, (await more).kind], [true, 'done', 'done']);
 });
 
-test('an engine that breaks is told to every unit of the group, and to no other', async () => {
+test('an engine that breaks is an error for every unit of the group, and for no others', async () => {
   const { stepped, store } = working();
   const broken = createStore(
     { ...stepped.engine, transact: () => Promise.reject(new Error('broken')) },
@@ -280,7 +280,7 @@ test('an engine that decides nothing leaves no unit waiting', async () => {
   await assert.rejects(commit(idle, small(1)), /A unit without an outcome/);
 });
 
-test('what stands in for an unavailable store hides no other error', async () => {
+test('a substitute for an unavailable store hides no other error', async () => {
   const told = (failure: StoreUnavailable): string => failure.message;
   assert.equal(await whenUnavailable(Promise.resolve(7), told), 7);
   assert.equal(await whenUnavailable(Promise.reject(unavailable), told), 'told to fail');
@@ -423,7 +423,7 @@ describe('on an engine that tries again', () => {
     assert.deepEqual(trying.records.get(textOf(other)), bytes('a'));
   });
 
-  test('a unit without an id counts once beside units with one, also if it joins them late', async () => {
+  test('a unit without an id counts once among units with one, even if it joins them late', async () => {
     const trying = new TryingEngine(['lost, but written', 'written']);
     let joined: Promise<Outcome> | undefined;
     const store = createStore(
@@ -494,7 +494,7 @@ describe('on an engine that tries again', () => {
   });
 });
 
-test('a probe is a transaction: it resolves when one was written, and fails when none could be', async () => {
+test('a probe is a transaction: it succeeds once one was written, and fails if none could be', async () => {
   const { stepped, store } = working();
   let answered = false;
   const probe = store.probe().then(() => (answered = true));
@@ -548,7 +548,7 @@ function ranged(): { readonly store: Store; readonly asked: KeyRange[] } {
   return { store: createStore(engine, newUnitId), asked };
 }
 
-test('a range is of one space or log, and of as many records as its caller takes at once', async () => {
+test('a range covers one space or log, and as many records as its caller takes at a time', async () => {
   const { store, asked } = ranged();
   const [from, to] = [bytes('b'), bytes('k')];
   await store.prune('usage', to, 7);

@@ -35,7 +35,7 @@ describe('the id of a receipt', () => {
       assert.equal(isReceiptId(other), false);
   });
 
-  test('orders as its bytes do', () => {
+  test('sorts as its bytes do', () => {
     const bytes = [0, 1, 31, 32, 33, 1024, 2 ** 40, 2 ** 47].map((number) => firstUnitIdOf(number));
     const ids = bytes.map((each) => receiptId(each));
     assert.deepEqual(ids.toSorted(), ids);
@@ -43,7 +43,7 @@ describe('the id of a receipt', () => {
 });
 
 describe('the id of a unit', () => {
-  test('begins with the time, then has ten random bytes that no other id has', () => {
+  test('begins with the time, and continues with ten random bytes that no other id has', () => {
     let nowMs = 1_800_000_000_000.7;
     const draws: Buffer[] = [];
     const randomness = (length: number): Buffer => {
@@ -77,7 +77,7 @@ describe('the id of a unit', () => {
   });
 });
 
-test('a count that no number holds exactly is not read', () => {
+test('a count that a number cannot hold exactly is an error', () => {
   for (const count of [0, 1, Number.MAX_SAFE_INTEGER]) assert.equal(decodeCount(encodeCount(count)), count);
   const above = Buffer.alloc(8);
   above.writeBigUInt64BE(2n ** 53n);

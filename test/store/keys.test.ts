@@ -48,7 +48,7 @@ test('a key is found by an id of one character', async () => {
   assert.equal((await findKeyById(store, 'k'))?.id, 'k');
 });
 
-test('a key that lies under the hash of another grants nothing', async () => {
+test('a key stored under the hash of another grants nothing', async () => {
   const store = await stored(key(1));
   const [entry] = await store.scan('keys', { limit: 1 });
   const value = entry?.value ?? assert.fail('there is no key');
@@ -56,7 +56,7 @@ test('a key that lies under the hash of another grants nothing', async () => {
   await assert.rejects(findKey(store, key(2).hash), /^Error: Key key_1 lies under another hash$/);
 });
 
-test('keys are listed in the order of their ids, without an id whose key is gone', async () => {
+test('keys are listed in the order of their ids, except an id whose key is gone', async () => {
   const store = await stored(key(3), key(1));
   await commit(store, { kind: 'insert', space: 'keysById', key: Buffer.from('key_2'), value: key(2).hash });
   assert.deepEqual(

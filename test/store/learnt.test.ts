@@ -1,6 +1,6 @@
 /**
- * Statistics that requests teach, on every engine: against the obvious sample to the last bit, by several
- * processes at once, after a restart, removed, and beside what was put.
+ * Statistics learnt from requests, on every engine: against a naive sample to the last bit, by several
+ * processes at once, after a restart, removed, and together with statistics that were put.
  */
 import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
@@ -109,7 +109,7 @@ const corpus = { name };
 
 for (const { name: engine, skip, fresh: place } of bothEngines()) {
   describe(`learnt statistics on ${engine}`, { skip }, () => {
-    test('are those of the obvious sample, to the last bit, whichever process learns', async (context) => {
+    test('equal those of the naive sample, to the last bit, whichever process learns', async (context) => {
       const url = await place();
       const store = await storeAt(url);
       context.after(() => store.close());
@@ -165,7 +165,7 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       );
     });
 
-    test('begin with the statistics of the request, and the first version has 64 docs', async (context) => {
+    test('start with the statistics of the request, and have a first version at 64 docs', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());
       const { ask, settle } = await started(store);
@@ -189,7 +189,7 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       assert.deepEqual([version?.learnt, version?.terming, version?.docs], [true, 'ws, plain', 64]);
     });
 
-    test('answer the same bytes after a restart, and go on from what was stored', async (context) => {
+    test('give the same answers after a restart, and continue from what was stored', async (context) => {
       const url = await place();
       const store = await storeAt(url);
       const one = await started(store);
@@ -246,7 +246,7 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       assert.deepEqual(numbers, [2]);
     });
 
-    test('have one way of counting, and none where statistics were put', async (context) => {
+    test('are all counted in one way, and are not learnt where statistics were put', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());
       const [one, other] = [await started(store), await started(store)];
@@ -275,7 +275,7 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       assert.equal((await findCorpus(store, name))?.versions.length, 2);
     });
 
-    test('begin under a name that can be one, and with no version', async (context) => {
+    test('can be started under any valid name, and not with a version', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());
       const one = await started(store);
@@ -294,7 +294,7 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       assert.match(await ask({ name, version: 9 }), /^422 .*have no such version/);
     });
 
-    test('belong to whom the request’s key belongs, who has so many names', async (context) => {
+    test('belong to the owner of the request’s key, who has a limited number of names', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());
       const [open, closed] = [await started(store), await started(store, false)];
@@ -373,7 +373,7 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       );
     });
 
-    test('are learnt no more where the stored sample is damaged, and this is reported', async (context) => {
+    test('are no longer learnt if the stored sample is damaged, which is reported', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());
       const change = { sample: Buffer.from('no sample'), docs: 3, terming: 'ws, plain', frozen: undefined };

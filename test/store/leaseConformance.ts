@@ -46,7 +46,7 @@ export function leaseConformance(subject: Subject): void {
 }
 
 function leaseTests(subject: Subject): void {
-  test('a lease has one holder; its number only grows; a fence refuses the others', async (context) => {
+  test('a lease has one holder, its number only grows, and a fence refuses all others', async (context) => {
     const url = await subject.fresh();
     const [one, other] = [await opened(context, subject, url), await opened(context, subject, url)];
     const wall = { ms: 1_000 };
@@ -102,7 +102,7 @@ function keeperTests(subject: Subject): void {
     assert.equal((await Promise.all(wants)).filter(({ kind }) => kind === 'held').length, 1);
   });
 
-  test('a keeper holds its lease while it runs, another takes over, the loser is told', async (context) => {
+  test('a keeper holds its lease while it runs; when another takes over, it is told', async (context) => {
     const url = await subject.fresh();
     const told: string[] = [];
     // Renewed after a third of it: long enough that a busy machine renews in time.

@@ -109,7 +109,7 @@ describe('a keeper', () => {
     assert.equal(await world.steal(), 'taken');
   });
 
-  test('whose renewal the store does not answer has lost the lease when its time is over', async () => {
+  test('loses the lease when its time is over if the store does not answer the renewal', async () => {
     const world = await World.begin();
     const release = world.hold();
     assert.deepEqual(await world.pass(100), []);
@@ -124,7 +124,7 @@ describe('a keeper', () => {
     assert.deepEqual(await world.pass(0), ['lost', 'holds 2']);
   });
 
-  test('reckons its time from before it asked', async () => {
+  test('counts its time from before it asked', async () => {
     const world = await World.begin();
     const release = world.hold();
     await world.pass(100);
@@ -169,7 +169,7 @@ describe('a keeper', () => {
     assert.deepEqual(await world.pass(1), ['holds 3']);
   });
 
-  test('takes a lease that nobody renews, though a clock that was ahead wrote its end', async () => {
+  test('takes a lease that nobody renews, even if its end was written by a fast clock', async () => {
     const world = await World.begin();
     const ahead = { ...systemClock, wallMs: () => 86_400_000 };
     const parts = { store: world.store, clock: ahead };
@@ -204,7 +204,7 @@ describe('a keeper', () => {
     assert.deepEqual(await world.pass(100), []);
   });
 
-  test('gives the lease back when it stops, after the step under way, and tells that it ended', async () => {
+  test('gives the lease back when it stops, after the step under way, and reports the end', async () => {
     const world = await World.begin();
     const release = world.hold();
     await world.pass(100);
@@ -251,7 +251,7 @@ describe('a keeper', () => {
 describe('a lease', () => {
   const fixed = { ...systemClock, wallMs: () => 1_000 };
 
-  test('ends as long after now as it was asked for', async () => {
+  test('ends as long from now as was asked for', async () => {
     const parts = { store: await openTestStore(), clock: fixed };
     const first = await acquireLease(parts, 'work', 'a', 100);
     assert.ok(first.kind === 'held');
@@ -261,7 +261,7 @@ describe('a lease', () => {
     assert.equal(renewed.lease.record.expiresAtMs, 1_200);
   });
 
-  test('is not told as held when the store does not answer', async () => {
+  test('is not reported as held if the store does not answer', async () => {
     const store = await openTestStore();
     const failing = new FailingStore(store);
     failing.failure = 'not written';
@@ -281,7 +281,7 @@ describe('a lease', () => {
     return { store, lease: taken.lease };
   }
 
-  test('has one holder, whose name and end everybody else is told', async () => {
+  test('has one holder, whose name and end others are told', async () => {
     const store = await openTestStore();
     const parts = { store, clock: fixed };
     const outcomes = await Promise.all(['a', 'b'].map((name) => acquireLease(parts, 'work', name, 100)));
@@ -293,7 +293,7 @@ describe('a lease', () => {
     assert.deepEqual(await acquireLease(parts, 'work', 'c', 100), { kind: 'taken', record });
   });
 
-  test('that was given back is nobody’s, and its number counts no more', async () => {
+  test('that was given back belongs to nobody, and its number no longer counts', async () => {
     const { store, lease } = await held();
     await releaseLease({ store, clock: fixed }, lease);
     const found = await store.get('leases', Buffer.from('work'));

@@ -62,7 +62,7 @@ test('LMDB is not opened twice in a process', async () => {
   await (await storeAt(url)).close();
 });
 
-test('a new store is for its owner alone, and what it was made with is gone', async () => {
+test('a new store is readable by its owner only, and the files used to make it are gone', async () => {
   const url = await fresh();
   const folder = url.slice('lmdb:'.length);
   const store = await storeAt(url);

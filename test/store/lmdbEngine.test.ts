@@ -125,26 +125,22 @@ function flagsOfMap(folder: string): string[] {
   return /^VmFlags: (.*)$/m.exec(own)?.[1]?.trim().split(' ') ?? [];
 }
 
-test(
-  'the system reads ahead, except in the server of a store that takes half of the memory',
-  onLinux,
-  async () => {
-    const parts = { folder: fresh(), clock: systemClock, log: testParts.log };
-    await (await openLmdb(parts)).close();
-    const { size } = statSync(join(parts.folder, 'data.mdb'));
-    const isAnywhere = async (more: Partial<LmdbParts>): Promise<boolean> => {
-      const engine = await openLmdb({ ...parts, ...more });
-      const flags = flagsOfMap(parts.folder);
-      await engine.close();
-      assert.ok(flags.includes('sh'), flags.join(' '));
-      return flags.includes('rr');
-    };
-    assert.equal(await isAnywhere({ isServer: true, memory: 2 * size - 1 }), true);
-    assert.equal(await isAnywhere({ isServer: true, memory: 2 * size }), false);
-    assert.equal(await isAnywhere({ isServer: true }), false);
-    assert.equal(await isAnywhere({ memory: size }), false);
-  },
-);
+test('the system reads ahead, unless a server’s store takes half of the memory', onLinux, async () => {
+  const parts = { folder: fresh(), clock: systemClock, log: testParts.log };
+  await (await openLmdb(parts)).close();
+  const { size } = statSync(join(parts.folder, 'data.mdb'));
+  const isAnywhere = async (more: Partial<LmdbParts>): Promise<boolean> => {
+    const engine = await openLmdb({ ...parts, ...more });
+    const flags = flagsOfMap(parts.folder);
+    await engine.close();
+    assert.ok(flags.includes('sh'), flags.join(' '));
+    return flags.includes('rr');
+  };
+  assert.equal(await isAnywhere({ isServer: true, memory: 2 * size - 1 }), true);
+  assert.equal(await isAnywhere({ isServer: true, memory: 2 * size }), false);
+  assert.equal(await isAnywhere({ isServer: true }), false);
+  assert.equal(await isAnywhere({ memory: size }), false);
+});
 
 describe('a write that fails', () => {
   test('is told with its reason, as is every use until the store is open again', withFullDisk, async () => {
@@ -162,7 +158,7 @@ describe('a write that fails', () => {
     await engine.close();
   });
 
-  test('is followed by as many tries to open the store as it takes', withFullDisk, async () => {
+  test('is followed by attempts to open the store until one succeeds', withFullDisk, async () => {
     const { folder, clock, logged, engine, fail } = await working();
     const reason = await fail();
     const room = join(folder, 'gate.room');
@@ -181,7 +177,7 @@ describe('a write that fails', () => {
     await engine.close();
   });
 
-  test('is followed by none once the store is closed', withFullDisk, async () => {
+  test('is followed by no attempts once the store is closed', withFullDisk, async () => {
     const { folder, clock, engine, fail } = await working();
     await fail();
     await engine.close();
@@ -190,7 +186,7 @@ describe('a write that fails', () => {
     await (await engineAt(`lmdb:${folder}`)).close();
   });
 
-  test('leaves a store that is closed while it waits to be opened closed', withFullDisk, async () => {
+  test('leaves a store that is closed while it waits to be reopened closed', withFullDisk, async () => {
     const { folder, clock, engine, fail } = await working();
     await fail();
     const gate = new native.Gate(folder);
@@ -203,7 +199,7 @@ describe('a write that fails', () => {
     assert.deepEqual([clock.timers, heldIn(folder)], [0, []]);
   });
 
-  test('does not look like a mistake of the code that decides, which fails alone', async () => {
+  test('is not confused with an error of the code that decides, which only fails itself', async () => {
     const { logged, engine } = await working();
     const mistake = (): never => {
       throw new Error('a mistake');
@@ -273,7 +269,7 @@ describe('a snapshot', () => {
     await engine.close();
   });
 
-  test('keeps no room in the file once it has ended', async () => {
+  test('takes no space in the file once it has ended', async () => {
     const { folder, engine } = await working();
     const value = Buffer.alloc(256 * 1024, 7);
     await write(engine, 'large', value);
@@ -297,7 +293,7 @@ describe('a snapshot', () => {
   });
 });
 
-test('a read of many records lets other work go first', async () => {
+test('a read of many records lets other work run first', async () => {
   const { engine } = await working();
   const goesFirst = async (read: () => Promise<unknown>): Promise<boolean> => {
     let done = false;
@@ -310,7 +306,7 @@ test('a read of many records lets other work go first', async () => {
   await engine.close();
 });
 
-test('a unit without an id leaves what it writes and nothing else, and every record is counted', async () => {
+test('a unit without an id leaves only what it writes, and every record is counted', async () => {
   const engine = await engineAt(`lmdb:${fresh()}`);
   assert.equal(await engine.count(), 0);
   const store = createStore(engine, newUnitId);
@@ -324,7 +320,7 @@ test('a unit without an id leaves what it writes and nothing else, and every rec
   await store.close();
 });
 
-test('of two that make a store at once both find it whole, and one has it', async () => {
+test('of two that create a store at once both find it whole, and one has it', async () => {
   const url = `lmdb:${fresh()}`;
   const outcomes = await Promise.allSettled([storeAt(url), storeAt(url)]);
   const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
@@ -333,7 +329,7 @@ test('of two that make a store at once both find it whole, and one has it', asyn
   for (const each of outcomes) if (each.status === 'fulfilled') await each.value.close();
 });
 
-test('a store that was made holds no file that is gone', onLinux, async () => {
+test('a newly created store keeps no deleted file open', onLinux, async () => {
   const folder = fresh();
   const engine = await engineAt(`lmdb:${folder}`);
   assert.deepEqual(
@@ -343,7 +339,7 @@ test('a store that was made holds no file that is gone', onLinux, async () => {
   await engine.close();
 });
 
-test('a store that is there is opened without a new file in its folder', async () => {
+test('an existing store is opened without a new file in its folder', async () => {
   const folder = fresh();
   await (await engineAt(`lmdb:${folder}`)).close();
   const then = new Date(1_000_000_000_000);
@@ -352,7 +348,7 @@ test('a store that is there is opened without a new file in its folder', async (
   assert.equal(statSync(folder).mtimeMs, then.getTime());
 });
 
-test('a store that cannot be made says why', async () => {
+test('a store that cannot be created says why', async () => {
   const folder = fresh();
   mkdirSync(folder);
   symlinkSync(join(folder, 'nowhere'), join(folder, 'data.mdb'));
@@ -360,7 +356,7 @@ test('a store that cannot be made says why', async () => {
   assert.deepEqual(readdirSync(folder), ['data.mdb']);
 });
 
-test('a store whose gate cannot be made is opened once it can', async () => {
+test('a store whose gate cannot be created is opened once it can', async () => {
   const folder = fresh();
   mkdirSync(join(folder, 'gate.room'), { recursive: true });
   await assert.rejects(storeAt(`lmdb:${folder}`), { name: 'StoreUnavailable' });

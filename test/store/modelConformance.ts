@@ -135,7 +135,7 @@ async function assertSame(store: Store, reference: ReferenceStore): Promise<void
 
 /** Runs the tests against the naive store on an engine. */
 export function modelConformance({ fresh }: Subject): void {
-  test('random units come to what the naive store says, alone and in groups', async () => {
+  test('random units have the outcomes of the naive store, alone and in groups', async () => {
     const url = await fresh();
     const store = await storeAt(url);
     await lend(store);
@@ -159,7 +159,7 @@ export function modelConformance({ fresh }: Subject): void {
   const faults: readonly Fault[] = ['none', 'failed, not written', 'failed, but written'];
   const fault = fc.constantFrom(...faults);
 
-  test('with faults every retry comes to the first outcome, and units are found whole', async () => {
+  test('with faults every retry gets the first outcome, and units are found whole', async () => {
     const url = await fresh();
     const plain = await storeAt(url);
     await lend(plain);

@@ -1,4 +1,4 @@
-/** Names of stored things: which there may be, whose they are, and how many and how large. */
+/** Names of stored things: which are valid, whose they are, and how many and how large they may be. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

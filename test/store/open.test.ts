@@ -1,4 +1,4 @@
-/** Opening the store of a `STORE_URL`: what is no URL of a store, and a store that cannot serve. */
+/** Opening the store of a `STORE_URL`: URLs that name no store, and a store that cannot serve. */
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ function openFiles(folder: string): string[] {
 
 const skip = process.platform === 'linux' ? false : 'needs /proc';
 
-test('a store that cannot serve is closed when that is said', { skip }, async () => {
+test('a store that is refused is closed again', { skip }, async () => {
   const folder = temporaryFolder();
   const url = `lmdb:${folder}/store`;
   const engine = await engineAt(url);
@@ -48,7 +48,7 @@ test('a store that cannot serve is closed when that is said', { skip }, async ()
   assert.deepEqual(openFiles(folder), []);
 });
 
-test('a location is named without a password, and says what several machines may share', () => {
+test('a location is shown without its password, and says what several machines may share', () => {
   const located = (url: string) => {
     const found = parseStoreUrl(url);
     if ('wrong' in found) return assert.fail(found.wrong);
@@ -69,7 +69,7 @@ test('a location is named without a password, and says what several machines may
   );
 });
 
-test('a folder has no store, has one, or cannot be read', async () => {
+test('a folder is found to have no store, to have one, or to be unreadable', async () => {
   const folder = temporaryFolder();
   const missingIn = (path: string) => {
     const found = parseStoreUrl(`lmdb:${path}`);

@@ -1,8 +1,8 @@
 /**
  * Opening a store that other processes write to. When LMDB opens an environment it reads the number of the
  * last transaction, and a moment later sets it for every process (mdb_env_open2). A commit between the two is
- * taken back: the next one writes over it (OpenLDAP ITS#9496). And the last process that closes it destroys
- * the locks, which another that opens it in that moment takes for whole (mdb_env_close0).
+ * undone: the next one overwrites it (OpenLDAP ITS#9496). And the last process that closes it destroys the
+ * locks, which another process that opens it at that moment believes to be intact (mdb_env_close0).
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -84,7 +84,7 @@ async function bareGoesWrong(folder: string, slow: NodeJS.ProcessEnv): Promise<b
   return lost.length > 0;
 }
 
-test('a store that is opened all the time loses nothing', async () => {
+test('a store that is opened again and again loses nothing', async () => {
   const folder = join(temporaryFolder(), 'store');
   await (await storeAt(`lmdb:${folder}`)).close();
   let opened = 0;
@@ -100,7 +100,7 @@ test('a store that is opened all the time loses nothing', async () => {
   await store.close();
 });
 
-test('nor when opening takes its time', { skip }, async () => {
+test('a store loses nothing even if opening it is slow', { skip }, async () => {
   const folder = temporaryFolder();
   const slow = preload(folder, slowOpening);
   const data = join(folder, 'store');
@@ -112,7 +112,7 @@ test('nor when opening takes its time', { skip }, async () => {
   await store.close();
 });
 
-test('nor is it broken when it is opened while the last one closes it', { skip }, async () => {
+test('a store is not broken by being opened while its last user closes it', { skip }, async () => {
   const folder = temporaryFolder();
   const data = join(folder, 'store');
   await (await storeAt(`lmdb:${data}`)).close();

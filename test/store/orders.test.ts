@@ -79,7 +79,7 @@ async function open(rail: OrderRecord['rail']): Promise<string[]> {
   return (await collect(openOrders(store, rail))).map(({ id }) => id);
 }
 
-test('what buyers wrote is erased from orders that nobody paid for', async () => {
+test('what buyers wrote is erased from orders that were never paid', async () => {
   const own = await openTestStore();
   const written = { email: 'a@example.com', source: 's', segment: 'g', campaign: 'c', eventId: 'e' };
   const output = { txid: 'ab'.repeat(32), vout: 0, sat: 1n, confirmations: 1, atMs: null };
@@ -108,7 +108,7 @@ test('what buyers wrote is erased from orders that nobody paid for', async () =>
   assert.equal(await eraseUnpaidOrders(own, 500), 0, 'once');
 });
 
-test('what a buyer wrote stays in an order whose payment comes while others are erased', async () => {
+test('what a buyer wrote stays if the order is paid while others are erased', async () => {
   const own = await openTestStore();
   await commit(own, ...insertOrder(order('a', { email: 'a@example.com', open: false, status: 'expired' })));
   const paid = { txid: 'ab'.repeat(32), vout: 0, sat: 1n, confirmations: 1, atMs: null };
@@ -130,7 +130,7 @@ test('what a buyer wrote stays in an order whose payment comes while others are 
   assert.equal((await findOrder(own, 'a'))?.email, 'a@example.com');
 });
 
-test('orders of every format are read, and written by the first that holds them', () => {
+test('orders of every format are read, and written in the first format that can hold them', () => {
   const orderedBy = Buffer.alloc(16, 7);
   const plain = order('plain');
   const all = [
@@ -186,7 +186,7 @@ function randomOrder(dice: Dice): OrderRecord {
   }
 }
 
-test('ten thousand orders have the bytes that they always had, and come back as they were', () => {
+test('ten thousand orders are written in the bytes they always had, and read as they were', () => {
   const dice = new Dice(17);
   for (let count = 0; count < 10_000; count += 1) {
     const each = randomOrder(dice);
@@ -197,7 +197,7 @@ test('ten thousand orders have the bytes that they always had, and come back as 
   }
 });
 
-test('orders of all rails have thirteen statuses, each of which is named once', () => {
+test('orders of all rails have thirteen statuses, each of which is listed once', () => {
   const onChain = ['pending', 'underpaid', 'seen', 'confirmed', 'expired'];
   const more = ['settled', 'open', 'paid', 'revealed', 'refunded', 'disputed', 'revoked', 'failed'];
   assert.deepEqual(orderStatuses.toSorted(), [...onChain, ...more].sort());
@@ -226,7 +226,7 @@ test('a record that no version wrote is refused', () => {
 });
 
 describe('orders', () => {
-  test('that are paid in part are not paid for, and count until they are, or end', async () => {
+  test('that are partly paid count as unpaid until they are paid or end', async () => {
     await insert(order('a'), order('b', { status: 'underpaid' }), order('c', { status: 'seen' }));
     await insert(order('d', { open: false, status: 'expired' }), order('e', { open: false }));
     assert.equal(await unpaid('btc'), 2);
@@ -243,7 +243,7 @@ describe('orders', () => {
     assert.equal(await unpaid('btc'), 1, 'a payment that a reorganisation took back is missing again');
   });
 
-  test('of one rail are not those of another, and no more are counted than asked for', async () => {
+  test('of one rail are apart from those of another, and only as many are counted as asked for', async () => {
     await insert(...['l1', 'l2', 'l3'].map((id) => overLightning(id)), byCard('k1'));
     assert.deepEqual(
       [await unpaid('lightning'), await unpaid('lightning', 2), await unpaid('card')],
@@ -252,7 +252,7 @@ describe('orders', () => {
     assert.deepEqual([await open('lightning'), await open('card')], [['l1', 'l2', 'l3'], ['k1']]);
   });
 
-  test('have an id and a place of their own', async () => {
+  test('have unique ids and places', async () => {
     await insert(order('one', { place: 'x' }), byCard('two', { place: 'x' }));
     for (const taken of [order('one', { place: 'y' }), order('three', { place: 'x' })]) {
       assert.equal((await commit(store, ...insertOrder(taken))).kind, 'conflict');
@@ -280,7 +280,7 @@ describe('orders', () => {
 });
 
 describe('an order', () => {
-  test('is named by its id, or by its session at the card processor', async () => {
+  test('is found by its id, or by its session at Stripe', async () => {
     const own = await openTestStore();
     for (const each of [byCard('one', { place: 'cs_1' }), order('two', { place: 'cs_2' }), order('cs_3')]) {
       await commit(own, ...insertOrder(each));
@@ -321,7 +321,7 @@ describe('an order', () => {
     );
   });
 
-  test('that is gone, or on another rail, is not found by what still leads to it', async () => {
+  test('that is gone, or on another rail, is not found by entries that still point to it', async () => {
     const own = await openTestStore();
     await commit(own, ...insertOrder(order('a')));
     const lead = (space: 'orderPlaces' | 'openOrders', key: string, id: string): Operation => {
@@ -358,7 +358,7 @@ describe('an order', () => {
     assert.equal((await findOrder(own, 'a'))?.late, true);
   });
 
-  test('is left where an operation of the caller conflicts, and else changed as it is now', async () => {
+  test('is not changed if an operation of the caller conflicts, and otherwise as it is now', async () => {
     const own = await openTestStore();
     await commit(own, ...insertOrder(order('a')));
     const mark = (name: string): Operation => {
@@ -435,7 +435,7 @@ describe('an order', () => {
   });
 });
 
-test('an order tells once that it was paid, in the unit of its first key', async () => {
+test('an order announces once that it was paid, in the unit of its first key', async () => {
   const from = await store.last('events');
   const paid = overLightning('toTell');
   await insert(paid);

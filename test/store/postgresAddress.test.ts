@@ -1,4 +1,4 @@
-/** The URL of a PostgreSQL server: where it is, who connects, and how the server is verified. */
+/** The URL of a PostgreSQL server: its address, its user, and how the server is verified. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -56,12 +56,12 @@ describe('an address', () => {
       assert.deepEqual([addressOf(url).host, addressOf(url).user], ['localhost', 'me'], url);
   });
 
-  test('of a socket has no encryption, whatever is asked for', () => {
+  test('of a socket has no encryption, whatever the URL asks for', () => {
     const { host, tls } = addressOf('postgres://me@/d?host=/run/postgresql&sslmode=verify-full');
     assert.deepEqual([host, tls], ['/run/postgresql', false]);
   });
 
-  test('is refused without a word of it where it is none', () => {
+  test('is refused without repeating it if it is invalid', () => {
     for (const url of ['https://u:pw@h/d', 'postgres:/u', 'xpostgres://u', 'postgres://u:pw@h:x/d']) {
       assert.match(
         wrongOf(url),
@@ -86,7 +86,7 @@ describe('an address', () => {
     }
   });
 
-  test('is named by its host and port, or by its folder', () => {
+  test('is shown as its host and port, or as its folder', () => {
     assert.equal(serverName(addressOf('postgres://u:pw@db.example/d')), 'PostgreSQL at db.example:5432');
     assert.equal(serverName(addressOf('postgres://u:pw@[::1]:1/d')), 'PostgreSQL at [::1]:1');
     assert.equal(serverName(addressOf('postgres://u:pw@/d?host=/run/pg')), 'PostgreSQL at /run/pg');
@@ -105,7 +105,7 @@ describe('the connection', () => {
     assert.deepEqual(tlsOf('?sslmode=verify-full'), { ...named, rejectUnauthorized: true, isAnyName: false });
   });
 
-  test('is verified where a root certificate is given, by that one or by those of the system', () => {
+  test('is verified if a root certificate is given, by that certificate or the system’s', () => {
     const ca = readFileSync(certificate);
     const verified = { ...named, rejectUnauthorized: true, isAnyName: true };
     assert.deepEqual(tlsOf(`?sslmode=require&sslrootcert=${certificate}`), { ...verified, ca });

@@ -262,7 +262,7 @@ describe('after a power cut', { skip }, () => {
     test(name, async () => assert.ok((await check(each)) > 9));
   }
 
-  test('nothing of it holds for a build that does not sync', async () => {
+  test('none of these checks passes for a build that does not sync', async () => {
     const preload = ['-E', `LD_PRELOAD=${buildWithoutSync(temporaryFolder())}`];
     for (const [name, each] of Object.entries(durable)) {
       await assert.rejects(check(each, preload), /before line/, name);

@@ -54,7 +54,7 @@ async function following(store: Store) {
 
 for (const { name, skip, fresh } of bothEngines()) {
   describe(`profiles on ${name}`, { skip }, () => {
-    test('a version never changes, and its number is never given out again', async (context) => {
+    test('a version never changes, and its number is never used again', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       assert.deepEqual([await put(store, 'shop'), await put(store, 'shop', { b: 1 })], [1, 2]);
@@ -89,7 +89,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.deepEqual([removed, after], [true, 9]);
     });
 
-    test('an owner has so many names, and a name so many versions', async (context) => {
+    test('an owner has a limited number of names, and a name of versions', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       const owner = createHash('sha256').update('key').digest('hex').slice(0, 32);
@@ -105,7 +105,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.match(String(await put(store, 'everybody')), /64 versions/);
     });
 
-    test('every process knows what one stores, and answers with the same bytes', async (context) => {
+    test('every process knows what one has stored, and answers with the same bytes', async (context) => {
       const url = await fresh();
       const store = await storeAt(url);
       await put(store, 'before');
@@ -140,7 +140,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.deepEqual([...one.faults, ...later.faults], []);
     });
 
-    test('what was removed is forgotten, also where the name is there again', async (context) => {
+    test('removed profiles are forgotten, even if the name is used again', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       await put(store, 'shop');
@@ -152,7 +152,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.match(await ask({ name: 'shop', version: 1 }), /^422 /);
     });
 
-    test('settings that cannot be read are said once, and the others are there', async (context) => {
+    test('unreadable settings are reported once, and the others remain usable', async (context) => {
       const store = await storeAt(await fresh());
       context.after(() => store.close());
       await putProfile(store, 'damaged', '{"k1":', 0);

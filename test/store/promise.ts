@@ -1,4 +1,4 @@
-/** A process that makes one thing durable and says on its standard output when it is. */
+/** A process that makes one thing durable and reports on its standard output when it is. */
 import { writeSync } from 'node:fs';
 import { openKey, retireKey } from '../../src/log/keyFile.js';
 import { seenFile } from '../../src/log/seen.js';

@@ -1,4 +1,4 @@
-/** Rates that were in force: the last before a time is one of them, and is not removed. */
+/** Rates that were in force: the last one before a period counts for it, and is not removed. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { keepRate, ratesSince, removeRates } from '../../src/store/tables/rates.js';
@@ -35,7 +35,7 @@ test('another is in force as long as it may be used', async (context) => {
   assert.deepEqual(await ratesSince(store, 151, 50), []);
 });
 
-test('the last rate before what is kept stays', async (context) => {
+test('the last rate before the period that is kept stays', async (context) => {
   const many = Array.from({ length: 450 }, (_, at) => [at, BigInt(at + 1), true] as const);
   const store = await kept(context, ...many, [10_000, 9n, true]);
   assert.equal(await removeRates(store, 5_000), 449);
@@ -56,7 +56,7 @@ test('rates are stored by their time in eight bytes, as text', async (context) =
   );
 });
 
-test('rates of long ago are neither read nor removed all at once', async (context) => {
+test('old rates are neither read nor removed all at once', async (context) => {
   const many = Array.from({ length: 450 }, (_, at) => [at, BigInt(at + 1), false] as const);
   const store = await kept(context, ...many);
   let read = 0;

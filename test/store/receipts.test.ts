@@ -110,7 +110,7 @@ describe('notices', () => {
     assert.equal(await findWithheld(store, 'fr_a'), undefined);
   });
 
-  test('that are written at once by several operators all return, and one of them counts', async () => {
+  test('that several operators write at once all succeed, and one of them counts', async () => {
     const store = await openTestStore();
     const reasons = Array.from({ length: 8 }, (_, at) => `reason ${at}`);
     await Promise.all(reasons.map((reason) => keepNotice(store, 'fr_a', notice(true, reason))));
@@ -175,7 +175,7 @@ describe('notices', () => {
 });
 
 describe('receipts of the first contract', () => {
-  test('are found as the lines that they were, under their ids', async () => {
+  test('are found unchanged, as lines under their ids', async () => {
     const store = await openTestStore();
     assert.deepEqual(await keepLegacyReceipts(store, []), { kind: 'kept' });
     const lines = [1, 2].map((number) => ({ receipt: `r${number}`, line: `{"receipt":"r${number}"}` }));
@@ -194,7 +194,7 @@ describe('receipts of the first contract', () => {
   });
 });
 
-test('stamps are found by their day, listed from a day on, and written over what was read', async () => {
+test('stamps are found by their day, listed from a day on, and replace what was read', async () => {
   const store = await openTestStore();
   const of = (day: string, height: number | null): Stamp => ({
     ...{ note: day, size: 1, transaction: bytes('raw'), feeSat: 300n, madeAtHeight: 7, atMs: 9, height },
@@ -255,7 +255,7 @@ function fragment(receipt: string, envelope = JSON.stringify(members(receipt))):
 describe('fragments', () => {
   const usual = fragment('fr_a');
 
-  test('have the envelope that was sealed, byte for byte, whatever it has', () => {
+  test('have the sealed envelope, byte for byte, whatever is in it', () => {
     const odd = Object.keys(members('fr_a')).flatMap((name) => {
       const { [name]: value, ...rest } = members('fr_a');
       const text = String(value);
@@ -284,7 +284,7 @@ describe('fragments', () => {
     }
   });
 
-  test('whose envelope names no time and no state have empty ones', () => {
+  test('whose envelope has no time and no state have empty ones', () => {
     const { receivedAt, status } = decodeReceived(encodeFragment(fragment('fr_a', '{}')));
     assert.deepEqual([receivedAt, status], ['', '']);
   });
@@ -297,7 +297,7 @@ describe('fragments', () => {
     );
   });
 
-  test('are found as duplicates by what they are, probes among probes', async () => {
+  test('are found as duplicates by their content, probes only among probes', async () => {
     const store = await openTestStore();
     const digest = 'cd'.repeat(32);
     const insert = (each: StoredFragment, probe: boolean) =>
@@ -313,7 +313,7 @@ describe('fragments', () => {
     assert.deepEqual(keys, [`00${digest}`, `01${digest}`], 'the keys that every version wrote');
   });
 
-  test('count with their bytes and 700 more, and one that is gone with these alone', async () => {
+  test('count with their bytes and 700 more, and a missing one with only these', async () => {
     const store = await openTestStore();
     const each = fragment('fr_a');
     await commit(store, ...insertFragment(each, { probe: false, digest: '01' }));
@@ -357,7 +357,7 @@ describe('the log of receipts', () => {
     assert.equal(await findLeaf(store, 'fr_old'), 1);
   });
 
-  test('with an entry that is gone, or whose receipt is, is refused', async () => {
+  test('is refused if an entry, or its receipt, is gone', async () => {
     const store = await openTestStore();
     for (const name of ['fr_1', 'fr_2', 'fr_3']) {
       await commit(store, { kind: 'append', log: 'fragments', value: encodeReceipt(name) });

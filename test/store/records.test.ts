@@ -117,7 +117,7 @@ for (const { name, decode, rewrite } of kinds) {
     for (const { bytes, record } of kept.valid) assert.deepEqual(decode(Buffer.from(bytes, 'hex')), record);
   });
 
-  test(`${name} records are written as they are kept`, () => {
+  test(`${name} records are written in their stored form`, () => {
     const format = kept.valid.at(-1)?.bytes.slice(0, 2);
     const present = kept.valid.filter(({ bytes }) => bytes.startsWith(format ?? ''));
     for (const { bytes } of present) {
@@ -141,7 +141,7 @@ for (const { name, decode, rewrite } of kinds) {
   });
 }
 
-test('what exploration reads of a fragment is what the whole fragment says, in every format', () => {
+test('exploration reads the same of a fragment as is in the whole fragment, in every format', () => {
   const kept = JSON.parse(readFileSync('test/vectors/store/fragment.json', 'utf8')) as Kept;
   const formats = new Set<string>();
   for (const { bytes } of kept.valid) {

@@ -1,4 +1,7 @@
-/** What GET /privacy says of retention, by the settings, and that interests and leads are retained alike. */
+/**
+ * What GET /privacy says about retention, by the settings, and that interests and leads are kept equally
+ * long.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { removeExpired, storedData } from '../../src/store/retention.js';
@@ -16,8 +19,8 @@ function row(begin: string, given: Parameters<typeof storedData>[0]) {
   return found[0];
 }
 
-describe('what is said of retention', () => {
-  test('has the days of leads and of interest, or says that they stay', () => {
+describe('the description of retention', () => {
+  test('has the days of leads and of interest, or says that they are kept', () => {
     for (const begin of ['Leads', 'Interest']) {
       const said = (leadsRetentionDays: number) => row(begin, { ...settings, leadsRetentionDays })?.retention;
       assert.equal(said(0), 'Until it is forgotten on request.');
@@ -26,14 +29,14 @@ describe('what is said of retention', () => {
     }
   });
 
-  test('has the days of clicks, or says that they stay', () => {
+  test('has the days of clicks, or says that they are kept', () => {
     const said = (clicksRetentionDays: number) =>
       row('Clicks', { ...settings, clicksRetentionDays })?.retention;
     assert.equal(said(0), 'For ever.');
     assert.equal(said(90), '90 days.');
   });
 
-  test('names the store beside the file only where it holds vectors, or previews', () => {
+  test('names the store besides the file only if it holds vectors or previews', () => {
     const vectors = (embedCacheStore: boolean) =>
       row('Vectors that a model', { ...settings, embedCacheStore });
     const used = 'Until vectors used later take their place.';
@@ -64,7 +67,7 @@ describe('what is said of retention', () => {
     assert.deepEqual(row('Previews', settings), own, 'a store is not shared unless it is said to be');
   });
 
-  test('names each table with what people sent, or what was made of it', () => {
+  test('names each table that has what people sent, or what was made of it', () => {
     const everything = storedData({ ...settings, embedCacheStore: true, isStoreShared: true });
     const named = everything.flatMap(({ where }) => {
       const [, names = ''] = /[Tt]ables? ([\w, ]+?) of the store\.$/.exec(where) ?? [];
@@ -86,14 +89,14 @@ describe('what is said of retention', () => {
     assert.deepEqual(named.toSorted(), [...sent, ...texts, ...learned].sort());
   });
 
-  test('says of everything what it is, why it is stored, how long and where', () => {
+  test('says of all data what it is, why it is stored, how long and where', () => {
     for (const { what, why, retention, where } of storedData({ ...settings, isStoreShared: true })) {
       for (const sentence of [what, why, retention, where]) assert.match(sentence, /^[A-Z0-9].*\.$/);
     }
   });
 });
 
-test('interest is removed when leads are, and not before', async () => {
+test('interest is removed at the same age as leads, and not before', async () => {
   const store = await openTestStore();
   const none = { company: null, cloud: null, monthlyChars: null, timeline: null, compliance: null };
   const lead = { id: 'i', email: 'a@b.example', message: null, source: null, receivedAtMs: 10 };

@@ -1,4 +1,4 @@
-/** Fingerprints of secrets in the store: the right ones start, wrong ones are refused and change nothing. */
+/** Fingerprints of secrets in the store: right secrets start the server, wrong ones change nothing. */
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -26,7 +26,7 @@ async function namedBy(store: Store): Promise<string[]> {
   return decodeFingerprints(reading).map(({ id }) => id);
 }
 
-test('the first start registers, later ones with the same or more secrets pass', async () => {
+test('the first start registers its secrets; later ones with the same or more are accepted', async () => {
   const store = await openTestStore();
   for (const secrets of [[a], [a], [b, a], [c, b, a]] as const) {
     assert.deepEqual(await registerSecrets(store, secrets, 'X'), { kind: 'registered' });
@@ -55,7 +55,7 @@ test('of many that start at once with different secrets one wins', async () => {
   assert.deepEqual(await namedBy(store), winners.map(secretId));
 });
 
-test('what was written though the store said unavailable passes the next time', async () => {
+test('what was written although the store said unavailable is accepted the next time', async () => {
   const store = await openTestStore();
   const failing = new FailingStore(store);
   failing.failure = 'written';
@@ -65,7 +65,7 @@ test('what was written though the store said unavailable passes the next time', 
   assert.deepEqual(await registerSecrets(store, [a], 'X'), { kind: 'registered' });
 });
 
-test('a process takes the secret that another makes while it starts itself', async () => {
+test('a process uses the secret that another makes while it starts', async () => {
   for (const moment of ['before the record is read', 'after'] as const) {
     const store = await openTestStore();
     const sources = { configured: [], dataFolder: temporaryFolder(), randomness: systemRandomness };
@@ -114,7 +114,7 @@ test('a start with known secrets writes nothing', async () => {
   assert.equal(failing.commits, 0);
 });
 
-test('a secret is the one that the store names only if id and fingerprint are both its own', async () => {
+test('a secret is the one that the store names only if both id and fingerprint match', async () => {
   const [own, other] = [a, b].map((secret) => [secretId(secret), secretFingerprint(secret)] as const);
   assert.ok(own !== undefined && other !== undefined);
   for (const [id, fingerprint] of [
@@ -129,7 +129,7 @@ test('a secret is the one that the store names only if id and fingerprint are bo
   }
 });
 
-test('secrets that cannot be are refused with the name of their variable', async () => {
+test('invalid secrets are refused with the name of their variable', async () => {
   const store = await openTestStore();
   const sources = { dataFolder: temporaryFolder(), randomness: systemRandomness };
   for (const [configured, reason] of [
@@ -142,7 +142,7 @@ test('secrets that cannot be are refused with the name of their variable', async
   assert.equal(await store.get('secrets', Buffer.from('master')), undefined);
 });
 
-test('secrets that the store needs and that are not there are named, each with its place', async () => {
+test('missing secrets that the store needs are named, each with its place', async () => {
   const store = await openTestStore();
   const dataFolder = temporaryFolder();
   const engine = {
@@ -174,7 +174,7 @@ test('secrets that the store needs and that are not there are named, each with i
   assert.match((await missing()).join(), new RegExp(`^The master secret ${path} must be `));
 });
 
-test('the record of the secrets has the key that every version wrote it under', async () => {
+test('the record of the secrets is under the key that every version has used', async () => {
   const store = await openTestStore();
   await registerSecrets(store, [a], 'X');
   const [entry] = await store.scan('secrets', { limit: 1 });

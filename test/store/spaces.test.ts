@@ -1,4 +1,4 @@
-/** The numbers of spaces and logs are on every disk: none ever changes, and none is given to another. */
+/** The numbers of spaces and logs, which are on every disk: none ever changes, and none is reused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { logs, spaces } from '../../src/store/spaces.js';

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL that has become a standby, as a leader that was cut off does: nothing is read from it, as it
- * may lack what was acknowledged last. Once it leads again it serves, and appends take turns as before.
+ * A PostgreSQL that has become a standby, as a leader does that was cut off: it is not read, as it may lack
+ * what was acknowledged last. Once it leads again it serves, and appends take turns as before.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
@@ -94,7 +94,7 @@ describe('a standby', { skip: postgresMissing() }, () => {
     await waitsForItsTurn(store, database);
   });
 
-  test('a session that comes to a standby refuses reads, and serves by a primary again', async (context) => {
+  test('a session that reaches a standby refuses reads, and serves again at a primary', async (context) => {
     const { url, database } = await filled();
     // No pooler is needed to see it: a function of this database answers in the place of PostgreSQL's own.
     await server.query('postgres', `ALTER DATABASE ${database} SET search_path TO public, pg_catalog`);

@@ -1,4 +1,4 @@
-/** What the conformance tests are run on, and how they speak to it. */
+/** The subject of the conformance tests, and how they use it. */
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreUnavailable, type Operation, type Outcome, type Store } from '../../src/store/store.js';

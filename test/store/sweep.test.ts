@@ -84,7 +84,7 @@ describe('the background sweep', () => {
     await world.sweep.stop();
   });
 
-  test('asks once more after a full step, and says nothing where nothing was old', async () => {
+  test('asks again after a full step, and reports nothing if nothing was old', async () => {
     const world = new World();
     world.old.push(1_000);
     await world.clock.pass(periodMs + 1);

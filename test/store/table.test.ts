@@ -1,4 +1,4 @@
-/** What a table takes as a member of a record, and what is said of anything else. */
+/** Which values a table accepts as members of a record, and what is said about others. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -52,7 +52,7 @@ describe('a member', () => {
   }
 });
 
-test('what could not be read again is not written', () => {
+test('a value that could not be read again is not written', () => {
   const { encode } = table('thing', { a: integer });
   for (const a of [0.5, Number.NaN, Infinity, 2 ** 53, -(2 ** 53)]) {
     assert.throws(() => encode({ a }), /is not an integer that a record can hold/);
@@ -79,14 +79,14 @@ describe('a format', () => {
     assert.throws(() => decode(Buffer.alloc(0)), unknown(0));
   });
 
-  test('has the members in their order, whatever the order of the values', () => {
+  test('has its members in a fixed order, whatever the order of the values', () => {
     const { encode, decode } = table('thing', { a: integer, b: integer, c: integer });
     const record = Buffer.from(encode({ c: 3, b: 2, a: 1 }));
     assert.deepEqual(record, recordOf(1, '{"a":1,"b":2,"c":3}'));
     assert.deepEqual(decode(record), { a: 1, b: 2, c: 3 });
   });
 
-  test('of widened records is the first that holds what they say', () => {
+  test('of widened records is the first that can hold the values', () => {
     const second = { members: { b: orNull(integer) }, without: { b: null } };
     const third = { members: { c: boolean }, without: { c: false } };
     const two = widenedTable('thing', { a: integer }, second);

@@ -1,4 +1,4 @@
-/** The outreach tables: every format ever written still reads; what is erased, trimmed and found. */
+/** The outreach tables: every format ever written can still be read; what is erased, trimmed and found. */
 import { decodeOrder, encodeOrder } from '../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -98,7 +98,7 @@ describe('kept records', () => {
     assert.deepEqual([...new Set(formats)].sort(), expected.sort());
   });
 
-  test('keys, usage and card events are written as they always were', async () => {
+  test('keys, usage and card events are written as ever', async () => {
     const store = await openTestStore();
     const members = { id: 'k_1', tier: 'growth', hint: 'fg_a…z', origin: 'order', issuedAtMs: 1 };
     const state = { expiresAtMs: null, status: 'revoked', reason: 'asked', changedAtMs: 2 } as const;
@@ -127,7 +127,7 @@ describe('kept records', () => {
     );
   });
 
-  test('a damaged or newer record is not read as something', () => {
+  test('a damaged or newer record is not misread', () => {
     for (const [decode] of Object.values(codecs)) {
       assert.throws(() => decode(Buffer.concat([Buffer.of(99), Buffer.from('{}')])), /format 99/);
       assert.throws(() =>
@@ -194,7 +194,7 @@ describe('logs', () => {
     assert.deepEqual(await leadsOf(store, 4), [[5, 'd']]);
   });
 
-  test('a store that fails is told, by every step', async () => {
+  test('a failure of the store is reported by every step', async () => {
     const failing = new FailingStore(await openTestStore());
     await append(failing.seen, lead('a'));
     failing.failure = 'not written';
@@ -222,7 +222,7 @@ describe('retention', () => {
   const day = 86_400_000;
   const click = (atMs: number): Click => ({ atMs, token: 't', destination: '/', valid: false, bot: false });
 
-  test('what is older goes, to the millisecond; erased entries go with their neighbours', async () => {
+  test('what is older is removed, to the millisecond, and erased entries with their neighbours', async () => {
     const store = await openTestStore();
     await append(store, lead('erased', 1), lead('old', 2), lead('young', 3), lead('younger', 9));
     const first = (value: Uint8Array): boolean => decodeLead(value)?.email === 'erased';
@@ -239,7 +239,7 @@ describe('retention', () => {
     assert.deepEqual(positions, [2, 2, 3, 3], 'a block goes when its last click is old');
   });
 
-  test('an erased entry after the last old one stays until that which follows it is old', async () => {
+  test('an erased entry after the last old one stays until the next one is old', async () => {
     const store = await openTestStore();
     await append(store, lead('old', 1), lead('erased', 2), lead('young', 9));
     const second = (value: Uint8Array): boolean => decodeLead(value)?.email === 'erased';
@@ -312,7 +312,7 @@ describe('opt-outs', () => {
     assert.ok(!Buffer.from(reading).toString('latin1').includes('a@b'));
   });
 
-  test('have the key that every version gave them', () => {
+  test('have the same key as in every version', () => {
     assert.equal(
       optoutKey('a secret', 'Ada@B').toString('hex'),
       '086bcde55f64c663c96326e7e621fc9c2db62410702a34abc345e64ad8c8d600',

@@ -71,7 +71,7 @@ describe('TLS to PostgreSQL', { skip }, () => {
     assert.equal(await encrypted('sslmode=require'), 'encrypted');
   });
 
-  test('verify-ca and verify-full take the given root alone', async () => {
+  test('verify-ca and verify-full accept only the given root', async () => {
     assert.match(await encrypted('sslmode=verify-full'), /self-signed certificate/);
     assert.equal(await encrypted(`sslmode=verify-ca&sslrootcert=${cert}`), 'encrypted');
     assert.equal(await encrypted(`sslmode=verify-full&sslrootcert=${cert}`), 'encrypted');

@@ -1,6 +1,6 @@
 /**
- * Several stores that append to one log of a PostgreSQL take turns: none begins a transaction in vain. Where
- * the server does not let them, they append all the same.
+ * Several stores that append to one log of a PostgreSQL take turns, so that no transaction is in vain. If the
+ * server does not let them take turns, they append nevertheless.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -40,7 +40,7 @@ describe('turns of appending transactions', { skip: postgresMissing() }, () => {
     return [Number(row[0]), Number(row[1])];
   };
 
-  test('none of four stores begins again, and entries of a group share one outcome', async (context) => {
+  test('none of four stores has to retry, and entries of a group share one outcome', async (context) => {
     const url = await server().database();
     const database = url.slice(url.lastIndexOf('/') + 1);
     // The first makes the tables: several that do so at once get in each other's way.

@@ -1,4 +1,7 @@
-/** Usage in the store: months follow each other, and what comes late for an earlier one does not count. */
+/**
+ * Usage in the store: months follow each other, and characters that arrive late for an earlier one do not
+ * count.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addUsage, Charge, findUsage, removeOldUsage, type DayUse } from '../../src/store/tables/usage.js';
@@ -32,14 +35,14 @@ describe('characters of a month', () => {
     assert.deepEqual(await find(), { monthStartMs: 10 * month, characters: 7, days: [] });
   });
 
-  test('begin at nothing in a later month', async () => {
+  test('start at zero in a later month', async () => {
     const { add, find } = subject();
     await add(10 * month, 3);
     assert.deepEqual(await add(11 * month, 4), { monthStartMs: 11 * month, characters: 4, days: [] });
     assert.deepEqual(await find(), { monthStartMs: 11 * month, characters: 4, days: [] });
   });
 
-  test('count for one month though two nodes saw it begin at different times', async () => {
+  test('count for one month even if two nodes saw it begin at different times', async () => {
     for (const [first, second] of [
       [0, 5_000],
       [5_000, 0],
@@ -68,7 +71,7 @@ describe('characters of a month', () => {
     assert.deepEqual(await find(), { monthStartMs: 11 * month, characters: 4, days: [] });
   });
 
-  test('that many add at once are all counted, and each is told a total that was reached', async () => {
+  test('that many add at once are all counted, and each is told a total that was true', async () => {
     const { add, find } = subject();
     const totals = await Promise.all(Array.from({ length: 20 }, () => add(10 * month, 1)));
     const told = totals.map((total) => ('characters' in total ? total.characters : -1));
@@ -85,7 +88,7 @@ describe('characters of a month', () => {
     assert.equal(await other.find(), undefined);
   });
 
-  test('that the store cannot read or take are told as such', async () => {
+  test('that the store cannot read or write are an error', async () => {
     const { add, key } = subject();
     await add(10 * month, 3);
     failing.failure = 'not written';
@@ -124,7 +127,7 @@ describe('days', () => {
     );
   });
 
-  test('go on from month to month, also what comes late for an earlier one', async () => {
+  test('continue from month to month, including late ones of an earlier month', async () => {
     const { key, find } = subject();
     await addUsage(store, key, { monthStartMs: 11 * month, characters: 4, days: [use(8)] });
     const total = await addUsage(store, key, { monthStartMs: 10 * month, characters: 3, days: [use(7)] });
@@ -147,7 +150,7 @@ describe('a charge', () => {
     new Charge<'refused'>(on, key, usage, mayMake);
 
   for (const failure of ['written', 'not written'] as const) {
-    test(`whose try failed, ${failure}, counts once when it is tried again`, async () => {
+    test(`whose try failed, ${failure}, counts once when it is retried`, async () => {
       const { key, find } = subject();
       const asked: string[] = [];
       const charge = charged(failing.seen, key, () => void asked.push('once'));
@@ -193,7 +196,7 @@ describe('a charge', () => {
     assert.equal(await findUsage(store, key), undefined);
   });
 
-  test('that came after another is known to have done nothing until it is sent again', async () => {
+  test('that arrived after another is known to have had no effect until it is sent again', async () => {
     const { add, key } = subject();
     let reads = 0;
     const late: Pick<Store, 'get' | 'commit' | 'newUnitId'> = {
@@ -214,7 +217,7 @@ describe('a charge', () => {
     assert.equal(reads, 3, 'one read for each try');
   });
 
-  test('for a month that is over, without days, writes nothing', async () => {
+  test('for a past month, without days, writes nothing', async () => {
     const { add } = subject();
     await add(11 * month, 4);
     const before = failing.commits;
@@ -234,7 +237,7 @@ test('a month that several processes remove at once is counted once', async () =
   assert.deepEqual(removed.toSorted(), [0, 1]);
 });
 
-test('a month is removed sixty days after its begin, to the millisecond', async () => {
+test('a month is removed sixty days after it began, to the millisecond', async () => {
   const old = await openTestStore();
   const months = [0, 1, 2, 60 * day];
   for (const monthStartMs of months) {

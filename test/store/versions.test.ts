@@ -1,4 +1,4 @@
-/** Named statistics and profiles as records: versions as they were put, limits, learned samples. */
+/** Named statistics and profiles as records: versions as they were put, limits, learnt samples. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -149,7 +149,7 @@ describe('named statistics', () => {
     assert.equal(await learn(), 'put', 'what was put is not learned over');
   });
 
-  test('that were removed leave few records, and the greatest of their numbers', async () => {
+  test('that were removed leave few records, and the highest of their numbers', async () => {
     const store = await openTestStore();
     await put(store, 'kept');
     for (let version = 1; version <= 3; version += 1) await put(store, 'n1');
@@ -205,7 +205,7 @@ describe('statistics that are learned', () => {
     return storeLearnt(store, 'shop', join, nowMs).then((outcome) => [outcome, ...samples]);
   };
 
-  test('grow by a sample, which is joined with what there is', async () => {
+  test('grow by a sample, which is joined with the stored one', async () => {
     const store = await openTestStore();
     assert.deepEqual(await learn(store, undefined), ['nothing', undefined]);
     assert.equal(await findLearning(store, 'shop'), undefined);
@@ -226,7 +226,7 @@ describe('statistics that are learned', () => {
     assert.equal((await findLearning(store, 'shop'))?.revision, 4);
   });
 
-  test('are a version that says so, until there are as many as there may be', async () => {
+  test('are marked as learnt, up to the most versions that a name may have', async () => {
     const store = await openTestStore();
     for (let version = 1; version <= mostCorpusVersions; version += 1) {
       assert.equal((await learn(store, change('s', frozen), 9))[0], 'stored');
@@ -255,7 +255,7 @@ describe('statistics that are learned', () => {
     assert.deepEqual(await learn(store, change('t', frozen)), ['put']);
   });
 
-  test('have numbers after those of the removed names that are forgotten for them', async () => {
+  test('have higher numbers than any removed names that are forgotten for them', async () => {
     const removeMany = async (store: Store): Promise<void> => {
       for (let at = 1; at <= mostRemovedCorpora; at += 1) {
         await put(store, `n${at}`);
@@ -303,7 +303,7 @@ describe('statistics that are learned', () => {
     assert.equal(await removeCorpus(store, 'shop'), true, 'though its sample is lost');
   });
 
-  test('count with their sample among the bytes of names', async () => {
+  test('count, with their sample, towards the bytes of names', async () => {
     const store = await openTestStore();
     await writeCorpus(store, 'everybody', 128 * MiB - 10);
     assert.deepEqual(await learn(store, change('eleven byte')), ['over', undefined]);
@@ -343,7 +343,7 @@ describe('profiles', () => {
     assert.equal(Buffer.from(state?.value ?? []).toString(), '\u0001{"version":2}');
   });
 
-  test('have numbers after those of every removed name', async () => {
+  test('have higher numbers than every removed name', async () => {
     const store = await openTestStore();
     for (let version = 1; version <= 3; version += 1) await putSettings(store, 'long');
     await putSettings(store, 'short');

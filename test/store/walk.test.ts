@@ -82,7 +82,7 @@ describe('a walk over all records', () => {
     );
   });
 
-  test('reads pages of as many records as two MiB have, and at least one', async () => {
+  test('reads pages of as many records as fit two MiB, and at least one', async () => {
     const quarter = mebibyte / 4 - 4;
     const limits = async (valueBytes: number): Promise<number[]> => {
       const { ranges } = await assertWalk(many(64 + 9, valueBytes));
@@ -98,7 +98,7 @@ describe('a walk over all records', () => {
     );
   });
 
-  test('goes on right after the last key: the next key may be one zero byte longer', async () => {
+  test('continues right after the last key, even if the next key is only one zero byte longer', async () => {
     const entries = many(64, 1);
     const last = entries.at(-1)?.key ?? Buffer.alloc(0);
     const longer = [Buffer.of(0), Buffer.of(0, 0), Buffer.of(1)].map((end) => Buffer.concat([last, end]));

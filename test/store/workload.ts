@@ -1,4 +1,4 @@
-/** A process that commits units and says on its standard output which were acknowledged. */
+/** A process that commits units and reports on its standard output which were acknowledged. */
 import { writeSync } from 'node:fs';
 import type { Unit } from '../../src/store/evaluate.js';
 import { whenUnavailable } from '../../src/store/store.js';

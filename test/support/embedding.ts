@@ -1,4 +1,4 @@
-/** Embed mode as the tests have it: the models of this repository, really run. */
+/** Embed mode for the tests: the models of this repository, really run. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';

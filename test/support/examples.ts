@@ -1,4 +1,4 @@
-/** One example a route, and the documents that show them, as the server makes them. */
+/** One example for each route, and the documents that show them, as the server makes them. */
 import { doorDocument, examplesOf, gatewayDocument } from '../../src/contract/openapi.js';
 import type { RouteId } from '../../src/contract/routes.js';
 import type { OpenApiDocument } from '../../src/contract/schema/document.js';

@@ -1,6 +1,6 @@
 /**
  * Runs commands of `fusegate` in the tests' process, where everything is loaded already: as the program does,
- * but for the process, its environment and its time.
+ * except for the process, its environment and its time.
  */
 import { Writable } from 'node:stream';
 import { CommanderError } from 'commander';

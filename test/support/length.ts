@@ -1,6 +1,4 @@
-/**
- * Lengths of tests: `npm test` runs a short form of what takes minutes, `npm run test:long` the whole of it.
- */
+/** Lengths of tests: `npm test` runs a short form of what takes minutes, `npm run test:long` all of it. */
 
 /** True in `npm run test:long`. */
 export const isLong = process.env['FUSEGATE_LONG'] === '1';

@@ -1,4 +1,4 @@
-/** What the tests of models share: the shipped model, copies of it, and embedders that run it. */
+/** What the tests of models share: the included model, copies of it, and embedders that run it. */
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Stores for the tests: opened by URL as a server opens them, with a log that keeps quiet. */
+/** Stores for the tests: opened by URL as a server opens them, with a silent log. */
 import { openStore, parseStoreUrl } from '../../src/store/open.js';
 import type { Engine, StoreParts } from '../../src/store/engine.js';
 import type { Store } from '../../src/store/store.js';

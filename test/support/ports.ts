@@ -1,4 +1,4 @@
-/** Ports for tests, none of them fixed: whatever else runs on the machine, nobody is in the way. */
+/** Ports for tests, none of them fixed, so that no other program of the machine is in the way. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { probePort } from '../../src/processes/port.js';

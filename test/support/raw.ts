@@ -1,4 +1,4 @@
-/** A client that sends bytes as they are told and keeps what comes back (RFC 9112 messages). */
+/** A client that sends the given bytes and keeps what comes back (RFC 9112 messages). */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { until } from './until.js';

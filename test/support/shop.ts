@@ -1,6 +1,6 @@
 /**
- * A shop for the tests of money: a store, a clock that stands still until it is told, and what the operator
- * is told. One of them serves the tests of a file: what they ask is asked of one order.
+ * A shop for the tests of money: a store, a clock that stands still unless it is moved, and the messages to
+ * the operator. One of them serves all tests of a file, each with orders of its own.
  */
 import { encodeOrder, type OrderOn, type OrderRecord } from '../../src/store/tables/order.js';
 import { poll, type Polled, type PollWish } from '../../src/checkout/order/poll.js';

@@ -1,4 +1,4 @@
-/** Which work takes its turn in the thread pool. */
+/** Which work takes turns in the thread pool. */
 import assert from 'node:assert/strict';
 import { inPoolAnyway } from '../../src/system/threadPool.js';
 import { Gate } from './gate.js';

@@ -1,4 +1,4 @@
-/** The one wait of the tests: for an event that nothing announces. */
+/** The tests' only way to wait: for an event that nothing announces. */
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**

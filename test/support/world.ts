@@ -1,6 +1,6 @@
 /**
- * A world that orders live in, all of it made of one seed: a chain that reorganises and forgets payments, a
- * card processor whose events come twice and in any order, buyers, and the time.
+ * A world in which orders live, all of it made from one seed: a chain that reorganises and forgets payments,
+ * a card processor whose events come twice and in any order, buyers, and the time.
  */
 import assert from 'node:assert/strict';
 import type { Chain, ChainAnswer } from '../../src/checkout/onchain/chain.js';

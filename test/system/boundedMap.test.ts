@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BoundedMap } from '../../src/system/boundedMap.js';
 
-test('a map holds its most entries, of which the one put first makes room', () => {
+test('a full map drops the entry that was put first', () => {
   const map = new BoundedMap<string, number>(2);
   const held = (): (number | undefined)[] => ['a', 'b', 'c', 'd'].map((key) => map.get(key));
   map.set('a', 1);

@@ -5,7 +5,7 @@ import { BufferPool } from '../../src/system/bufferPool.js';
 
 const MIB = 1 << 20;
 
-test('a buffer that was given back is taken again, by any size that it serves', () => {
+test('a returned buffer is used again, for any size that it can serve', () => {
   const pool = new BufferPool(8 * MIB);
   const first = pool.take(MIB + 1);
   assert.equal(first.byteLength, 2 * MIB);
@@ -14,7 +14,7 @@ test('a buffer that was given back is taken again, by any size that it serves', 
   assert.notEqual(pool.take(1.5 * MIB), first, 'nobody else holds it');
 });
 
-test('what is over the bound, or too large to hold on to, is dropped', () => {
+test('a buffer over the limit, or too large to keep, is dropped', () => {
   const pool = new BufferPool(2 * MIB);
   const [first, second] = [pool.take(2 * MIB), pool.take(2 * MIB)];
   pool.give(first);

@@ -1,4 +1,4 @@
-/** The disk's reserve: when it is met, and what is said of it. */
+/** The disk's reserve: when it is reached, and what is said about it. */
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ test('the reserve is 2 GiB, or 5 % of a small disk, or what the operator says', 
   assert.equal(isLow(room(20 * gib, 5 * gib), 6 * gib), true);
 });
 
-test('it is met and left as the disk fills and empties, each said once', async () => {
+test('it is reached and left as the disk fills and empties, each reported once', async () => {
   const logged: Logged[] = [];
   let left = 10 * gib;
   let broken = false;
@@ -51,7 +51,7 @@ test('it is met and left as the disk fills and empties, each said once', async (
   reserve.stop();
 });
 
-test('it is looked at from the beginning, and each second until it is stopped', async () => {
+test('it is checked at the beginning, and every second until it is stopped', async () => {
   const clock = new HandClock();
   let looks = 0;
   const look = () => Promise.resolve(room(0, (looks += 1)));
@@ -66,7 +66,7 @@ test('it is looked at from the beginning, and each second until it is stopped', 
   assert.equal(clock.timers, 0);
 });
 
-test('0 keeps nothing', () => {
+test('0 means no reserve', () => {
   const never = () => Promise.reject(new Error('looked'));
   const clock = new HandClock();
   const parts = { clock, log: recordingLog([]), look: never };

@@ -47,7 +47,7 @@ const ours = [
   'LOG_LEVEL',
 ];
 
-test('a name that is nearly a setting is told with the setting', () => {
+test('a name that resembles a setting is reported with that setting', () => {
   const meant = {
     PROT: 'PORT',
     port: 'PORT',
@@ -70,7 +70,7 @@ test('a name that is nearly a setting is told with the setting', () => {
   }
 });
 
-test('a name of another program is not told', () => {
+test('a name of another program is not reported', () => {
   // A short name may differ in one letter only, a long one in two; one word alone may be of anybody.
   const others = [
     'PATH',
@@ -86,7 +86,7 @@ test('a name of another program is not told', () => {
   assert.deepEqual(lookalikes([...others, ...ours], ours), []);
 });
 
-test('a name that begins with the name of the product is told with all settings', () => {
+test('a name that begins with the product’s name is reported with all settings', () => {
   for (const name of ['FUSEGATE_COLOUR', 'fusegate']) {
     const told = [`${name} is not read; the variables are PORT, HOST.`];
     assert.deepEqual(lookalikes([name], ['PORT', 'HOST']), told);
@@ -94,7 +94,7 @@ test('a name that begins with the name of the product is told with all settings'
   assert.deepEqual(lookalikes(['MY_FUSEGATE_COLOUR'], ['PORT', 'HOST']), []);
 });
 
-test('the nearest name is nearly it, or else begins so, or else takes the fewest edits', () => {
+test('the nearest name resembles it, or else begins with it, or else takes the fewest edits', () => {
   const nearest = {
     prot: 'PORT',
     stripe: 'STRIPE_SECRET_KEY',

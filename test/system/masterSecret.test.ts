@@ -1,4 +1,4 @@
-/** The master secret: derivation as Python's hmac has it, and a file that is made once, whole and safely. */
+/** The master secret: derived as by Python's hmac, and a file that is made once, completely and safely. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ test('derived values are those of another implementation', () => {
   assert.throws(() => derive(secret, 'purpose', 'a\0b', 'c'), /NUL/);
 });
 
-test('the strength of a secret is its length by its alphabet, and little where it was typed', () => {
+test('the strength of a secret is its length by its alphabet, and low if it was typed', () => {
   const bits = (secret: string) => Math.floor(strengthBits(secret));
   assert.equal(bits('31415926535897932384626433832795'), 106, 'digits');
   assert.equal(bits('9f86d081884c7d659a2feaa0c55ad015'), 128);
@@ -53,7 +53,7 @@ test('the strength of a secret is its length by its alphabet, and little where i
   assert.ok(strengthBits('31415926535897932384626433832795') < 128);
 });
 
-test('a secret is typed with seven different characters, or where half follow neighbours', () => {
+test('a secret counts as typed if it has at most seven characters, or if half follow neighbours', () => {
   const bits = (secret: string) => Math.floor(strengthBits(secret));
   assert.equal(bits('acegikmoocmagiekamgckoiegeoakmci'), 150, 'eight of them');
   assert.equal(bits('acegikmmocmagiekamgckmiegemakmci'.replaceAll('o', 'i')), 32, 'seven of them');
@@ -94,7 +94,7 @@ test('secrets are 32 to 256 visible characters, each once', () => {
 });
 
 describe('the file', () => {
-  test('is made once, for its owner alone, and holds 256 random bits', () => {
+  test('is made once, readable by its owner only, with 256 random bits', () => {
     const data = join(temporaryFolder(), 'not', 'yet');
     const file = masterSecretFile(data);
     assert.equal(readSecretFile(file), undefined);
@@ -108,7 +108,7 @@ describe('the file', () => {
     assert.deepEqual(readdirSync(data), ['master-secret'], 'no draft is left');
   });
 
-  test('is whole whenever it is there: made while others look', () => {
+  test('is complete as soon as it exists, even if others look while it is made', () => {
     const file = masterSecretFile(temporaryFolder());
     let looks = 0;
     const lookingRandomness = (count: number): Buffer => {
@@ -133,7 +133,7 @@ describe('the file', () => {
     assert.ok('value' in (readSecretFile(file) ?? {}));
   });
 
-  test('is refused when it is malformed, without a word of what is in it', () => {
+  test('is refused when it is malformed, without repeating any of it', () => {
     for (const text of ['', 'short-secret', '\0'.repeat(43)]) {
       const file = masterSecretFile(temporaryFolder());
       writeFileSync(file.path, text, { mode: 0o600 });
@@ -150,7 +150,7 @@ describe('the file', () => {
     assert.deepEqual(readSecretFile(file), { value: ['n'.repeat(32), 'o'.repeat(32)] });
   });
 
-  test('that cannot be made is told', () => {
+  test('that cannot be made is reported', () => {
     const data = temporaryFolder();
     writeFileSync(join(data, 'file'), '');
     const made = makeSecretFile(masterSecretFile(join(data, 'file')), systemRandomness);

@@ -1,4 +1,4 @@
-/** IP addresses and networks: what is taken, what is refused, what lies within. */
+/** IP addresses and networks: what is accepted, what is refused, and what is in a network. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BlockList } from 'node:net';
@@ -56,7 +56,7 @@ test('an address of one version lies in no network of the other', () => {
   }
 });
 
-test('lying in a network is what Node says it is', () => {
+test('an address is in a network exactly when Node says so', () => {
   const versions = [
     { address: fc.ipV4(), family: 'ipv4', bits: 32 },
     { address: fc.ipV6(), family: 'ipv6', bits: 128 },

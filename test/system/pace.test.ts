@@ -1,4 +1,4 @@
-/** Work that may wait: a fifth of a busy loop, a piece in each of its turns; all of an idle one. */
+/** Work that may wait: a fifth of a busy loop, with one piece in each turn, and all of an idle one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pace } from '../../src/system/pace.js';
@@ -70,7 +70,7 @@ function rested() {
   return { rests, pass, work, end: () => end() };
 }
 
-test('a millisecond of work is what a rest follows, and is over with it', async () => {
+test('each millisecond of work is followed by a rest, with which the work is over', async () => {
   const { rests, pass, work, end } = rested();
   pass(3);
   await work(0.5);
@@ -106,7 +106,7 @@ test('a loop that others keep busy for a quarter of the time counts as idle', as
   assert.deepEqual(rests, []);
 });
 
-test('there is no rest of no time', async () => {
+test('without time there is no rest', async () => {
   const { rests, pass, work } = rested();
   pass(4);
   await work(1);
@@ -162,7 +162,7 @@ test('beside a busy loop each piece has a turn of its own', async () => {
   assert.equal(new Set(seen).size, seen.length, `turns of the pieces: ${seen.join(' ')}`);
 });
 
-test('events that take less than a quarter of the loop are not waited for', async () => {
+test('events that take less than a quarter of the loop cause no rest', async () => {
   const { time, work } = paced(0.3);
   await work(1_000, 0.4);
   assert.equal(time.restedMs, 0);
@@ -181,7 +181,7 @@ test('a piece gives its value, or its error, and the next one runs', async () =>
   assert.equal(await pace.run(() => 'again'), 'again');
 });
 
-test('the loop of this process is measured where nothing else is said', async () => {
+test('by default the loop of this process is measured', async () => {
   const rests: number[] = [];
   const pace = new Pace({
     clock: {

@@ -47,7 +47,7 @@ test('a file and its folder are for their owner alone, and no file stays open', 
   assert.deepEqual([statSync(folder).mode & 0o777, readdirSync(folder)], [0o700, ['digits']]);
 });
 
-test('the file that another process links first is the one that all read', () => {
+test('if another process creates the file first, all read that one', () => {
   const folder = temporaryFolder();
   const file = digits(folder);
   const late = {
@@ -61,7 +61,7 @@ test('the file that another process links first is the one that all read', () =>
   assert.deepEqual(readdirSync(folder), ['digits']);
 });
 
-test('a file that its kind does not know is refused in the words of the kind', () => {
+test('a file with the wrong content is refused in the words of its kind', () => {
   const file = digits(temporaryFolder());
   writeFileSync(file.path, 'x', { mode: 0o600 });
   const refused = { refused: `The file of digits ${file.path} has letters. Try again.` };
@@ -69,7 +69,7 @@ test('a file that its kind does not know is refused in the words of the kind', (
   assert.deepEqual(makeSecretFile(file, systemRandomness), refused);
 });
 
-test('a name that is taken by nothing that can be read is told', () => {
+test('a name that is taken by something unreadable is reported', () => {
   const file = digits(temporaryFolder());
   symlinkSync('nowhere', file.path);
   assert.equal(readSecretFile(file), undefined);
@@ -77,7 +77,7 @@ test('a name that is taken by nothing that can be read is told', () => {
   assert.deepEqual(makeSecretFile(file, systemRandomness), { refused: gone });
 });
 
-test('a path that leads through a file, or to a folder, is told', () => {
+test('a path through a file, or to a folder, is reported', () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'file'), '');
   const through = readSecretFile(digits(join(folder, 'file')));

@@ -1,4 +1,4 @@
-/** The file of settings: read beside the environment, which wins; every fault of it named. */
+/** The file of settings: read together with the environment, which wins; every error in it is named. */
 import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ describe('the file of settings', () => {
     assert.deepEqual(found.warnings, []);
   });
 
-  test('gives way to the environment, where an empty variable is none', () => {
+  test('gives way to the environment, in which an empty variable does not count', () => {
     const text = '{"WORKERS": 2, "PORT": "0", "MAX_CONNECTIONS": 100}';
     const found = read(text, { MAX_CONNECTIONS: '200', WORKERS: '' });
     assert.ok('configuration' in found);
@@ -47,7 +47,7 @@ describe('the file of settings', () => {
     assert.deepEqual([port, workers, maxConnections], [0, 2, 200]);
   });
 
-  test('a secret or its NAME_FILE in the environment stands for both', () => {
+  test('a secret or its NAME_FILE in the environment overrides both', () => {
     const strong = 'Xq7dK2mVt0YwLr9ZbNc4Ue8HgJs1PfAo';
     const secret = file(`${strong}\n`);
     const text = JSON.stringify({ MASTER_SECRET: 'o'.repeat(32) });
@@ -59,7 +59,7 @@ describe('the file of settings', () => {
     assert.deepEqual(named.configuration.masterSecrets, [strong]);
   });
 
-  test('a secret that everybody can read is warned about', () => {
+  test('a secret that everybody can read causes a warning', () => {
     const text = JSON.stringify({ MASTER_SECRET: 'o'.repeat(32) });
     const { path, warnings } = read(text, {}, 0o644);
     assert.deepEqual(warnings, [
@@ -68,7 +68,7 @@ describe('the file of settings', () => {
     assert.deepEqual(read(text).warnings, []);
   });
 
-  test('names every fault, a misspelt name with the nearest one', () => {
+  test('reports every error, and a misspelt name with the nearest one', () => {
     const found = read('{"PROT": 1, "WORKERS": {}, "ACCES": "open", "HOST": "http://x"}');
     assert.ok('errors' in found);
     assert.deepEqual(found.errors, [

@@ -1,4 +1,4 @@
-/** Shared answers: one question for callers at once and for a while after, failures asked again. */
+/** Shared answers: one question for simultaneous callers and for a while after; failures are asked again. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { oneAtATime, Recent } from '../../src/system/shared.js';
@@ -12,7 +12,7 @@ describe('a recent answer', () => {
     return { time, recent, ask };
   }
 
-  test('stands from its question on, and no longer', async () => {
+  test('is valid from its question on, and no longer', async () => {
     const { time, recent, ask } = asked();
     const both = [recent.of(ask), recent.of(ask)];
     assert.deepEqual(await Promise.all(both), [1, 1]);
@@ -22,7 +22,7 @@ describe('a recent answer', () => {
     assert.equal(await recent.of(ask), 2);
   });
 
-  test('stands for its subject alone', async () => {
+  test('is valid for its subject only', async () => {
     const { time, recent, ask } = asked();
     assert.deepEqual([await recent.of(ask, 'a'), await recent.of(ask, 'b')], [1, 2]);
     time.nowMs += 300;
@@ -32,7 +32,7 @@ describe('a recent answer', () => {
     assert.equal(await recent.of(ask, 'b'), 5);
   });
 
-  test('is asked for again after a failure, which every caller at once gets', async () => {
+  test('is asked for again after a failure, which all waiting callers get at once', async () => {
     const { recent, ask } = asked();
     const fail = (): Promise<number> => Promise.reject(new Error('no'));
     const both = [recent.of(fail), recent.of(ask)];
@@ -43,7 +43,7 @@ describe('a recent answer', () => {
     assert.equal(await recent.of(ask), 1);
   });
 
-  test('stands, whatever becomes of an older question afterwards', async () => {
+  test('stays valid, whatever becomes of an older question', async () => {
     const { time, recent, ask } = asked();
     let fail = (): void => undefined;
     const failing = new Promise<number>((_, reject) => (fail = () => reject(new Error('late'))));
@@ -60,7 +60,7 @@ describe('a recent answer', () => {
 });
 
 describe('work that runs once at a time', () => {
-  test('is shared by callers at once, and begins again after its end', async () => {
+  test('is shared by simultaneous callers, and begins again after its end', async () => {
     const ends: (() => void)[] = [];
     const work = oneAtATime(() => new Promise<number>((resolve) => ends.push(() => resolve(ends.length))));
     const both = [work.run(), work.run()];

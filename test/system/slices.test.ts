@@ -1,4 +1,4 @@
-/** Short work on the event loop: so much in one turn, in order; JSON as JSON.stringify writes it. */
+/** Short work on the event loop: a limited time in one turn, in order; JSON as JSON.stringify writes it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
@@ -26,7 +26,7 @@ function paced() {
 }
 
 describe('pieces of work', () => {
-  test('run at once until a turn has had two milliseconds, the others in later ones', async () => {
+  test('run at once until a turn has had two milliseconds, and otherwise in later turns', async () => {
     const { turns, done, work } = paced();
     const all = [0, 1, 2, 3, 4, 5].map((number) => work(number, 0.9));
     assert.deepEqual(done, [0, 1, 2], 'the third begins before the time is over');
@@ -37,7 +37,7 @@ describe('pieces of work', () => {
     assert.deepEqual(turns, [], 'a turn with nothing to do plans none');
   });
 
-  test('that come while others wait do not overtake them', () => {
+  test('that arrive while others wait do not overtake them', () => {
     const { turns, done, work } = paced();
     for (const number of [0, 1, 2]) void work(number, 3);
     assert.deepEqual(done, [0]);
@@ -75,7 +75,7 @@ async function connected(): Promise<{ readonly here: Socket; readonly there: Soc
   return { here, there, end };
 }
 
-test('what came meanwhile is served before another two milliseconds', async () => {
+test('what has arrived is served before another two milliseconds of work', async () => {
   const { here, there, end } = await connected();
   const order: string[] = [];
   const work = (name: string) => (): void => {

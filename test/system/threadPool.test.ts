@@ -1,4 +1,4 @@
-/** Work on bodies in the thread pool leaves a thread to others. */
+/** Work on bodies in the thread pool leaves a thread for others. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inPool, inPoolAnyway, poolQueue } from '../../src/system/threadPool.js';
@@ -15,7 +15,7 @@ function held() {
   return { began, ends, work };
 }
 
-test('three pieces run at once, others in turn; what nobody waits for never begins', async () => {
+test('three pieces run at once, others wait; what nobody waits for never begins', async () => {
   const { began, ends, work } = held();
   const { signal } = new AbortController();
   const gone = new AbortController();
@@ -36,7 +36,7 @@ test('three pieces run at once, others in turn; what nobody waits for never begi
   assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'busy', 'd']);
 });
 
-test('a queue of its own takes one turn after the other', async () => {
+test('a queue of its own runs one piece after the other', async () => {
   const { began, ends, work } = held();
   const { signal } = new AbortController();
   const inTurn = poolQueue(1, 1);

@@ -1,4 +1,4 @@
-/** Work in turn: bounded, in order, and taken away with its asker. */
+/** Work in turn: bounded, in order, and dropped when its asker goes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { remembered, workQueue } from '../../src/system/workQueue.js';
@@ -12,7 +12,7 @@ function gate() {
 
 const staying = new AbortController().signal;
 
-test('so many pieces run beside each other, the others in their order', async () => {
+test('a set number of pieces runs at once, and the others in order', async () => {
   const inTurn = workQueue(2, 10);
   const begun: number[] = [];
   const gates = [0, 1, 2, 3].map(gate);
@@ -57,7 +57,7 @@ test('work that fails lets the next begin', async () => {
   assert.equal(await next, 'next');
 });
 
-test('what many wait for goes on until the last of them has gone', async () => {
+test('work that many wait for continues until the last of them has gone', async () => {
   const inTurn = workQueue(1, 8);
   const first = gate();
   void inTurn(() => first.opened, staying);
@@ -79,7 +79,7 @@ test('what many wait for goes on until the last of them has gone', async () => {
   assert.equal(await at(8, staying), 208, 'made anew after all had gone');
 });
 
-test('work that has begun ends with its value, whoever goes meanwhile', async () => {
+test('work that has begun ends with its value, even if its asker goes', async () => {
   const inTurn = workQueue(1, 1);
   const [first, second] = [gate(), gate()];
   const running = inTurn(() => first.opened.then(() => 'first'), staying);
@@ -100,7 +100,7 @@ test('work that has begun ends with its value, whoever goes meanwhile', async ()
   assert.equal(made, 0, 'there was room, but nobody to work for');
 });
 
-test('what failed, or found no room, is tried anew by the next who asks', async () => {
+test('work that failed, or found no room, is tried again for the next asker', async () => {
   let made = 0;
   const outcomes = [
     () => Promise.resolve('busy' as const),
@@ -115,7 +115,7 @@ test('what failed, or found no room, is tried anew by the next who asks', async 
   assert.equal(made, 3);
 });
 
-test('what is abandoned forgets nothing that was made since', async () => {
+test('abandoned work does not remove what was made since', async () => {
   const made: number[] = [];
   const at = remembered((asOf) => {
     made.push(asOf);
@@ -129,7 +129,7 @@ test('what is abandoned forgets nothing that was made since', async () => {
   assert.deepEqual(made, [7, 8]);
 });
 
-test('what the last asker leaves while it is made is made anew for the next', () => {
+test('work that its last asker abandons is done again for the next', () => {
   const signals: AbortSignal[] = [];
   const at = remembered((_, signal) => {
     signals.push(signal);

@@ -1,4 +1,4 @@
-/** A collector: takes OTLP over HTTP, and keeps what it got. */
+/** A collector: receives OTLP over HTTP, and keeps what it got. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -70,7 +70,7 @@ describe('a span', () => {
     assert.ok(received.body.includes('POST /v1/fuse'));
   });
 
-  test('is sent again where the collector says later, and lost with a reason where it says no', async () => {
+  test('is sent again if the collector asks for that, and is lost with a reason if it refuses', async () => {
     collector.statuses = [503];
     const before = collector.received.length;
     const send = spanSender({ settings: json, version: '1' });
@@ -141,7 +141,7 @@ describe('metrics', () => {
   });
 });
 
-test('the exporters are loaded by one file, which is imported where it is asked for and nowhere else', () => {
+test('the exporters are loaded by one file, which is imported only on demand', () => {
   const folders = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((path) =>
     path.endsWith('.ts'),
   );

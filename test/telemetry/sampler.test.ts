@@ -1,4 +1,4 @@
-/** Which requests are recorded, by each of OpenTelemetry's rules. */
+/** Which requests are recorded, under each of OpenTelemetry's rules. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -33,7 +33,7 @@ test('every rule chooses as its name says', () => {
   assert.deepEqual(choices('parentbased_traceidratio', 1), [true, true, false]);
 });
 
-test('a trace goes on under its id, and a new one gets an id that the same ratio chooses elsewhere', () => {
+test('a trace keeps its id, and a new one gets an id that the same ratio chooses elsewhere too', () => {
   const sampler = new Sampler('parentbased_traceidratio', 0.1, systemRandomness);
   const other = new Sampler('traceidratio', 0.1, systemRandomness);
   assert.equal(sampler.choose(parent(low, true)), low);
@@ -49,7 +49,7 @@ test('a trace goes on under its id, and a new one gets an id that the same ratio
   }
 });
 
-test('an id is never of zeros alone', () => {
+test('an id is never all zeros', () => {
   let drawn = 0;
   const zerosFirst = (count: number): Buffer => ((drawn += 1), Buffer.alloc(count, drawn === 1 ? 0 : 7));
   assert.equal(new Sampler('always_on', 1, zerosFirst).spanId(), '07'.repeat(8));

@@ -1,4 +1,4 @@
-/** The queue of spans: bounded, in batches, one at a time, and never in anybody's way. */
+/** The queue of spans: bounded, in batches, one at a time, and never delaying anything else. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SpanQueue, spanMetrics } from '../../src/telemetry/spanQueue.js';
@@ -44,7 +44,7 @@ describe('the queue', () => {
     assert.deepEqual(queue.counts, { sent: 514, dropped: 0, failed: 0 });
   });
 
-  test('is bounded: while the collector is slow, one batch is sent, and the rest dropped', async () => {
+  test('is limited: while the collector is slow, one batch is sent and the rest is dropped', async () => {
     let answer = (): void => undefined;
     const { queue, clock, batches } = queueWith(
       () => new Promise((resolve) => (answer = () => resolve(undefined))),
@@ -60,7 +60,7 @@ describe('the queue', () => {
     assert.deepEqual(queue.counts, { sent: 2_560, dropped: 7_440, failed: 0 });
   });
 
-  test('goes on without a collector, and reports it once, and once more when it is back', async () => {
+  test('continues without a collector, and reports its loss once and its return once', async () => {
     let reason: string | undefined = 'ECONNREFUSED';
     const { queue, clock, logged } = queueWith(() =>
       reason === 'thrown' ? Promise.reject(new Error(reason)) : Promise.resolve(reason),
@@ -77,7 +77,7 @@ describe('the queue', () => {
     ]);
   });
 
-  test('is emptied at the end, within the time that there is', async () => {
+  test('is emptied at the end, as far as time allows', async () => {
     const good = queueWith(() => Promise.resolve(undefined));
     fill(good.queue, 1_300);
     await good.queue.flush(2_000);

@@ -1,4 +1,4 @@
-/** The header fields of W3C Trace Context: what is taken from a caller, and what is not. */
+/** The header fields of W3C Trace Context: what is accepted from a caller, and what is not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTraceparent, readTracestate, traceparentOf } from '../../src/telemetry/traceContext.js';
@@ -6,7 +6,7 @@ import { parseTraceparent, readTracestate, traceparentOf } from '../../src/telem
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
 
-test('a place in a trace is read, of later versions too', () => {
+test('a traceparent is read, also of later versions', () => {
   const sampled = { traceId, spanId, sampled: true };
   assert.deepEqual(parseTraceparent(`00-${traceId}-${spanId}-01`), sampled);
   assert.deepEqual(parseTraceparent(`00-${traceId}-${spanId}-00`), { ...sampled, sampled: false });
@@ -15,7 +15,7 @@ test('a place in a trace is read, of later versions too', () => {
   assert.deepEqual(parseTraceparent(traceparentOf(traceId, spanId)), sampled);
 });
 
-test('what names no place is ignored', () => {
+test('an invalid traceparent is ignored', () => {
   const wrong = [
     '',
     'garbage',
@@ -32,7 +32,7 @@ test('what names no place is ignored', () => {
   for (const text of wrong) assert.equal(parseTraceparent(text), undefined, text);
 });
 
-test('a state is kept as it came, whole or not at all', () => {
+test('a tracestate is kept as it came, entirely or not at all', () => {
   assert.equal(
     readTracestate('rojo=00f067aa0ba902b7, congo=t61rcWkgMzE,,'),
     'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE',

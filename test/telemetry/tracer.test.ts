@@ -1,4 +1,4 @@
-/** Which span work belongs to, and what spans cost when they have ended. */
+/** Which span work belongs to, and that spans cost nothing once they have ended. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';

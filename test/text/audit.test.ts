@@ -1,6 +1,6 @@
 /**
- * POST /v1/audit through its handler and over HTTP: what is found, what is refused and where, the bounds of
- * the contract, and what the report promises.
+ * POST /v1/audit through its handler and over HTTP: what is found, what is refused and at which place, the
+ * bounds of the contract, and what the report promises.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -59,7 +59,7 @@ function counts({ issues }: AuditResponse): Record<string, number> {
   );
 }
 
-test('the example is what the server answers', async () => {
+test('the server’s answer is the documented example', async () => {
   const { request, response } = examples.audit;
   assert.deepEqual(await audited(request.body as FreeAuditRequest), response.body);
   assert.deepEqual(
@@ -91,7 +91,7 @@ test('a long text is sent as the bytes that the native module wrote, the same JS
   assert.equal(written, JSON.stringify(small.report));
 });
 
-test('texts tells records apart where text cannot', async () => {
+test('texts keeps records apart where text cannot', async () => {
   const records = ['two\nlines \\n', '', 'x\\', 'ends\n', '"\u0001\u2028'];
   const request = { include_html: false, records, include_text: true };
   const long = { ...request, records: [...records, ...Array<string>(5).fill('long '.repeat(3_000))] };
@@ -134,7 +134,7 @@ test('one audit runs at a time, so many wait, and a closed connection takes its 
   }
 });
 
-test('every format, told by itself and by name', async () => {
+test('every format is read, detected or named', async () => {
   const texts: Record<string, string> = {
     csv: 'id,name\n1,"CafÃ©, crème"\n2,plain\n',
     jsonl: '{"name":"CafÃ©, crème"}\n"plain"\n',
@@ -174,7 +174,7 @@ describe('what does not fit its format', () => {
   }
 });
 
-test('neither records nor text is refused, of both the records count, none is an empty audit', async () => {
+test('a request without records and text is refused; of both, the records count', async () => {
   const { detail } = await refused({});
   assert.deepEqual(
     detail?.map(({ type }) => type),
@@ -188,7 +188,7 @@ test('neither records nor text is refused, of both the records count, none is an
   }
 });
 
-test('500 empty records, one record, and records of nothing but controls', async () => {
+test('empty records, a single record, and records of only control characters', async () => {
   const empty = await audited({ records: Array.from({ length: 500 }, () => '') });
   assert.deepEqual(counts(empty), { empty: 500, exact_duplicates: 499 });
   assert.match(empty.headline.sentence, /^No gain: .* none of the 500 records/);
@@ -278,7 +278,7 @@ test('unknown stacks and verticals count as custom, and the answer says so', asy
   assert.equal((await audited({ records: ['a'], stack: 'Elasticsearch' })).stack, 'elasticsearch');
 });
 
-test('every stack says what it does to every issue; a source is a page, a measurement, or none', () => {
+test('every stack says what it does with each issue, and names a page or a measurement if it has one', () => {
   const { stacks, verticals } = examples.auditStacks.response.body as AuditStacksResponse;
   assert.deepEqual(
     stacks.map(({ stack }) => stack),
@@ -304,7 +304,7 @@ test('every stack says what it does to every issue; a source is a page, a measur
   assert.ok(verticals.includes('retail') && verticals.includes('custom'));
 });
 
-test('the estimate is the caller’s numbers times the interval; a missing one leaves null', async () => {
+test('the estimate is the caller’s numbers times the interval, and null if one is missing', async () => {
   const records = ['CafÃ©', ...Array.from({ length: 99 }, (_, at) => `plain ${at}`)];
   const numbers = { corpus_records_total: 1000, monthly_queries: 500, aov_usd: 20 };
   const { roi, headline } = await audited({ records, use_case: 'both', ...numbers });
@@ -341,7 +341,7 @@ test('the estimate is the caller’s numbers times the interval; a missing one l
   assert.ok(support.roi?.every(({ formula }) => !formula.includes('aov_usd')));
 });
 
-test('an audit of queries speaks of queries', async () => {
+test('an audit of queries is worded for queries', async () => {
   const records = ['cafÃ©', ...Array.from({ length: 99 }, (_, at) => `plain ${at}`)];
   const numbers = { corpus_records_total: 1000, monthly_queries: 500 };
   const { roi, headline, assumptions } = await audited({ records, surface: 'queries', ...numbers });
@@ -360,7 +360,7 @@ test('an audit of queries speaks of queries', async () => {
   assert.ok(assumptions.some((each) => each.startsWith('Each query is assumed to be asked as often')));
 });
 
-test('the headline is the stack’s own, and says so beside what the stack does', async () => {
+test('the headline is that of the stack, and is shown with what the stack does', async () => {
   const share = async (text: string, stack?: string) => {
     const { headline } = await audited({
       records: Array.from({ length: 20 }, () => text),
@@ -391,7 +391,7 @@ test('the headline is the stack’s own, and says so beside what the stack does'
   );
 });
 
-test('a vertical speaks only of what was found', async () => {
+test('a vertical is mentioned only with what was found', async () => {
   const steps = async (records: string[], vertical: string) =>
     (await audited({ records, vertical })).next_steps.filter((step) => step.includes('vertical'));
   assert.deepEqual(await steps(['<b>x</b>', 'plain'], 'software'), [

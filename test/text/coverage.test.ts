@@ -1,7 +1,7 @@
 /**
- * What the audit's headline is worth: on Cranfield with damage planted in a known share of the records,
- * over a hundred seeds, its interval covers that share, and on clean records it says that there is no gain.
- * The collection is not the project's: it is read from beside it.
+ * What the audit's headline is worth: on Cranfield with damage planted in a known share of the records, over
+ * a hundred seeds, its interval covers that share, and on clean records it says that there is no gain. The
+ * collection is not part of the project: it is read from a folder next to it.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

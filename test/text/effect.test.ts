@@ -1,7 +1,7 @@
 /**
  * What normalization is worth to a search: Cranfield with accents and typographic quotes planted, then every
- * fifth word of the documents damaged, then normalized. The collection is not the project's: it is read from
- * beside it.
+ * fifth word of the documents damaged, then normalized. The collection is not part of the project: it is read
+ * from a folder next to it.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -127,7 +127,7 @@ function ndcg(
 
 const skip = existsSync(folder) ? false : 'no ../shared/data/cranfield beside the project';
 
-test('clean text is left alone', { skip }, async () => {
+test('clean text is not changed', { skip }, async () => {
   const docs = texts('docs.jsonl');
   assert.deepEqual(await normalized(docs), docs);
 });

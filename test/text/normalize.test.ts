@@ -113,7 +113,7 @@ function assertSound(answer: NormalizeResponse): void {
 }
 
 describe('the vectors', () => {
-  test('come out as recorded, however the body is written', async () => {
+  test('give the recorded results, however the body is written', async () => {
     for (const { row, request, normalized: expected, kinds } of normalizeVectors()) {
       const answer = await normalized(request);
       assert.equal(answer.normalized, expected, row);
@@ -123,7 +123,7 @@ describe('the vectors', () => {
     }
   });
 
-  test('have one for every kind of change', () => {
+  test('cover every kind of change', () => {
     const kinds = new Set(normalizeVectors().flatMap(({ kinds }) => Object.keys(kinds)));
     const all = [
       ...['mojibake', 'compatibility', 'super_subscript', 'fraction', 'enclosed', 'composition', 'invisible'],
@@ -177,7 +177,7 @@ describe('a long text is answered', () => {
   });
 });
 
-test('any text in any mode: places are true, changes undone, a repair finds no more', async () => {
+test('any text in any mode: positions are right, changes undone, a second repair finds nothing', async () => {
   const mode = fc.constantFrom('augment' as const, 'replace' as const, 'repair' as const);
   const word = fc.string({ unit: 'binary', maxLength: 6 });
   const request = fc.record(
@@ -227,7 +227,7 @@ describe('fields', () => {
     }
   });
 
-  test('skeletons are equal for what may be confused', async () => {
+  test('skeletons are equal for texts that may be confused', async () => {
     const skeleton = async (text: string) => (await normalized({ text, include_skeleton: true })).skeleton;
     assert.equal(await skeleton('pаypal'), await skeleton('paypal'));
     assert.notEqual(await skeleton('paypa'), await skeleton('paypal'));
@@ -261,7 +261,7 @@ describe('fields', () => {
     assert.equal((await answerTo('{"text":"a","chinese_glosses":null,"max_changes":5.0}')).status, 200);
   });
 
-  test('glosses that make too much of a text are refused, however short the body is', async () => {
+  test('glosses that make a text too long are refused, however short the body is', async () => {
     const glossed = (text: number, glosses: Record<string, string>) =>
       answerTo(JSON.stringify({ text: 'a'.repeat(text), chinese_glosses: glosses, max_changes: 0 }));
     const refused: readonly (readonly [number, Record<string, string>, string])[] = [
@@ -283,7 +283,7 @@ describe('fields', () => {
     assert.equal((await glossed(3, { a: 'b' })).status, 200);
   });
 
-  test('what glosses make long is not made on the event loop', async () => {
+  test('a text that glosses make long is not processed on the event loop', async () => {
     const body = (glosses: object) => Buffer.from(JSON.stringify({ text: 'a'.repeat(8_000), ...glosses }));
     const short = handler(requestOf(body({ chinese_glosses: { b: 'c' } })));
     assert.ok(!(short instanceof Promise));

@@ -1,4 +1,4 @@
-/** Text of any length through the normalizer: however it comes, out goes the whole text normalized. */
+/** Text of any length through the normalizer: however it is split, the whole text comes out normalized. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -57,7 +57,7 @@ const parts = fc.constantFrom(
 const texts = fc.array(parts, { maxLength: 40 }).map((each) => each.join(''));
 const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 });
 
-test('the text does not depend on how it comes', async () => {
+test('the text does not depend on how it is split', async () => {
   await fc.assert(
     fc.asyncProperty(texts, lengths, async (text, cuts) => {
       const bytes = Buffer.from(text);
@@ -109,7 +109,7 @@ test('glosses that make too much of a piece end the stream at its place', async 
   assert.equal(Buffer.concat(written).toString(), 'c\n');
 });
 
-test('nothing comes of nothing', async () => {
+test('an empty input gives an empty text', async () => {
   const { outcome, text } = await stream(new Uint8Array(), [1]);
   assert.deepEqual([outcome, text], [{ kind: 'done', bytes: 0, changes: new Map() }, '']);
 });

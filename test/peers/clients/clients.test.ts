@@ -1,7 +1,7 @@
 /**
- * Other people's rerank clients, unmodified, each by its own quick-start, against a fresh server: with a
- * placeholder for a key it orders documents, and where the server refuses a call its own exception carries
- * our sentence.
+ * Other people's rerank clients, unmodified, each by its own quick-start, against a new server: with a
+ * placeholder as its key it orders documents, and if the server refuses a call, its own exception has our
+ * sentence.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

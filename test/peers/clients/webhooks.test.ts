@@ -39,7 +39,7 @@ describe('the library of Standard Webhooks', { skip }, () => {
 
   const verifier = () => new (load().Webhook)(webhookSecret(secrets, webhook) ?? '');
 
-  test('takes a message', () => {
+  test('accepts a message', () => {
     assert.deepEqual(verifier().verify(body, headAt(nowMs)), JSON.parse(body));
   });
 

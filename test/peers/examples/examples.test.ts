@@ -1,4 +1,4 @@
-/** The programs under `examples`, run as they are: what they print is what stands beside them. */
+/** The programs under `examples`, run as they are: they print what is written next to them. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

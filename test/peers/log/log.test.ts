@@ -1,7 +1,7 @@
 /**
- * The log of a running server by verifiers that were not written here: Go's golang.org/x/mod/sumdb and
+ * The log of a running server, checked by verifiers of others: Go's golang.org/x/mod/sumdb and
  * filippo.io/torchwood. Both accept its checkpoint, a proof, every tile and entry, and that the log begins
- * with an earlier checkpoint; both refuse each of them where a byte is another.
+ * with an earlier checkpoint; both refuse each of them if a byte is changed.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The program in `go/main.go`: what each of two verifiers of others says of what a log serves. */
+/** The program in `go/main.go`: the verdicts of two verifiers of others on what a log serves. */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { spawn } from 'node:child_process';

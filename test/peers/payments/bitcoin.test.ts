@@ -1,4 +1,4 @@
-/** Keys sold on chain, paid on a real node: every turn that a payment can take. */
+/** Keys sold on chain, paid on a real node: every course that a payment can take. */
 import type { OrderRecord } from '../../../src/store/tables/order.js';
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -223,7 +223,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     await gateway.start();
   });
 
-  test('a wallet’s gap limit is warned of, and every address can be looked up again', async () => {
+  test('the operator is warned of a wallet’s gap limit, and addresses can be looked up again', async () => {
     const warned = async (): Promise<readonly string[]> => {
       for (;;) {
         const { body } = await gateway.get('/ready');
@@ -268,7 +268,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.equal((await look(last)).status, 'confirmed');
   });
 
-  test('a restored store gives out no address twice, and tells what was paid for lost orders', async () => {
+  test('a restored store gives out no address twice, and reports what was paid for lost orders', async () => {
     const lightning = {
       LND_REST_URL: nodes.merchant.url,
       LND_TLS_CERT: nodes.merchant.certificatePath,
@@ -332,7 +332,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     await gateway.start();
   });
 
-  test('malformed, unknown and foreign ids are one 404', async () => {
+  test('malformed, unknown and foreign ids get the same 404', async () => {
     for (const id of ['x', 'a'.repeat(26), 'A'.repeat(26), '%00', 'a'.repeat(300)]) {
       const response = await gateway.get(`${path}/${id}`);
       assert.deepEqual(

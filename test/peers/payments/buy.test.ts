@@ -96,7 +96,7 @@ describe('buying a key', { skip, timeout: 300_000 }, () => {
     });
   }
 
-  test('leaving before the key is kept is asked about', async () => {
+  test('leaving the page before the key is saved has to be confirmed', async () => {
     const page = await order({});
     await nodes.payInvoice(await invoiceOf(page));
     await page.getByRole('button', { name: 'Show my key' }).click({ timeout: 15_000 });
@@ -120,7 +120,7 @@ describe('buying a key', { skip, timeout: 300_000 }, () => {
     await page.context().close();
   });
 
-  test('an order that is nobody’s, and a form that lacks something', async () => {
+  test('an unknown order is not found, and an incomplete form orders nothing', async () => {
     const page = await (await browser.newContext()).newPage();
     for (const path of ['lightning/x', 'btc/x', 'cash/x']) {
       const response = await page.goto(`http://127.0.0.1:${port}/buy/${path}`);

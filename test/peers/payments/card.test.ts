@@ -43,7 +43,7 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
     return bodyOf(await gateway.post(path, '{"tier":"developer"}'), expected);
   }
 
-  test('a session, paid, gives its key once to who shows the claim token', async () => {
+  test('a paid session gives its key once, to whoever shows the claim token', async () => {
     const found = await status();
     assert.deepEqual([found.configured, found.ready, found.amount_cents], [true, true, 3_300]);
     const made = (await order()) as CardOrderCreated;

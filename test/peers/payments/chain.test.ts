@@ -1,4 +1,4 @@
-/** One suite for all that tells of the chain: btcd, Esplora's API (answered from btcd), an account of LND. */
+/** One suite for every source of chain data: btcd, Esplora's API (answered from btcd), an account of LND. */
 import { takeIndexes } from '../../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../../src/store/tables/bitcoinOrder.js';
 import type { Output } from '../../../src/store/tables/orderRow.js';

@@ -1,4 +1,4 @@
-/** The compiled server beside real payment nodes, with no limit of requests in the way of the tests. */
+/** The compiled server with real payment nodes, without request limits that would disturb the tests. */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { fileURLToPath } from 'node:url';

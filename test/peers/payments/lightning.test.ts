@@ -130,7 +130,7 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.equal((await settled(made.payment_hash)).key_status, 'revealed_now');
   });
 
-  test('also where nobody polls', async () => {
+  test('a payment is found even if nobody polls', async () => {
     const made = await order();
     await gateway.stop();
     await nodes.payInvoice(made.bolt11);
@@ -158,7 +158,7 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.equal((await settled(made.payment_hash)).status, 'settled');
   });
 
-  test('a node that is killed between invoice and payment', async () => {
+  test('a node may be killed between invoice and payment', async () => {
     const made = await order();
     await nodes.merchant.kill();
     assert.equal((await poll(made.payment_hash)).status, 'pending');

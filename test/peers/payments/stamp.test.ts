@@ -106,7 +106,7 @@ describe('stamps', { skip, timeout: 600_000 }, () => {
   });
   after(() => nodes.stop());
 
-  test('a real wallet pays for one a day, within the bound', async () => {
+  test('are paid for by a real wallet once a day, within the limit', async () => {
     assert.match(await stamp('50'), /would cost \d+ sat now, more than 50/);
     assert.deepEqual(await transactions(), []);
     assert.match(await stamp(), /: 1 receipt, published for \d+ sat\.\n$/);

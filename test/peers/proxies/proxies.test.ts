@@ -1,4 +1,4 @@
-/** The proxies of examples/proxies, as they are installed: a body reaches nobody before all of it came. */
+/** The proxies of examples/proxies, as they are installed: a body is passed on only when it is complete. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -193,7 +193,7 @@ for (const proxy of proxies) {
       }
     });
 
-    test('does so by the setting of the example', async () => {
+    test('waits because of the setting in the example, and not without it', async () => {
       const running = await run(proxy, (text) => {
         assert.ok(text.includes(waits[0]));
         return text.replace(waits[0], waits[1]);

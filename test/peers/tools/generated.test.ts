@@ -1,4 +1,6 @@
-/** Clients that others' generators make of the OpenAPI documents: they compile, import and call a server. */
+/**
+ * Clients that generators of others make from the OpenAPI documents: they compile, import and call a server.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
