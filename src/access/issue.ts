@@ -18,7 +18,7 @@ import { deriveKey, hintOfKey, type KeyFormat } from './derive.js';
 /** Dependencies of issuing. */
 export interface IssueParts {
   readonly store: Store;
-  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs' | 'sleep'>;
   readonly randomness: Randomness;
   /** The master secret from which new keys are derived. */
   readonly secret: string;

@@ -11,8 +11,10 @@ import {
   overlapping,
   replaceKeys,
 } from '../store/tables/keys.js';
-import type { KeyRecord, KeyStep } from '../store/tables/keys.js';
-import { changeOrder } from '../store/tables/orders.js';
+import type { ChangedKey, KeyRecord, KeyStep } from '../store/tables/keys.js';
+import { commitSurely } from '../store/surely.js';
+import type { OrderRecord } from '../store/tables/order.js';
+import { changeOrder, type OrderChange } from '../store/tables/orders.js';
 import type { Log } from '../system/log.js';
 import { newKey, orderOf, type IssuedKey, type IssueParts } from './issue.js';
 import { holder, type HolderParts } from './keyUsage.js';
@@ -86,22 +88,26 @@ export async function rotateKey(parts: IssueParts, hash: Uint8Array, overlapMs: 
     decided = await replacementOf(parts, from, overlapMs);
     return decided.kind === 'replacement' ? decided : undefined;
   };
+  // Otherwise the old key could end without anybody being handed the new one.
+  const commit = commitSurely(store, parts.clock);
   const orderId = await orderOf(store, found);
   if (orderId === undefined) {
-    await changeKey(store, found.id, async (from) => {
+    const change = async (from: KeyRecord): Promise<ChangedKey | undefined> => {
       const made = await decide(from);
       if (made === undefined) return undefined;
       const [{ to }, ...others] = made.keys;
       return { to, also: [...insertKey(made.mint.key), ...replaceKeys(others)] };
-    });
+    };
+    await changeKey(store, found.id, change, commit);
   } else {
     // The order controls the key from now on: a refund or a dispute ends both.
-    await changeOrder(store, orderId, async (order) => {
+    const change = async (order: OrderRecord): Promise<OrderChange | undefined> => {
       const from = await findKey(store, hash);
       const made = from === undefined ? undefined : await decide(from);
       if (made === undefined) return undefined;
       return { to: { ...order, keyId: made.mint.key.id }, mint: made.mint.key, keys: made.keys };
-    });
+    };
+    await changeOrder(store, orderId, change, undefined, commit);
   }
   return outcomeOf(decided);
 }

@@ -37,6 +37,9 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
+/** Commits operations as one unit: {@link Store.commit}, or more than once the same unit. */
+export type Commit = (operations: readonly Operation[]) => Promise<Outcome>;
+
 /** An answer of the store, or that of `otherwise` while the store is unavailable. */
 export function whenUnavailable<Value, Other>(
   answer: Promise<Value>,

@@ -7,6 +7,7 @@ import { native } from '../../src/native/addon.js';
 import { changeKey, findKey, findKeyById, type KeyRecord } from '../../src/store/tables/keys.js';
 import { logs, spaces, type Log as LogName, type Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { Shop } from '../support/shop.js';
 import { FailingStore, openTestStore, secrets } from '../support/serving.js';
@@ -16,7 +17,7 @@ const wall = { ms: 1_800_000_000_000 };
 const store = await openTestStore();
 
 function partsOn(on: Store): IssueParts {
-  const clock = { wallMs: () => wall.ms };
+  const clock = { ...systemClock, wallMs: () => wall.ms };
   return { store: on, clock, randomness: systemRandomness, secret: secrets[0], format: native };
 }
 

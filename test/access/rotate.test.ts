@@ -223,13 +223,30 @@ describe('a key is replaced', () => {
       const old = await issue();
       failing.failure = failure;
       failing.failReads = false;
+      const nowMs = clock.wallMs();
       await assert.rejects(rotateKey(on, old.key.hash, hour), StoreUnavailable);
       failing.failure = undefined;
       const { replacedBy, expiresAtMs } = await stored(old);
       const by = replacedBy === null ? undefined : await findKeyById(store, replacedBy);
       assert.equal(by?.replaces, failure === 'written' ? old.key.id : undefined);
-      assert.equal(expiresAtMs, failure === 'written' ? clock.wallMs() + hour : old.key.expiresAtMs);
+      assert.equal(expiresAtMs, failure === 'written' ? nowMs + hour : old.key.expiresAtMs);
     }
+  });
+
+  test('with the new key if the store answers again while the holder waits', async () => {
+    const failing = new FailingStore(store);
+    failing.failReads = false;
+    const sleep = (ms: number): Promise<void> => {
+      failing.failure = undefined;
+      return clock.sleep(ms);
+    };
+    const { wallMs, monotonicMs } = clock;
+    const on = { ...partsOn(failing.seen), clock: { wallMs, monotonicMs, sleep } };
+    const old = await issue();
+    failing.failure = 'written';
+    const { key } = await rotate(old, 0, on);
+    assert.equal((await stored(old)).replacedBy, key.id);
+    assert.equal((await findKeyById(store, key.id))?.status, 'active');
   });
 });
 

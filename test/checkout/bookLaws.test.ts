@@ -444,4 +444,22 @@ describe('simultaneous polls', () => {
     }
     assert.equal((await shop.polled(order.id)).keyStatus, 'already_revealed');
   });
+
+  test('hand the key out if the store answers again while they wait, written or not', async () => {
+    for (const failure of ['not written', 'written'] as const) {
+      const { order } = await shop.make('lightning');
+      await shop.happened(order.id, settled);
+      const record = await shop.stored(order.id);
+      const fails = (now: typeof failure | undefined) => () =>
+        Promise.resolve(void (shop.failing.failure = now));
+      shop.beforeCommits.push(fails(failure), fails(failure), fails(undefined));
+      shop.failing.failReads = false;
+      const asked = { claim: '', claimRequired: false, mayAct: true };
+      const { keyStatus, apiKey } = await poll(shop.book, record, asked);
+      shop.failing.failReads = true;
+      assert.equal(keyStatus, 'revealed_now');
+      assert.notEqual(apiKey, null);
+      assert.equal((await shop.polled(order.id)).keyStatus, 'already_revealed');
+    }
+  });
 });

@@ -28,7 +28,6 @@ export function openTiers(): Tiers {
 export class SetClock implements Clock {
   private elapsedMs = 0;
   readonly after = systemClock.after;
-  readonly sleep = systemClock.sleep;
   readonly every = () => ({ stop: () => undefined });
 
   constructor(private readonly startMs = 1_800_000_000_000) {}
@@ -36,6 +35,8 @@ export class SetClock implements Clock {
   pass(ms: number): void {
     this.elapsedMs += ms;
   }
+
+  readonly sleep = (ms: number): Promise<void> => Promise.resolve(this.pass(ms));
 
   readonly wallMs = (): number => this.startMs + this.elapsedMs;
   readonly monotonicMs = (): number => this.elapsedMs;

@@ -130,7 +130,8 @@ function withFaults(store: Store, between: Between): Store {
     scan: (space, range) => (fails() ? Promise.reject(unavailable) : store.scan(space, range)),
     async commit(operations, unitId) {
       await between.beforeCommits.shift()?.();
-      if (fails()) throw unavailable;
+      // A unit with an id is committed again.
+      if (unitId === undefined && fails()) throw unavailable;
       return store.commit(operations, unitId);
     },
   };

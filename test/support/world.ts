@@ -46,6 +46,7 @@ export class Time {
     ...systemClock,
     wallMs: () => this.nowMs,
     monotonicMs: () => this.nowMs,
+    sleep: (delayMs) => Promise.resolve(void (this.nowMs += delayMs)),
   };
 }
 

@@ -18,7 +18,7 @@ import { attended, transition, type OrderEvent } from './orders.js';
 
 /** Dependencies of the book. */
 export interface BookParts extends KeyParts {
-  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs' | 'sleep'>;
   /** The lease's fence for events that are applied in the background. */
   readonly fence?: Fence | undefined;
 }

@@ -2,7 +2,8 @@
 import type { KeyStatus } from '../../contract/orders.js';
 import type { KeyRecord } from '../../store/tables/keys.js';
 import type { OrderRecord } from '../../store/tables/order.js';
-import { changeOrder } from '../../store/tables/orders.js';
+import { commitSurely } from '../../store/surely.js';
+import { changeOrder, type OrderChange } from '../../store/tables/orders.js';
 import { isClaim, type BookParts } from './book.js';
 import { keyOf, rawKeyOf } from './orderKeys.js';
 import { attended, transition } from './orders.js';
@@ -85,7 +86,7 @@ export async function poll<Order extends OrderRecord>(
   const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
   if (!claims && !reveals(order, wish)) return shown(parts, order, wish);
   let handedOut = undefined as Pick<Polled, 'apiKey' | 'keyExpiresAtMs'> | undefined;
-  const outcome = await changeOrder(parts.store, order.id, async (record) => {
+  const change = async (record: OrderRecord): Promise<OrderChange | undefined> => {
     handedOut = undefined;
     const claimed = record.claimed || claims;
     if (reveals(record, wish)) {
@@ -98,7 +99,10 @@ export async function poll<Order extends OrderRecord>(
     }
     if (claimed === record.claimed) return undefined;
     return { to: { ...record, claimed } };
-  });
+  };
+  // Otherwise the seed of a key could be erased that nobody was handed.
+  const commit = commitSurely(parts.store, parts.clock);
+  const outcome = await changeOrder(parts.store, order.id, change, undefined, commit);
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
   // No change moves an order to another rail.
   const now = outcome.order as Order;

@@ -1,7 +1,7 @@
 /** API keys in the store: only the SHA-256 of a key, never the key (contract, Authentication). */
 import { findRecord, recordsAfter, writeOver } from '../entries.js';
 import { appendEvent } from './events.js';
-import type { Operation, Outcome, Store } from '../store.js';
+import type { Commit, Operation, Store } from '../store.js';
 import { bytes, choice, integer, orNull, text, widenedTable, type ValueOf } from '../table.js';
 
 const members = {
@@ -142,14 +142,19 @@ export async function overlapping(
 }
 
 /** Changes a key by compare-and-set, again after a conflict. */
-export async function changeKey(store: Store, id: string, change: ChangeKey): Promise<KeyChange> {
+export async function changeKey(
+  store: Store,
+  id: string,
+  change: ChangeKey,
+  commit: Commit = (operations) => store.commit(operations),
+): Promise<KeyChange> {
   for (;;) {
     const found = await findKeyById(store, id);
     if (found === undefined) return { kind: 'absent' };
     const changed = await change(found);
     if (changed === undefined) return { kind: 'unchanged', key: found };
     const operations = [...replaceKey(found, changed.to), ...(changed.also ?? [])];
-    const outcome: Outcome = await store.commit(operations);
+    const outcome = await commit(operations);
     if (outcome.kind === 'done') return { kind: 'changed', key: changed.to };
   }
 }

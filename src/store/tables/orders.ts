@@ -3,7 +3,7 @@ import { findRecord, recordsAfter, recordsUnder, removeOver, writeOver } from '.
 import { appendEvent } from './events.js';
 import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
 import { decodeOrder, encodeOrder, isUnpaid, wasPaid, type OrderOn, type OrderRecord } from './order.js';
-import { StoreUnavailable, type Fence, type Operation, type Store } from '../store.js';
+import { StoreUnavailable, type Commit, type Fence, type Operation, type Store } from '../store.js';
 import { choice, integer, table, text, type ValueOf } from '../table.js';
 
 /** Key of an order in its space. */
@@ -195,6 +195,7 @@ export async function changeOrder(
   id: string,
   decide: (order: OrderRecord) => Promise<OrderChange | undefined>,
   fence?: Fence,
+  commit: Commit = (operations) => store.commit(operations),
 ): Promise<OrderOutcome> {
   const fenced = fence === undefined ? [] : [{ kind: 'fence', ...fence } as const];
   for (;;) {
@@ -203,7 +204,7 @@ export async function changeOrder(
     const decided = await decide(found);
     if (decided === undefined) return { kind: 'unchanged', order: found };
     const operations = [...fenced, ...replaceOrder(found, decided)];
-    const outcome = await store.commit(operations);
+    const outcome = await commit(operations);
     if (outcome.kind === 'done') return { kind: 'changed', order: decided.to };
     if (outcome.kind === 'refused') throw new StoreUnavailable('another has the lease by now');
     const { also = [] } = decided;
