@@ -372,7 +372,7 @@ describe('a buyer', () => {
     await world.clock.pass(600_000);
     assert.equal((await by(rail, 1)).kind, 'made');
     await world.clock.pass(600_000);
-    assert.deepEqual(await by(rail, 1), { kind: 'address busy', unpaid: 2, untilMs });
+    assert.deepEqual(await by(rail, 1), { kind: 'address busy', of: 'address', unpaid: 2, untilMs });
     assert.equal((await world.index()).next, 2, 'who is refused takes no address');
   });
 
@@ -383,6 +383,20 @@ describe('a buyer', () => {
     }
     const limited = await (await World.open()).begun({ unpaidOrdersPerAddress: 1 });
     for (const { kind } of await create(limited, 3)) assert.equal(kind, 'made');
+  });
+
+  test('shares a quarter of the room with its network, rounded up, and at least its own limit', async () => {
+    const name = (buyer: number): Buffer => Buffer.concat([Buffer.alloc(8, 7), Buffer.alloc(16, buyer)]);
+    for (const [unpaidOrdersPerAddress, maxUnpaidOrders, most] of [
+      [1, 9, 3],
+      [3, 8, 3],
+    ] as const) {
+      const rail = await (await World.open()).begun({ unpaidOrdersPerAddress, maxUnpaidOrders });
+      const buyers = Array.from({ length: most + 1 }, (_, at) => at);
+      const orders = buyers.map((buyer) => rail.create({ ...pricedWish, orderedBy: name(buyer) }));
+      const kinds = (await Promise.all(orders)).map((each) => ('of' in each ? each.of : each.kind));
+      assert.deepEqual(kinds, [...Array<string>(most).fill('made'), 'network']);
+    }
   });
 });
 
@@ -407,7 +421,7 @@ describe('orders at once', () => {
     const by = (buyer: number) => rail.create({ ...pricedWish, orderedBy: Buffer.alloc(16, buyer) });
     const [first, second, other] = await Promise.all([by(1), by(1), by(2)]);
     const untilMs = world.clock.wallMs() + 3_600_000;
-    assert.deepEqual(second, { kind: 'address busy', unpaid: 1, untilMs });
+    assert.deepEqual(second, { kind: 'address busy', of: 'address', unpaid: 1, untilMs });
     assert.ok(first.kind === 'made' && other.kind === 'made', other.kind);
     assert.deepEqual([first.order.addressIndex, other.order.addressIndex], [0, 1]);
     assert.equal((await world.shop.orders()).length, 2);

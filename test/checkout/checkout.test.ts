@@ -197,7 +197,7 @@ describe('Lightning payments', () => {
 
 describe('payments on chain', () => {
   const from = (address: number): Pick<RouteRequest, 'caller'> => ({
-    caller: () => Uint8Array.of(192, 0, 2, address),
+    caller: () => Uint8Array.of(192, 0, address, 2),
   });
 
   test('count from the configured depth on, within both limits of unpaid orders', async () => {

@@ -111,6 +111,27 @@ describe('orders on chain', () => {
     assert.equal((await create()).headers?.['retry-after'], '1');
   });
 
+  test('of one network, a /24 or a /48, take at most a quarter of the room for orders', async () => {
+    const { shop, made, create } = await selling({ unpaidOrdersPerAddress: 1, maxUnpaidOrders: 8 });
+    const six = (...bytes: readonly number[]) => Uint8Array.of(0x20, 1, 0xd, 0xb8, ...bytes);
+    await made(Uint8Array.of(192, 0, 2, 1));
+    await made(six(0, 1, 0, 0));
+    shop.time.nowMs += 1_200;
+    await made(Uint8Array.of(192, 0, 2, 2));
+    await made(six(0, 1, 0, 1));
+    for (const address of [Uint8Array.of(192, 0, 2, 3), six(0, 1, 255, 255)]) {
+      const refused = await create(address);
+      const problem = jsonOf(refused, 429) as Problem;
+      assert.equal(problem.code, 'rate_limited');
+      assert.match(
+        problem.detail,
+        /^This network has 2 on-chain orders that wait for their payment, as many/,
+      );
+      assert.equal(refused.headers?.['retry-after'], '3599');
+    }
+    for (const address of [Uint8Array.of(192, 0, 3, 3), six(0, 2, 0, 0)]) await made(address);
+  });
+
   test('of an unknown address fall only under the limit of all orders', async () => {
     const { made } = await selling({ unpaidOrdersPerAddress: 1 });
     const orders = [await made(new Uint8Array()), await made(new Uint8Array())];
@@ -122,8 +143,10 @@ describe('orders on chain', () => {
     const { order_id } = await made();
     const [secret] = parts.secrets;
     const { orderedBy } = onRail(await shop.stored(order_id), 'btc');
-    const hashed = derive(secret, 'ordered-by', Buffer.from(home).toString('hex')).subarray(0, 16);
-    assert.deepEqual(Buffer.from(orderedBy ?? []), Buffer.from(hashed));
+    const hashed = (address: Uint8Array, bytes: number): Uint8Array =>
+      derive(secret, 'ordered-by', Buffer.from(address).toString('hex')).subarray(0, bytes);
+    const name = Buffer.concat([hashed(home.subarray(0, 3), 8), hashed(home, 16)]);
+    assert.deepEqual(Buffer.from(orderedBy ?? []), name);
     const newer = { secrets: ['a-newer-secret-of-the-tests-that-opens-nothing', secret] as const };
     assert.equal((await create(home, newer)).status, 429);
   });

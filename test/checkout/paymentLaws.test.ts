@@ -257,7 +257,12 @@ describe('the on-chain rail', () => {
       together.map(({ kind }) => kind),
       ['made', 'address busy', 'made', 'made', 'made', 'made'],
     );
-    assert.deepEqual(together[1], { kind: 'address busy', unpaid: 2, untilMs: first.expiresAtMs });
+    assert.deepEqual(together[1], {
+      kind: 'address busy',
+      of: 'address',
+      unpaid: 2,
+      untilMs: first.expiresAtMs,
+    });
     // Another process, and the store once more.
     const again = rail.process({ unpaidOrdersPerAddress: 2 });
     assert.equal((await again.create({ ...pricedWish, orderedBy: one })).kind, 'address busy');

@@ -2,8 +2,8 @@
 import type { BitcoinOrder } from '../../contract/bitcoin.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
-import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
-import { countUnpaid, insertOrder, unpaidOrdersBy } from '../../store/tables/orders.js';
+import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
+import { countUnpaid, countUnpaidBy, insertOrder, unpaidOrdersBy } from '../../store/tables/orders.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/tables/addressIndexes.js';
 import { whenUnavailable, type Fence, type Operation } from '../../store/store.js';
 import { Recent } from '../../system/shared.js';
@@ -38,6 +38,16 @@ const lookedMs = 1_000;
 /** The same if the node sends notifications: polls then only make up for a watcher that died. */
 const followedMs = 5_000;
 
+/** Share of the rail's room that the unpaid orders of one network may take. */
+const networkShare = 0.25;
+
+/** A limit on unpaid orders, and the bytes with which the names of those that it counts begin. */
+interface Counted {
+  readonly of: AddressBusy['of'];
+  readonly name: Uint8Array;
+  readonly most: number;
+}
+
 /** Most orders in one unit: they share one step of the account's index. */
 const mostTogether = 64;
 
@@ -69,13 +79,14 @@ export interface BitcoinParts extends BookParts {
 
 /** An order as requested. */
 export interface BitcoinWish extends OrderWish {
-  /** Keyed hash of the buyer's client address; absent: unknown. */
+  /** See {@link BtcOrder.orderedBy}; absent: unknown. */
   readonly orderedBy?: Uint8Array;
 }
 
-/** The buyer's client address has reached its limit of unpaid orders. */
+/** The buyer's client address, or its network, has reached its limit of unpaid orders. */
 export interface AddressBusy {
   readonly kind: 'address busy';
+  readonly of: 'address' | 'network';
   /** Their number. */
   readonly unpaid: number;
   /** When the first of them expires (ms since 1970). */
@@ -307,29 +318,41 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return most === 0 ? Infinity : most - (await countUnpaid(store, 'btc', most));
   }
 
+  /** Limits on the unpaid orders of a client address and of its network, with the name of each. */
+  private limitsOf(orderedBy: Uint8Array): readonly Counted[] {
+    const { unpaidOrdersPerAddress: most = 0, maxUnpaidOrders } = this.parts;
+    if (most === 0) return [];
+    const address = { of: 'address', name: orderedBy, most } as const;
+    const network = { of: 'network', name: orderedBy.subarray(0, networkNameBytes) } as const;
+    if (maxUnpaidOrders === 0) return [address];
+    return [address, { ...network, most: Math.max(most, Math.ceil(maxUnpaidOrders * networkShare)) }];
+  }
+
   /** For each wish why its client address may not order; exact across processes, as {@link room} is. */
   private async busyAddresses(wishes: readonly BitcoinWish[]): Promise<readonly (AddressBusy | undefined)[]> {
-    const { store, clock, unpaidOrdersPerAddress: most = 0 } = this.parts;
-    const unpaid = new Map<string, { count: number; untilMs: number }>();
+    const { store } = this.parts;
+    const counts = new Map<string, number>();
     const busy: (AddressBusy | undefined)[] = [];
     for (const { orderedBy } of wishes) {
-      if (most === 0 || orderedBy === undefined) {
-        busy.push(undefined);
-        continue;
+      let full: Counted | undefined;
+      for (const limit of orderedBy === undefined ? [] : this.limitsOf(orderedBy)) {
+        const name = Buffer.from(limit.name).toString('hex');
+        const count = counts.get(name) ?? (await countUnpaidBy(store, limit.name, limit.most));
+        counts.set(name, count + 1);
+        if (count >= limit.most) full ??= limit;
       }
-      const name = Buffer.from(orderedBy).toString('hex');
-      let known = unpaid.get(name);
-      if (known === undefined) {
-        const orders = await unpaidOrdersBy(store, orderedBy, most);
-        const ends = orders.map(({ expiresAtMs }) => expiresAtMs);
-        known = { count: orders.length, untilMs: Math.min(clock.wallMs() + orderMs, ...ends) };
-        unpaid.set(name, known);
-      }
-      const { count, untilMs } = known;
-      busy.push(count < most ? undefined : { kind: 'address busy', unpaid: count, untilMs });
-      known.count += 1;
+      busy.push(
+        full && { kind: 'address busy', of: full.of, unpaid: full.most, untilMs: await this.end(full) },
+      );
     }
     return busy;
+  }
+
+  /** When the first of a name's unpaid orders ends; at most an order's time from now (ms since 1970). */
+  private async end({ name, most }: Counted): Promise<number> {
+    const { store, clock } = this.parts;
+    const orders = await unpaidOrdersBy(store, name, most);
+    return Math.min(clock.wallMs() + orderMs, ...orders.map(({ expiresAtMs }) => expiresAtMs));
   }
 
   private draft(wish: BitcoinWish, index: number, createdHeight: number): MadeOrder<BtcOrder> {

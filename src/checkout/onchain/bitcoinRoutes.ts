@@ -3,7 +3,7 @@ import type { Tiers } from '../../access/tiers.js';
 import type { Handler } from '../../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../../contract/bitcoin.js';
 import { problemOf } from '../../contract/problem.js';
-import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
+import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { findOrder, isOn } from '../../store/tables/orders.js';
 import { derive } from '../../system/masterSecret.js';
 import type { AddressBusy, Bitcoin } from './bitcoin.js';
@@ -32,21 +32,31 @@ const railBusy: Refusal = {
   retryAfterS: 120,
 };
 
-/** Refuses an order to a client address that has reached its limit of unpaid orders. */
-function addressBusy({ unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
+/** Refuses an order to a client address that has reached a limit of unpaid orders: its own, or that of its network. */
+function addressBusy({ of, unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
   const detail =
-    `This address has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +
+    `This ${of} has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +
     'Pay one, wait until one ends, or pay another way. Nothing was ordered or charged.';
   const retryAfterS = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000));
   return { ok: false, status: 429, problem: problemOf('rate_limited', detail), retryAfterS };
 }
 
-/** Id under which a client address' unpaid orders are counted: a keyed hash, which hides the address. */
+/** Bytes of an address that name its network: a /24 (IPv4) or a /48 (IPv6). */
+const networkBytesOf = ({ byteLength }: Uint8Array): number => (byteLength === 4 ? 3 : 6);
+
+/**
+ * Id under which the unpaid orders of a client address and of its network are counted: keyed hashes of the
+ * network and of the address, which hide them.
+ */
 function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Uint8Array | undefined {
   if (address.byteLength === 0) return undefined;
   // The oldest secret: the id stays the same when a newer secret is put first.
   const oldest = secrets.at(-1) ?? secrets[0];
-  return derive(oldest, 'ordered-by', Buffer.from(address).toString('hex')).subarray(0, 16);
+  const network = address.subarray(0, networkBytesOf(address));
+  return Buffer.concat([
+    derive(oldest, 'ordered-by', Buffer.from(network).toString('hex')).subarray(0, networkNameBytes),
+    derive(oldest, 'ordered-by', Buffer.from(address).toString('hex')).subarray(0, 16),
+  ]);
 }
 
 /** Form of an order's id; any other text is unknown. */

@@ -5,6 +5,9 @@ import { none, type AnyOrder, type Network, type OrderKey, type Output } from '.
 /** States of an on-chain order. */
 type BtcStatus = 'pending' | 'seen' | 'underpaid' | 'confirmed' | 'expired';
 
+/** Bytes of the network's hash in {@link BtcOrder.orderedBy}. */
+export const networkNameBytes = 8;
+
 /** An on-chain order. */
 export interface BtcOrder extends AnyOrder {
   readonly rail: 'btc';
@@ -20,7 +23,10 @@ export interface BtcOrder extends AnyOrder {
   readonly createdHeight: number | null;
   /** Outpoints (txid:vout) from before the order, sorted: they never count. */
   readonly earlier: readonly string[];
-  /** Keyed hash of the buyer's client address, while the order is unpaid; null: paid, or unknown. */
+  /**
+   * Keyed hashes of the buyer's network, of {@link networkNameBytes}, and of its client address, while the
+   * order is unpaid; null: paid, or unknown.
+   */
   readonly orderedBy: Uint8Array | null;
 }
 

@@ -3,7 +3,14 @@ import { findRecord, recordsAfter, recordsUnder, removeOver, writeOver } from '.
 import { appendEvent } from './events.js';
 import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
 import { decodeOrder, encodeOrder, isUnpaid, wasPaid, type OrderOn, type OrderRecord } from './order.js';
-import { StoreUnavailable, type Commit, type Fence, type Operation, type Store } from '../store.js';
+import {
+  StoreUnavailable,
+  type Commit,
+  type Entry,
+  type Fence,
+  type Operation,
+  type Store,
+} from '../store.js';
 import { choice, integer, table, text, type ValueOf } from '../table.js';
 
 /** Key of an order in its space. */
@@ -71,7 +78,7 @@ function marksOf(order: OrderRecord): readonly string[] {
   if (!isUnpaid(order)) return [`${rail}:${id}`];
   const marks = [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`];
   if (order.rail !== 'btc' || order.orderedBy === null) return marks;
-  return [...marks, `${addressPrefix(order.orderedBy)}${id}`];
+  return [...marks, `${addressPrefix(order.orderedBy)}:${id}`];
 }
 
 function unpaidPrefix(rail: OrderRecord['rail']): string {
@@ -79,7 +86,7 @@ function unpaidPrefix(rail: OrderRecord['rail']): string {
 }
 
 function addressPrefix(orderedBy: Uint8Array): string {
-  return `unpaid-by ${Buffer.from(orderedBy).toString('hex')}:`;
+  return `unpaid-by ${Buffer.from(orderedBy).toString('hex')}`;
 }
 
 /** The operations that change an order's marks from `from` to `to`. */
@@ -104,15 +111,25 @@ export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most:
   return found.length;
 }
 
-/** The unpaid, unexpired orders of a client address; at most `most`. */
+/** The marks of the unpaid, unexpired orders on chain whose `orderedBy` begins with `name`. */
+function unpaidBy(store: Store, name: Uint8Array, most: number): Promise<readonly Entry[]> {
+  const prefix = addressPrefix(name);
+  const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
+  return store.scan('openOrders', range);
+}
+
+/** Number of the orders of {@link unpaidOrdersBy}. */
+export async function countUnpaidBy(store: Store, name: Uint8Array, most: number): Promise<number> {
+  return (await unpaidBy(store, name, most)).length;
+}
+
+/** The unpaid, unexpired orders of a client address, or of its network; at most `most`. */
 export async function unpaidOrdersBy(
   store: Store,
-  orderedBy: Uint8Array,
+  name: Uint8Array,
   most: number,
 ): Promise<readonly OrderRecord[]> {
-  const prefix = addressPrefix(orderedBy);
-  const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
-  const marks = await store.scan('openOrders', range);
+  const marks = await unpaidBy(store, name, most);
   const found = await Promise.all(marks.map(({ value }) => findOrder(store, Buffer.from(value).toString())));
   return found.flatMap((order) => order ?? []);
 }
