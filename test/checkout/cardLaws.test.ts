@@ -112,8 +112,11 @@ async function result(what: CardEvent, card = rail()): Promise<CardWebhookRespon
 
 /** Why an event gave no key, as it is recorded and as the operator was told. */
 async function reasonOf({ id }: CardEvent): Promise<string | null | undefined> {
-  const reason = (await findCardEvent(shop.book.store, id))?.reason;
-  if (reason) assert.ok(shop.said().includes(JSON.stringify(reason)), 'the operator was told');
+  const { reason, about: place = '' } = (await findCardEvent(shop.book.store, id)) ?? {};
+  if (!reason) return reason;
+  const said = shop.said();
+  for (const named of [reason, id]) assert.ok(said.includes(JSON.stringify(named)), 'the operator was told');
+  assert.ok(!said.includes(place), 'nobody collects a key with what was logged');
   return reason;
 }
 

@@ -238,7 +238,8 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
   ): Promise<Settled> {
     const { store, log } = this.parts;
     const record = this.record(event, about, result, reason);
-    if (reason !== null) log.error({ event: event.id, about, reason }, 'a card payment gave no key');
+    // Not the session: its id collects a key. `fusegate orders mismatches --json` shows it beside the event.
+    if (reason !== null) log.error({ event: event.id, reason }, 'a card payment gave no key');
     const outcome = await store.commit([insertCardEvent(record), putLastEvent(record.atMs), ...more]);
     if (outcome.kind === 'conflict') return settled('duplicate');
     if (reason === null) return settled(result);
