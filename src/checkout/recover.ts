@@ -69,8 +69,9 @@ export async function recoverCards(
   const outcome = await card.catchUp(madeAtMs - beforeBackupMs);
   const since = timeText(madeAtMs);
   const resend = `Send its events since ${since} again (Stripe's dashboard, Developers, Events).`;
+  const keyless = outcome.mismatches.map(({ about, reason }) => `card: ${about} gave no key. ${reason}`);
   if ('wrong' in outcome)
-    return { done: [], lost: [`card: Stripe cannot be asked (${outcome.wrong}). ${resend}`] };
+    return { done: [], lost: [...keyless, `card: Stripe cannot be asked (${outcome.wrong}). ${resend}`] };
   const old =
     nowMs - madeAtMs > eventsKeptMs
       ? [`card: Stripe keeps events for 30 days: compare payments since ${since} with its dashboard.`]
@@ -78,7 +79,7 @@ export async function recoverCards(
   const { changed } = outcome;
   return {
     done: changed === 0 ? [] : [`card: ${counted(changed, 'event')} since the backup applied.`],
-    lost: old,
+    lost: [...keyless, ...old],
   };
 }
 

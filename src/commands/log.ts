@@ -5,6 +5,7 @@ import { auditLog, type AuditParts } from '../log/audit.js';
 import { retireKey } from '../log/keyFile.js';
 import { parseVerifierKey, type VerifierKey } from '../log/note.js';
 import { seenFile } from '../log/seen.js';
+import { keyless } from '../log/signer.js';
 import { findSigned, writeSigned } from '../store/tables/receiptLog.js';
 import { reasonOf } from '../system/reason.js';
 import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrust.js';
@@ -19,6 +20,8 @@ export interface LogCommandParts extends StampCommandParts, WitnessCommandParts 
   /** The bytes of an answer with status 200. @throws Error with the reason */
   readonly getBytes: (url: string) => Promise<Buffer>;
   readonly progressTo: NodeJS.WriteStream;
+  /** Locks the data folder; returns a sentence if that fails. */
+  readonly lockFolder: (folder: string) => string | undefined;
 }
 
 type Ended = Promise<number | { readonly wrong: string }>;
@@ -80,9 +83,11 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
   if (options.continue && !signed.restored) {
     return { wrong: 'Nothing to decide: the store was not restored since its last checkpoint.' };
   }
-  // Without a public key any key may sign next; root and size still bind it.
-  const publicKey = options.newKey ? new Uint8Array() : signed.publicKey;
-  const outcome = await store.commit([writeSigned(record, { ...signed, publicKey, restored: false })]);
+  // A server that runs here has the old key in memory until it ends, and would write log-seen again.
+  const locked = options.newKey ? parts.lockFolder(configuration.dataFolder) : undefined;
+  if (locked !== undefined) return { wrong: locked };
+  const next = options.newKey ? keyless(signed) : signed;
+  const outcome = await store.commit([writeSigned(record, { ...next, restored: false })]);
   if (outcome.kind !== 'done') return { wrong: 'A checkpoint was signed meanwhile. Run it again.' };
   if (options.newKey) {
     retireKey(configuration.dataFolder, String(parts.clock.wallMs()));

@@ -100,6 +100,7 @@ export const logParts = {
   tree: native,
   getBytes,
   lockFile: native.lockFile,
+  lockFolder,
   openWallet: async (place: WalletPlace) => (await import('./wallet.js')).openWallet(place),
   told: () =>
     new Promise<void>((done) => {

@@ -50,14 +50,27 @@ const same = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(le
 const decide =
   'Restore a store that has it, or start a new log with another key: fusegate log resolve --new-key.';
 
+const retired =
+  'The key of the log here was retired. Put the file log-key of the machine that has the new one into the ' +
+  'data folder here, or stop this server and run here: fusegate log resolve --new-key.';
+
+/** The checkpoint with its key retired: any key that never signed may continue after its root and size. */
+export function keyless(signed: SignedCheckpoint): SignedCheckpoint {
+  const { publicKey, retiredKeys } = signed;
+  if (publicKey.byteLength === 0) return signed;
+  return { ...signed, publicKey: new Uint8Array(), retiredKeys: [...retiredKeys, publicKey] };
+}
+
 /** Returns why a key may not continue after a signed checkpoint; undefined if it may. */
 export function keyRefusal(
   signed: SignedCheckpoint | undefined,
   { publicKey }: Pick<LogKey, 'publicKey'>,
 ): string | undefined {
-  // No key: the operator decided that the log continues with another (fusegate log resolve --new-key).
-  const isFree = signed === undefined || signed.publicKey.byteLength === 0;
-  if (isFree || same(signed.publicKey, publicKey)) return undefined;
+  if (signed === undefined || same(signed.publicKey, publicKey)) return undefined;
+  if (signed.publicKey.byteLength === 0) {
+    // Another machine may have it yet, or this one after a crash before its file was renamed.
+    return signed.retiredKeys.some((key) => same(key, publicKey)) ? retired : undefined;
+  }
   const theirs = verifierText({ name: signed.origin, publicKey: signed.publicKey });
   return (
     `The log of this store is signed by another key, ${theirs}. Put the file log-key of that machine into ` +
@@ -125,17 +138,18 @@ async function contradiction(
 async function publish(
   { store, clock, key, origin, seen }: SignerParts,
   fence: Fence,
-  from: Uint8Array | undefined,
+  found: Awaited<ReturnType<typeof findSigned>>,
   { size, leaves, tiles, root }: Grown,
 ): Promise<boolean> {
   await seen.write({ size, root });
   const atMs = clock.wallMs();
   const note = signCheckpoint({ origin, size, root }, key);
-  const signed = { origin, publicKey: key.publicKey, size, root, note, atMs, restored: false };
+  const retiredKeys = found?.signed.retiredKeys ?? [];
+  const signed = { origin, publicKey: key.publicKey, size, root, note, atMs, restored: false, retiredKeys };
   const first = size - leaves.length;
   const outcome = await store.commit([
     { kind: 'fence', ...fence },
-    writeSigned(from, signed),
+    writeSigned(found?.record, signed),
     ...tiles.map(writeTile),
     ...leaves.flatMap(({ receipt, placed }, at) => (placed ? [] : [placeLeaf(receipt, first + at)])),
     // A checkpoint without new leaves (another name or key) does not change when leaves were included.
@@ -164,7 +178,7 @@ export async function signRound(parts: SignerParts, fence: Fence): Promise<Round
   if (grown === undefined) return { kind: 'refused', reason: `Tiles of the log are missing. ${decide}` };
   const against = await contradiction(parts, grown, [signed, seen]);
   if (against !== undefined) return { kind: 'refused', reason: against };
-  if (!(await publish(parts, fence, found?.record, grown))) return { kind: 'overtaken' };
+  if (!(await publish(parts, fence, found, grown))) return { kind: 'overtaken' };
   return { kind: 'signed', size: grown.size, more: grown.size < last };
 }
 

@@ -112,8 +112,11 @@ async function result(what: CardEvent, card = rail()): Promise<CardWebhookRespon
 
 /** Why an event gave no key, as it is recorded and as the operator was told. */
 async function reasonOf({ id }: CardEvent): Promise<string | null | undefined> {
-  const reason = (await findCardEvent(shop.book.store, id))?.reason;
-  if (reason) assert.ok(shop.said().includes(JSON.stringify(reason)), 'the operator was told');
+  const { reason, about: place = '' } = (await findCardEvent(shop.book.store, id)) ?? {};
+  if (!reason) return reason;
+  const said = shop.said();
+  for (const named of [reason, id]) assert.ok(said.includes(JSON.stringify(named)), 'the operator was told');
+  assert.ok(!said.includes(place), 'nobody collects a key with what was logged');
   return reason;
 }
 
@@ -1045,6 +1048,16 @@ describe('events since a backup', () => {
     return happens('checkout.session.completed', session);
   }
 
+  /** A session made after the backup, whose payment gives no key, and why. */
+  function paysTooLittle(tier: string) {
+    const money = { payment_status: 'paid', amount_total: 500, currency: 'usd', metadata: { tier } };
+    const about = `cs_test_${random()}`;
+    const session = { id: about, payment_intent: null, created: at(shop.time.nowMs), ...money };
+    happens('checkout.session.completed', session);
+    const reason = `It paid 500 cents, which was no price of ${tier} while it could be paid.`;
+    return { kind: 'mismatch', about, reason } as const;
+  }
+
   beforeEach(() => {
     stripe.events.splice(0);
     stripe.pageEvents = 100;
@@ -1061,13 +1074,24 @@ describe('events since a backup', () => {
     happens('charge.refunded', { payment_intent: intent, amount_refunded: Number(price) });
     happens('customer.created', { id: 'cus_1' });
     pays(known, `pi_${random()}`);
-    assert.deepEqual(await card.catchUp(fromMs), { changed: 4 });
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 4, mismatches: [] });
     const statusOf = async ({ order }: MadeCardOrder) => (await shop.stored(order.id)).key;
     assert.deepEqual(
       [await statusOf(paid), await statusOf(refunded), await statusOf(known)],
       ['active', 'revoked', 'active'],
     );
-    assert.deepEqual(await card.catchUp(fromMs), { changed: 0 });
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 0, mismatches: [] });
+  });
+
+  test('that gave no key are named with the reason, once', async () => {
+    const card = rail();
+    const fromMs = shop.time.nowMs;
+    const known = paysTooLittle('growth');
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 0, mismatches: [known] });
+    pays(await ordered(), `pi_${random()}`);
+    const unknown = paysTooLittle('developer');
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 1, mismatches: [unknown] });
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 0, mismatches: [] });
   });
 
   test('that change no order are not counted', async () => {
@@ -1082,7 +1106,9 @@ describe('events since a backup', () => {
     const session = { id: (await ordered()).order.place, payment_intent: null, created: 0, ...euros };
     happens('checkout.session.completed', session);
     stripe.events.push({ id: 'evt_without_data', created: at(fromMs), type: 'charge.refunded' });
-    assert.deepEqual(await card.catchUp(fromMs), { changed: 1 });
+    const reason = 'It was paid in eur, not in usd.';
+    const mismatches = [{ kind: 'mismatch', about: session.id, reason }];
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 1, mismatches });
   });
 
   test('stop where Stripe does not say what was sold, and resume there the next time', async () => {
@@ -1091,18 +1117,23 @@ describe('events since a backup', () => {
     const intent = `pi_${random()}`;
     const id = `cs_test_${random()}`;
     const money = { payment_status: 'paid', amount_total: 10 * Number(price), currency: 'usd' };
+    const other = `cs_test_${random()}`;
+    stripe.sold.set(other, [['price_b', 1]]);
+    happens('checkout.session.completed', { id: other, payment_intent: null, created: 0, ...money });
     happens('checkout.session.completed', { id, payment_intent: intent, created: at(fromMs), ...money });
     pays(await ordered(), `pi_${random()}`);
     const told = await card.catchUp(fromMs);
     assert.match('wrong' in told ? told.wrong : '', /No such/);
+    const reason = 'It is for something other than one price of STRIPE_PRICES.';
+    assert.deepEqual(told.mismatches, [{ kind: 'mismatch', about: other, reason }]);
     stripe.sold.set(id, [['price_a', 1]]);
-    assert.deepEqual(await card.catchUp(fromMs), { changed: 2 });
+    assert.deepEqual(await card.catchUp(fromMs), { changed: 2, mismatches: [] });
   });
 
   test('are requested from a given time on', async () => {
     const made = await ordered();
     pays(made, `pi_${random()}`);
-    assert.deepEqual(await rail().catchUp(shop.time.nowMs + 1_000), { changed: 0 });
+    assert.deepEqual(await rail().catchUp(shop.time.nowMs + 1_000), { changed: 0, mismatches: [] });
     assert.equal((await shop.stored(made.order.id)).status, 'open');
   });
 

@@ -192,11 +192,12 @@ describe('a round', () => {
     }
   });
 
-  test('names an order that cannot be looked up, and ends if orders cannot be listed', async () => {
+  test('reports an order that cannot be looked up without its id, and ends if none is listed', async () => {
     const refused = await open({ lookUp: () => Promise.reject(new StoreUnavailable('told to fail')) });
     const order = await ordered(refused.shop);
     assert.equal(await refused.of.reconcile(), undefined);
-    const about = { order: order.id, reason: 'told to fail' };
+    const createdAt = new Date(order.createdAtMs).toISOString();
+    const about = { rail: 'btc', createdAt, reason: 'told to fail' };
     assert.deepEqual(refused.said, [['an order could not be looked up', about]]);
     const { shop, of } = await open();
     await ordered(shop);

@@ -4,6 +4,7 @@ import { poll } from '../../src/checkout/order/poll.js';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { apply, makeOrder, newOrderId, type BookParts } from '../../src/checkout/order/book.js';
+import type { CaughtUp } from '../../src/checkout/card/card.js';
 import type { Chain } from '../../src/checkout/onchain/chain.js';
 import { recoverCards, recoverOrders, type RecoverParts, type Recovery } from '../../src/checkout/recover.js';
 import { native } from '../../src/native/addon.js';
@@ -250,10 +251,11 @@ test('events of cards are applied since an hour before the backup; what is missi
   const [hour, day] = [3_600_000, 86_400_000];
   const madeAtMs = Date.UTC(2026, 10, 1);
   const asked: number[] = [];
+  let mismatches: CaughtUp['mismatches'] = [];
   const told = (outcome: { changed: number } | { wrong: string }, nowMs = madeAtMs + day) => {
-    const catchUp = (fromMs: number) => {
+    const catchUp = (fromMs: number): Promise<CaughtUp> => {
       asked.push(fromMs);
-      return Promise.resolve(outcome);
+      return Promise.resolve({ ...outcome, mismatches });
     };
     return recoverCards({ catchUp }, madeAtMs, nowMs);
   };
@@ -267,5 +269,18 @@ test('events of cards are applied since an hour before the backup; what is missi
   const failed = await told({ wrong: 'it is down' });
   assert.deepEqual(failed.done, []);
   assert.match(failed.lost.join(), /\(it is down\)\. Send its events since 2026-11-01T00:00:00.000Z again/);
+  mismatches = [
+    { kind: 'mismatch', about: 'cs_1', reason: 'It paid 500 cents of 3300.' },
+    { kind: 'mismatch', about: 'cs_2', reason: 'It was paid in eur, not in usd.' },
+  ];
+  const keyless = [
+    'card: cs_1 gave no key. It paid 500 cents of 3300.',
+    'card: cs_2 gave no key. It was paid in eur, not in usd.',
+  ];
+  assert.deepEqual(await told({ changed: 1 }), { done: one, lost: keyless });
+  const late = await told({ changed: 1 }, madeAtMs + 30 * day + 1);
+  assert.deepEqual(late.lost, [...keyless, ...old.lost]);
+  const cut = await told({ wrong: 'it is down' });
+  assert.deepEqual(cut.lost, [...keyless, ...failed.lost]);
   assert.deepEqual(new Set(asked), new Set([madeAtMs - hour]));
 });

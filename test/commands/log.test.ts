@@ -61,6 +61,11 @@ test('a running server logs receipts, which are proven offline and audited', asy
   assert.equal((await fusegate(folder, 'log', 'audit', url, '--since', kept)).code, 1);
   const needless = await fusegate(folder, 'log', 'resolve', '--continue');
   assert.deepEqual([needless.code, /was not restored/.test(needless.said)], [1, true]);
+  // The server that runs here has the key in memory.
+  const early = await program(folder, 'log', 'resolve', '--new-key');
+  assert.deepEqual([early.code, /is in use by process \d+\. Stop that server/.test(early.said)], [1, true]);
+  await logged(port, 'Vault');
+  assert.equal(await text(port, '/log/vkey'), vkey);
   await stop({ server });
 });
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { openCheckpoint } from '../../src/log/note.js';
 import type { SeenFile } from '../../src/log/seen.js';
-import { signRound, type SignerParts } from '../../src/log/signer.js';
+import { keyless, signRound, type SignerParts } from '../../src/log/signer.js';
 import { findLeaf, findSigned, includedAtMs, placeLeaf } from '../../src/store/tables/receiptLog.js';
 import { writeSigned, writeTile } from '../../src/store/tables/receiptLog.js';
 import type { Operation, Store } from '../../src/store/store.js';
@@ -88,6 +88,40 @@ test('another key is refused', async () => {
   const refused = await signRound(parts, fence);
   assert.ok(refused.kind === 'refused');
   assert.match(refused.reason, /signed by another key, log\.example\+/);
+});
+
+/** Retires the key of a world's log, as `fusegate log resolve --new-key` does. */
+async function retire(world: World): Promise<void> {
+  const found = await findSigned(world.store.seen);
+  assert.ok(found !== undefined);
+  const retired = writeSigned(found.record, keyless(found.signed));
+  assert.equal((await world.store.commit([retired])).kind, 'done');
+  world.file.remove();
+}
+
+test('a retired key never signs again, though its server runs on; one that never signed does', async () => {
+  const world = new World();
+  const round = (number: number) => signRound(world.partsOf(world.file, keyOf(number)), fence);
+  const refused = async (number: number, why: RegExp): Promise<void> => {
+    const outcome = await round(number);
+    assert.match(outcome.kind === 'refused' ? outcome.reason : outcome.kind, why);
+  };
+  await world.add(1);
+  assert.equal((await round(1)).kind, 'signed');
+  await world.add(1);
+  // The key is retired while a round of it is under way.
+  world.store.before = () => retire(world);
+  assert.deepEqual(await round(1), { kind: 'overtaken' });
+  await refused(1, /^The key of the log here was retired\. Put the file log-key .+ log resolve --new-key\.$/);
+  assert.deepEqual(await round(2), { kind: 'signed', size: 2, more: false });
+  await refused(1, /signed by another key, log\.example\+/);
+  await world.add(1);
+  assert.deepEqual(await round(2), { kind: 'signed', size: 3, more: false });
+  await retire(world);
+  await retire(world);
+  for (const number of [1, 2]) await refused(number, /^The key of the log here was retired/);
+  assert.deepEqual((await world.signed())?.retiredKeys, [keyOf(1).publicKey, keyOf(2).publicKey]);
+  assert.deepEqual(await round(3), { kind: 'signed', size: 3, more: false });
 });
 
 test('of two machines that believe they hold the lease, one signs', async () => {

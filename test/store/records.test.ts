@@ -70,9 +70,11 @@ const kinds = [
   {
     name: 'signedCheckpoint',
     decode: (bytes: Uint8Array) => {
-      const { publicKey, root, ...signed } = decodeSigned(bytes);
-      const [key, hash] = [publicKey, root].map((each) => Buffer.from(each).toString('hex'));
-      return { ...signed, publicKey: key, root: hash };
+      const { publicKey, root, retiredKeys, ...signed } = decodeSigned(bytes);
+      const [key, hash, ...retired] = [publicKey, root, ...retiredKeys].map((each) =>
+        Buffer.from(each).toString('hex'),
+      );
+      return { ...signed, publicKey: key, root: hash, retiredKeys: retired };
     },
     rewrite: (bytes: Uint8Array) => encodeSigned(decodeSigned(bytes)),
   },

@@ -76,9 +76,22 @@ export interface MadeCardOrder extends MadeOrder<CardOrder> {
   readonly url: string;
 }
 
+/** A payment that gives no key: the id of its session or intent, and why, a sentence for the operator. */
+export interface Mismatch {
+  readonly kind: 'mismatch';
+  readonly about: string;
+  readonly reason: string;
+}
+
 /** Outcome of an event. */
 export type Settled =
-  { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unanswered;
+  | { readonly kind: 'settled'; readonly result: CardWebhookResponse['result']; readonly mismatch?: Mismatch }
+  | Unanswered;
+
+/** Outcome of past events. `wrong`: a sentence part that says why not all were applied. */
+export type CaughtUp = { readonly mismatches: readonly Mismatch[] } & (
+  { readonly changed: number } | { readonly wrong: string }
+);
 
 /** Stripe does not answer a question about an event: nothing took effect, and Stripe will send it again. */
 interface Unanswered {
@@ -165,20 +178,22 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
 
   /**
    * Applies the events since a time (ms since 1970), which a store that was lost may have acknowledged.
-   * Resolves to the number that changed something, or to a sentence part that says why not all were applied.
+   * Resolves to the number that changed something, and to the mismatches, which a later call does not repeat.
    */
-  async catchUp(fromMs: number): Promise<{ readonly changed: number } | { readonly wrong: string }> {
+  async catchUp(fromMs: number): Promise<CaughtUp> {
     const answer = await this.parts.stripe.events(fromMs, cardEventTypes);
-    if (answer.kind === 'failed') return { wrong: answer.reason };
+    if (answer.kind === 'failed') return { wrong: answer.reason, mismatches: [] };
     let changed = 0;
+    const mismatches: Mismatch[] = [];
     for (const each of answer.value) {
       const event = readCardEvent(each);
       if (event === undefined) continue;
       const outcome = await this.settle(event);
-      if (outcome.kind === 'unanswered') return { wrong: outcome.reason };
+      if (outcome.kind === 'unanswered') return { wrong: outcome.reason, mismatches };
       if (!unchanging.has(outcome.result)) changed += 1;
+      if (outcome.mismatch !== undefined) mismatches.push(outcome.mismatch);
     }
-    return { changed };
+    return { changed, mismatches };
   }
 
   /** Applies a verified event, once. On disk when it resolves. */
@@ -223,10 +238,12 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
   ): Promise<Settled> {
     const { store, log } = this.parts;
     const record = this.record(event, about, result, reason);
-    if (reason !== null) log.error({ event: event.id, about, reason }, 'a card payment gave no key');
-    const operations = [insertCardEvent(record), putLastEvent(record.atMs), ...more];
-    const outcome = await store.commit(operations);
-    return settled(outcome.kind === 'conflict' ? 'duplicate' : result);
+    // Not the session: its id collects a key. `fusegate orders mismatches --json` shows it beside the event.
+    if (reason !== null) log.error({ event: event.id, reason }, 'a card payment gave no key');
+    const outcome = await store.commit([insertCardEvent(record), putLastEvent(record.atMs), ...more]);
+    if (outcome.kind === 'conflict') return settled('duplicate');
+    if (reason === null) return settled(result);
+    return { kind: 'settled', result, mismatch: { kind: 'mismatch', about, reason } };
   }
 
   private async settleSession(
@@ -280,9 +297,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
   /**
    * The order of a session that was made elsewhere; made now if the session names a tier at a valid price.
    */
-  private async adopt(
-    session: CardSession,
-  ): Promise<CardOrder | { readonly kind: 'mismatch'; readonly reason: string } | Unanswered> {
+  private async adopt(session: CardSession): Promise<CardOrder | Mismatch | Unanswered> {
     const { store, tiers } = this.parts;
     const meant = await this.tierOf(session);
     if ('kind' in meant) return meant;
@@ -304,12 +319,8 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
   /** The tier of a session that was made elsewhere, and the cents that it must have paid. */
   private async tierOf(
     session: CardSession,
-  ): Promise<
-    | { readonly tier: Tier; readonly cents: bigint }
-    | { readonly kind: 'mismatch'; readonly reason: string }
-    | Unanswered
-  > {
-    const mismatch = (reason: string) => ({ kind: 'mismatch', reason }) as const;
+  ): Promise<{ readonly tier: Tier; readonly cents: bigint } | Mismatch | Unanswered> {
+    const mismatch = (reason: string): Mismatch => ({ kind: 'mismatch', about: session.id, reason });
     if (session.currency !== 'usd') return mismatch(otherCurrency(session));
     const total = session.totalCents ?? 0n;
     if (Object.keys(this.parts.prices).length > 0) {

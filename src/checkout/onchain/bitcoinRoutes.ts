@@ -32,7 +32,7 @@ const railBusy: Refusal = {
   retryAfterS: 120,
 };
 
-/** Refuses an order to a client address that has reached a limit of unpaid orders: its own, or that of its network. */
+/** Refuses an order to a client address that has reached its limit of unpaid orders, or its network's. */
 function addressBusy({ of, unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
   const detail =
     `This ${of} has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +

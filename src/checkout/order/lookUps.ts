@@ -80,7 +80,9 @@ export class LookUps<Name extends OrderRecord['rail']> {
    */
   lookUp(order: OrderOn<Name>, fence?: Fence): Promise<boolean> {
     return whenUnavailable(this.parts.lookUp(order, fence), ({ message: reason }) => {
-      this.parts.log.warn({ order: order.id, reason }, 'an order could not be looked up');
+      // Not its id, which collects a key. `fusegate orders list` shows it beside rail and time.
+      const about = { rail: order.rail, createdAt: new Date(order.createdAtMs).toISOString(), reason };
+      this.parts.log.warn(about, 'an order could not be looked up');
       return false;
     });
   }

@@ -38,7 +38,7 @@ export function rawKeyOf(
   const secret = secrets.find((each) => secretId(each) === order.secretId);
   if (secret === undefined)
     throw new StoreUnavailable(
-      `The key of order ${order.id} needs master secret ${order.secretId}, which this process was not given`,
+      `The key of an order needs master secret ${order.secretId}, which this process was not given`,
     );
   const { id: orderId, keyGeneration: generation, seed } = order;
   return deriveKey({ secret, orderId, generation, seed }, keyFormat);

@@ -7,12 +7,12 @@ import { decodeCount, encodeCount } from '../bytes.js';
 import { findRecord, writeOver } from '../entries.js';
 import { decodeLogged, findFragment } from './fragments.js';
 import type { LogEntry, Operation, Store } from '../store.js';
-import { boolean, bytes, integer, table, text, type ValueOf } from '../table.js';
+import { boolean, bytes, integer, rows, table, text, widenedTable, type ValueOf } from '../table.js';
 
-const signedTable = table('signed checkpoint', {
+const members = {
   /** The log's name in the signature. */
   origin: text,
-  /** Ed25519 public key of the log (32 bytes). */
+  /** Ed25519 public key of the log (32 bytes); empty: it was retired, and any other key may sign next. */
   publicKey: bytes,
   /** Number of leaves. */
   size: integer,
@@ -22,7 +22,22 @@ const signedTable = table('signed checkpoint', {
   atMs: integer,
   /** True in a restored store: nothing is signed until the operator says which state counts. */
   restored: boolean,
-});
+};
+
+function keyOf([key]: readonly unknown[]): Uint8Array {
+  if (typeof key !== 'string') throw new Error('A retired key is not text');
+  return Buffer.from(key, 'base64url');
+}
+
+const retired = {
+  members: {
+    /** Public keys that the operator retired, the oldest first: none of them signs again. */
+    retiredKeys: rows(keyOf, (key) => [Buffer.from(key).toString('base64url')]),
+  },
+  without: { retiredKeys: [] },
+};
+
+const signedTable = widenedTable('signed checkpoint', members, retired);
 
 /** The last signed checkpoint. */
 export type SignedCheckpoint = ValueOf<typeof signedTable>;
