@@ -56,7 +56,7 @@ class Node {
     return new NodeTrust(this.parts);
   }
 
-  private get parts(): NodeTrustParts {
+  get parts(): NodeTrustParts {
     const told = <Value>(what: 'network' | 'tip' | 'tipAtMs', value: Value): Promise<ChainAnswer<Value>> => {
       this.asked.push(what);
       return this.silent === what ? Promise.resolve(failed) : answer(value);
@@ -97,6 +97,20 @@ class Node {
   }
 }
 
+test('a node is asked for the time of its last block where it tells it, and not on regtest', async () => {
+  const node = await Node.open();
+  node.tipAtMs = 0;
+  assert.equal(await node.trust.fault(), 'The Bitcoin node is catching up with the chain.');
+  const { network, tip, used, lookup, close } = node.parts.chain;
+  const chain = { network, tip, used, lookup, close };
+  assert.equal(await new NodeTrust({ ...node.parts, chain }).fault(), undefined);
+  node.network = 'regtest';
+  node.asked.length = 0;
+  const regtest = new NodeTrust({ ...node.parts, account: { network: 'regtest' } });
+  assert.equal(await regtest.fault(), undefined);
+  assert.deepEqual(node.asked, ['network']);
+});
+
 describe('a confirmed payment', () => {
   test('is taken away by a chain that was reorganised and is as long', async () => {
     for (const found of [[], [paid(105, null)], [paid(105, 105)]]) {
@@ -134,6 +148,42 @@ describe('a confirmed payment', () => {
     node.tip = 105;
     assert.equal(await node.look(node.other()), undefined);
     assert.deepEqual(await node.state(), ['pending', 'suspended']);
+  });
+
+  test('of one block is one, and of several the deepest counts', async () => {
+    const node = await Node.open();
+    await node.payAt(105, 105);
+    node.found = [];
+    node.tip = 104;
+    assert.equal(await node.look(), 'it is behind, at block 104: it was at 105');
+    node.tip = 106;
+    node.found = [paid(106, 106), paid(106, 102, 1)];
+    assert.equal(await node.look(), undefined);
+    node.found = [];
+    node.tip = 104;
+    assert.equal(await node.look(node.other()), 'it is behind, at block 104: it was at 105');
+  });
+
+  test('is not taken away by a node with fewer blocks than another answer told of', async () => {
+    const node = await Node.open();
+    await node.payAt(103, 105);
+    const other = node.other();
+    [node.tip, node.found] = [110, []];
+    assert.equal(await node.look(other), undefined);
+    await node.payAt(106, 110);
+    [node.tip, node.found] = [109, []];
+    assert.equal(await node.look(other), 'it is behind, at block 109: it was at 110');
+  });
+
+  test('of an order that knows no height is taken away by a node that can be relied on', async () => {
+    const node = await Node.open();
+    await node.payAt(103, 105);
+    node.found = [];
+    const doubt = (order: BtcOrder) => node.other().doubt(order, []);
+    const stored = await node.stored();
+    node.tip = 1;
+    assert.equal(await doubt(stored), 'it is behind, at block 1: it was at 103');
+    assert.equal(await doubt({ ...stored, createdHeight: null }), undefined);
   });
 
   test('is not taken away by a node that cannot be relied on', async () => {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StoreUnavailable, type Operation } from '../../src/store/store.js';
 import { commitSurely } from '../../src/store/surely.js';
-import { FailingStore, openTestStore } from '../support/serving.js';
 import { SetClock } from '../support/access.js';
+import { Gate } from '../support/gate.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
+import { until } from '../support/until.js';
 
 const append: Operation = { kind: 'append', log: 'leads', value: Buffer.from('one') };
 
@@ -31,6 +33,25 @@ test('a unit takes effect once, however often its answer is lost', async () => {
     assert.equal((await commit([append])).kind, 'done');
     assert.equal(await store.last('leads'), before + 2, 'another call is another unit');
   }
+});
+
+test('the store is left alone during a pause', async () => {
+  const failing = new FailingStore(await openTestStore());
+  failing.failure = 'not written';
+  const gate = new Gate();
+  const release = gate.hold();
+  let pauses = 0;
+  const sleep = (): Promise<void> => {
+    pauses += 1;
+    return gate.passed();
+  };
+  const committed = commitSurely(failing.seen, { monotonicMs: () => 0, sleep })([append]);
+  await until(() => pauses === 1);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  assert.equal(failing.commits, 1);
+  failing.failure = undefined;
+  release();
+  assert.equal((await committed).kind, 'done');
 });
 
 test('after twenty seconds its outcome stays unknown', async () => {

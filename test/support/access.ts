@@ -36,7 +36,10 @@ export class SetClock implements Clock {
     this.elapsedMs += ms;
   }
 
-  readonly sleep = (ms: number): Promise<void> => Promise.resolve(this.pass(ms));
+  readonly sleep = (ms: number): Promise<void> => {
+    this.pass(ms);
+    return Promise.resolve();
+  };
 
   readonly wallMs = (): number => this.startMs + this.elapsedMs;
   readonly monotonicMs = (): number => this.elapsedMs;

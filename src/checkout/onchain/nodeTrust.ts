@@ -22,8 +22,8 @@ export interface NodeTrustParts {
 
 /** What one process knows of its node. */
 export class NodeTrust {
-  /** The highest block that the node has reported. */
-  private highest = 0;
+  /** The highest block that the node is known to have had. */
+  private highest = -Infinity;
 
   constructor(private readonly parts: NodeTrustParts) {}
 
@@ -48,34 +48,35 @@ export class NodeTrust {
    * payment, showed before.
    */
   async doubt(order: BtcOrder, found: readonly FoundOutput[]): Promise<string | undefined> {
-    const told = tipOf(found);
+    let tip = tipOf(found);
     const lacking = deepestLacking(order, found);
     // On regtest, blocks are taken back by hand.
     if (lacking === undefined || this.parts.account.network === 'regtest') {
-      this.saw(told);
+      if (tip !== undefined) this.saw(tip);
       return undefined;
     }
     if (lacking >= finalDepth(order)) return 'it does not know a payment that was final';
     const fault = await this.fault();
     if (fault !== undefined) return typeof fault === 'string' ? fault : fault.reason;
-    const tip = told === undefined ? await this.parts.chain.tip() : { kind: 'answer' as const, value: told };
-    if (tip.kind === 'failed') return tip.reason;
-    const before = Math.max(this.highest, (order.createdHeight ?? 0) + lacking);
-    this.saw(tip.value);
-    return tip.value < before ? `it is behind, at block ${tip.value}: it was at ${before}` : undefined;
+    if (tip === undefined) {
+      const answer = await this.parts.chain.tip();
+      if (answer.kind === 'failed') return answer.reason;
+      tip = answer.value;
+    }
+    if (order.createdHeight !== null) this.saw(order.createdHeight + lacking);
+    this.saw(tip);
+    return tip < this.highest ? `it is behind, at block ${tip}: it was at ${this.highest}` : undefined;
   }
 
-  private saw(height = 0): void {
+  private saw(height: number): void {
     this.highest = Math.max(this.highest, height);
   }
 }
 
-/** Height of the last block of the view that an answer was made from; undefined: it has no block. */
+/** Height of the last block of the view that an answer was made from; undefined: no payment is in a block. */
 function tipOf(found: readonly FoundOutput[]): number | undefined {
-  const tips = found.flatMap(({ height, confirmations }) =>
-    height === null ? [] : [height + confirmations - 1],
-  );
-  return tips.length === 0 ? undefined : Math.max(...tips);
+  for (const { height, confirmations } of found) if (height !== null) return height + confirmations - 1;
+  return undefined;
 }
 
 /** The most confirmations, by the order, of a payment that an answer gives fewer; undefined: none. */
