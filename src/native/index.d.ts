@@ -274,7 +274,10 @@ export declare class PendingFuse {
    * indexes in `missing`, ascending. False, without effect, if they do not fit or are not finite.
    */
   keep(places: Array<number>, vectors: Float32Array, truncated: Array<boolean>): boolean
-  /** Answers the request into `out`, as `Fuser.fuse` does. Throws if vectors are missing. */
+  /**
+   * Answers the request into `out`, as `Fuser.fuse` does, or defers it to `answerAsync`. Throws if vectors are
+   * missing.
+   */
   answer(out: Uint8Array, facts: Float64Array): FuseOutcome
   /**
    * The same as `answer`, in the thread pool. The request moves there, so this object counts as released.
@@ -766,7 +769,7 @@ export declare enum FuseOutcome {
   LongSearch = 7,
   /** The request learns, and `owner` was not given. */
   OwnerUnknown = 8,
-  /** It takes too long for the event loop: a model reads many texts, or the explanations are long. */
+  /** It takes too long for the event loop. */
   Deferred = 9,
 }
 

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
+import type { Answer } from '../../src/contract/exchange.js';
 import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
@@ -353,6 +354,39 @@ test('a server without a model says so', async () => {
   const sent = await without(requestWith(body));
   assert.equal(sent.status, 503);
   assert.equal((answered(sent) as { code: string }).code, 'no_model');
+});
+
+/** A request that compares the vectors of so many docs. */
+const diverse = (count: number): object => ({
+  query: 'fox',
+  docs: Array.from({ length: count }, (_, at) => ({ id: `${at}`, text: `fox ${at}` })),
+  ...{ top_k: count, diversify: { diversity: 0.5, by: 'vectors', candidates: count } },
+});
+
+test('the vectors of many docs are compared off the event loop, with the same result', async () => {
+  const asked = (request: object) => handler(requestWith(Buffer.from(JSON.stringify(request)), 'key'));
+  assert.ok(!(asked(diverse(100)) instanceof Promise));
+  const made = asked(diverse(500));
+  assert.ok(made instanceof Promise);
+  // As long as this it is in the thread pool from the start.
+  const padded = asked({ ...diverse(500), x: 'x'.repeat(300_000) });
+  const resultsOf = (from: Answer): unknown => (answered(from) as FuseResponse).results;
+  assert.deepEqual(resultsOf(await made), resultsOf(await padded));
+});
+
+test('a request that waited for vectors is deferred too if it takes long', async () => {
+  const { Deferred, Pending, Written } = native.FuseOutcome;
+  const facts = new Float64Array(2);
+  const { fuser } = mode;
+  for (const count of [100, 500]) {
+    const body = Buffer.from(JSON.stringify(diverse(count)));
+    assert.equal(fuser.fuse(body, new Uint8Array(8), facts, 500), Pending);
+    const pending = fuser.takePending();
+    const room = Buffer.alloc(pending.room);
+    assert.equal(pending.answer(room, facts), count === 500 ? Deferred : Written);
+    assert.equal((await pending.answerAsync(room)).outcome, Written);
+    pending.release();
+  }
 });
 
 test('an answer that lacks room waits with its scores until it has it, and goes when released', async () => {

@@ -146,6 +146,24 @@ test('an answer whose explanations are long gets the room that it needs, whereve
   }
 });
 
+test('long texts are repaired, and many words stemmed, off the event loop', async () => {
+  const text = Array.from({ length: 12_000 }, (_, at) => `w${at.toString(36)}`).join(' ');
+  const isOff = async (query: string, analyzer: unknown, long = text): Promise<boolean> => {
+    const docs = [{ id: 'a', text: long, dense_score: 1 }];
+    const made = handler(requestWith(Buffer.from(JSON.stringify({ query, docs, analyzer }))));
+    assert.equal((await made).status, 200);
+    return made instanceof Promise;
+  };
+  assert.ok(text.length < 64 * 1024 && 2 * text.length > 64 * 1024);
+  const many = text.slice(0, 5_000);
+  assert.equal(await isOff(many, 'english', `${text} ${text}`), true);
+  assert.equal(await isOff(many, 'english'), false, 'a short body');
+  assert.equal(await isOff('word', 'english', `${text} ${text}`), false, 'few words are stemmed');
+  assert.equal(await isOff('word', 'turkish', `${text} ${text}`), true, 'every word is');
+  assert.equal(await isOff('word', { normalize: true }, `${text} ${text}`), true);
+  assert.equal(await isOff(many, { fold_accents: true }, `${text} ${text}`), false);
+});
+
 test('long explanations and highlights of a short body are made off the event loop, the same', async () => {
   const words = Array.from({ length: 800 }, (_, at) => `w${at.toString(36)}`).join(' ');
   const docs = Array.from({ length: 60 }, (_, at) => ({ id: `${at}`, text: words, dense_score: at }));

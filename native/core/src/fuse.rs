@@ -49,7 +49,7 @@ use request::{Lists, Options, Said};
 use spans::{text_of, with_str};
 pub use visible::Visible;
 pub use workspace::{Embedding, Outcome, Workspace};
-use workspace::{LOOP_DETAILS, LOOP_READ, Source};
+use workspace::{LOOP_ANALYZED, LOOP_DETAILS, LOOP_PRODUCTS, LOOP_QUERY, LOOP_READ, Source};
 
 impl Workspace {
     /// Answers `body` into `out`.
@@ -86,17 +86,24 @@ impl Workspace {
         self.end(outcome)
     }
 
-    /// Answers a request that waited, once no vector is missing. `body`: the one that it was parsed from.
+    /// Answers a request that waited, once no vector is missing. `body`: the one that it was parsed from;
+    /// `on_loop`: [`Embedding::on_loop`].
     ///
     /// # Panics
     /// When the body has another length.
-    pub fn answer_pending(&mut self, pending: &mut Pending, body: &[u8], out: &mut [u8]) -> Outcome {
+    pub fn answer_pending(
+        &mut self,
+        pending: &mut Pending,
+        body: &[u8],
+        out: &mut [u8],
+        on_loop: bool,
+    ) -> Outcome {
         assert_eq!(body.len(), pending.length, "another body");
         let room = pending.room();
         if room > out.len() {
             return Outcome::NeedsRoom(room);
         }
-        self.begin(pending.most_bytes, false);
+        self.begin(pending.most_bytes, on_loop);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         let source = self.complete(&pending.gathered);
         let body = pending.joined.as_deref().unwrap_or(body);
@@ -107,13 +114,12 @@ impl Workspace {
 
     /// Begins a request with an answer of at most `most_bytes`.
     fn begin(&mut self, most_bytes: usize, on_loop: bool) {
-        self.most_bytes = most_bytes;
+        (self.most_bytes, self.on_loop, self.apart) = (most_bytes, on_loop, None);
         self.most_details = if on_loop {
             most_bytes.min(LOOP_DETAILS)
         } else {
             most_bytes
         };
-        self.apart = None;
     }
 
     /// Ends a request: an answer that is too large is none.
@@ -307,6 +313,9 @@ impl Workspace {
         source: &Source<'_>,
         out: &mut [u8],
     ) -> Outcome {
+        if self.on_loop && is_long(body, options, more, source) {
+            return Outcome::Deferred;
+        }
         let plain = Analyzer::default();
         let analyzer = more.analyzer.as_ref();
         let characters = self.count_more(body, options, more);
@@ -451,4 +460,22 @@ impl Workspace {
         }
         Ok(gathered)
     }
+}
+
+/// True if a request takes too long for an event loop: texts are read by an analyzer, or vectors compared.
+fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> bool {
+    let is_read_long = more.analyzer.as_ref().is_some_and(|analyzer| {
+        let query = options.query.end - options.query.start;
+        let stems =
+            analyzer.forms.stemmer.is_some() && (query > LOOP_QUERY || !analyzer.forms.keeps_beginnings());
+        body.len() > LOOP_ANALYZED && (analyzer.normalize || stems)
+    });
+    let products = match (more.diversify, source.vectors) {
+        (Some(diversify), Some(gathered)) if more.compares_vectors() => {
+            let count = diversify.most(options.top_k);
+            count * count.min(options.top_k) * gathered.model().dimension()
+        }
+        _ => 0,
+    };
+    is_read_long || products > LOOP_PRODUCTS
 }

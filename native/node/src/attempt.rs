@@ -39,7 +39,7 @@ pub enum FuseOutcome {
     LongSearch,
     /// The request learns, and `owner` was not given.
     OwnerUnknown,
-    /// It takes too long for the event loop: a model reads many texts, or the explanations are long.
+    /// It takes too long for the event loop.
     Deferred,
 }
 
@@ -171,11 +171,11 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// The outcome, and the answer if it is longer than `out`.
-    fn answer(&mut self, out: &mut [u8]) -> (Outcome, Option<Vec<u8>>) {
+    /// The outcome, and the answer if it is longer than `out`. `on_loop`: as in `Embedding`.
+    fn answer(&mut self, out: &mut [u8], on_loop: bool) -> (Outcome, Option<Vec<u8>>) {
         let Self { pending, body } = self;
         WORKSPACE.with_borrow_mut(|workspace| {
-            let outcome = workspace.answer_pending(pending, body.as_ref(), out);
+            let outcome = workspace.answer_pending(pending, body.as_ref(), out, on_loop);
             (outcome, workspace.take_answer())
         })
     }
@@ -266,7 +266,8 @@ impl PendingFuse {
         Ok(self.gathered_mut()?.keep(&places, &vectors, &truncated))
     }
 
-    /// Answers the request into `out`, as `Fuser.fuse` does. Throws if vectors are missing.
+    /// Answers the request into `out`, as `Fuser.fuse` does, or defers it to `answerAsync`. Throws if vectors are
+    /// missing.
     #[napi]
     pub fn answer(
         &mut self,
@@ -278,7 +279,7 @@ impl PendingFuse {
         // returns, so nothing else reads or writes either array meanwhile.
         let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
         let waiting = self.waiting.as_mut().ok_or_else(released)?;
-        let (outcome, apart) = waiting.answer(out);
+        let (outcome, apart) = waiting.answer(out, true);
         self.apart = apart;
         Ok(tell(outcome, facts))
     }
@@ -306,7 +307,7 @@ impl Task for AnswerTask {
 
     fn compute(&mut self) -> Result<Self::Output> {
         let waiting = self.waiting.as_mut().ok_or_else(released)?;
-        Ok(waiting.answer(&mut self.out))
+        Ok(waiting.answer(&mut self.out, false))
     }
 
     fn resolve(&mut self, _: Env, (outcome, apart): Self::Output) -> Result<Self::JsValue> {

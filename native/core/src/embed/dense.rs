@@ -62,6 +62,12 @@ impl Model {
         })
     }
 
+    /// Numbers of a vector.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
     /// Sets the hub's name for the model, `owner/name`, which requests may use instead of its id.
     #[must_use]
     pub fn known_on_hub_as(mut self, name: Option<String>) -> Self {

@@ -74,6 +74,8 @@ pub struct Workspace {
     pub(super) most_bytes: usize,
     /// Most bytes of highlights, and of explanations beside them.
     pub(super) most_details: usize,
+    /// See [`Embedding::on_loop`].
+    pub(super) on_loop: bool,
     /// The answer that the last [`Outcome::Written`] had no room for.
     pub(super) apart: Option<Vec<u8>>,
     /// Why the last rerank request is [`Outcome::Invalid`].
@@ -128,8 +130,7 @@ pub enum Outcome {
     OwnerUnknown,
     /// `entity_map` cannot be applied.
     Entities(Refused),
-    /// On an event loop: a model needs the texts of a body of more than [`LOOP_READ`], or highlights and
-    /// explanations have more than [`LOOP_DETAILS`].
+    /// On an event loop: the request takes too long there, by the limits `LOOP_` of this file.
     Deferred,
 }
 
@@ -145,6 +146,16 @@ pub(super) const LOOP_READ: usize = 48 << 10;
 
 /// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.
 pub(super) const LOOP_DETAILS: usize = 512 << 10;
+
+/// Longest body whose texts are repaired or stemmed on an event loop, where a byte takes up to 150 ns. English
+/// words are stemmed only if a query has words that begin alike: there the query may have [`LOOP_QUERY`].
+pub(super) const LOOP_ANALYZED: usize = 64 << 10;
+
+/// See [`LOOP_ANALYZED`].
+pub(super) const LOOP_QUERY: usize = 4 << 10;
+
+/// Most products of vectors' numbers on an event loop, where one takes up to 0.3 ns.
+pub(super) const LOOP_PRODUCTS: usize = 8 << 20;
 
 /// Workspaces for more docs than this are freed after the request.
 const KEPT_DOCS: usize = 1 << 14;
