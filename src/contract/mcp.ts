@@ -22,7 +22,7 @@ export interface RerankToolArguments {
   /** The question or search words. */
   query: string;
   /** The texts to rank: strings, or objects with `text` and an `id`. */
-  documents: (string | RerankToolDocument)[] & tags.MinItems<1>;
+  documents: (string | RerankToolDocument)[] & tags.MinItems<1> & tags.MaxItems<1000>;
   /** Number of results to return; 0, null or absent: all. */
   top_n?: (number & Integer & tags.Minimum<0>) | null;
   /** True: each result has the parts of its score. */

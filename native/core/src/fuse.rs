@@ -473,7 +473,7 @@ fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> 
     let products = match (more.diversify, source.vectors) {
         (Some(diversify), Some(gathered)) if more.compares_vectors() => {
             let count = diversify.most(options.top_k);
-            count * count.min(options.top_k) * gathered.model().dimension()
+            count * count.min(options.top_k) * gathered.model().dimension
         }
         _ => 0,
     };

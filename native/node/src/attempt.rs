@@ -266,8 +266,8 @@ impl PendingFuse {
         Ok(self.gathered_mut()?.keep(&places, &vectors, &truncated))
     }
 
-    /// Answers the request into `out`, as `Fuser.fuse` does, or defers it to `answerAsync`. Throws if vectors are
-    /// missing.
+    /// Answers the request into `out`, as `Fuser.fuse` does, or defers it to `answerAsync`. Throws if vectors
+    /// are missing.
     #[napi]
     pub fn answer(
         &mut self,

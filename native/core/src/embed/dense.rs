@@ -37,7 +37,7 @@ pub struct Model {
     id: String,
     hub_name: Option<String>,
     digest: [u8; 32],
-    dimension: usize,
+    pub(crate) dimension: usize,
     kind: Kind,
 }
 
@@ -60,12 +60,6 @@ impl Model {
             dimension,
             kind,
         })
-    }
-
-    /// Numbers of a vector.
-    #[must_use]
-    pub fn dimension(&self) -> usize {
-        self.dimension
     }
 
     /// Sets the hub's name for the model, `owner/name`, which requests may use instead of its id.

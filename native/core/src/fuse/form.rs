@@ -38,7 +38,8 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
         doc.id.end - doc.id.start + text
     };
     let query = options.query.end - options.query.start;
-    REST + NOTE + query + lists.docs.len() * each + lists.docs.iter().map(strings).sum::<usize>()
+    let shown = lists.docs.len().min(options.top_k);
+    REST + NOTE + query + shown * each + lists.docs.iter().map(strings).sum::<usize>()
 }
 
 /// As [`room`], for the answer to a rerank request.

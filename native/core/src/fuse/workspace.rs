@@ -147,8 +147,8 @@ pub(super) const LOOP_READ: usize = 48 << 10;
 /// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.
 pub(super) const LOOP_DETAILS: usize = 512 << 10;
 
-/// Longest body whose texts are repaired or stemmed on an event loop, where a byte takes up to 150 ns. English
-/// words are stemmed only if a query has words that begin alike: there the query may have [`LOOP_QUERY`].
+/// Longest body whose texts are repaired or stemmed on an event loop. A byte takes up to 150 ns. English words
+/// are stemmed only if the query has words that begin alike, so that one of [`LOOP_QUERY`] costs little.
 pub(super) const LOOP_ANALYZED: usize = 64 << 10;
 
 /// See [`LOOP_ANALYZED`].
