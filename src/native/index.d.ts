@@ -275,8 +275,8 @@ export declare class PendingFuse {
    */
   keep(places: Array<number>, vectors: Float32Array, truncated: Array<boolean>): boolean
   /**
-   * Answers the request into `out`, as `Fuser.fuse` does, or defers it to `answerAsync`. Throws if vectors are
-   * missing.
+   * Answers the request into `out`, as `Fuser.fuse` does, or defers it to `answerAsync`. Throws if vectors
+   * are missing.
    */
   answer(out: Uint8Array, facts: Float64Array): FuseOutcome
   /**
