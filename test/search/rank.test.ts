@@ -145,6 +145,17 @@ test('a term names the first ten tokens that stand for it', async () => {
   assert.deepEqual([term?.tf, term?.matched], [24, tokens.slice(0, 10)]);
 });
 
+test('a term names the tokens of a text as it was repaired, and only where it is', async () => {
+  const garbled = [{ id: 'a', text: 'CafÃ©', dense_score: 0 }];
+  const matched = async (query: string, normalize: boolean): Promise<unknown> => {
+    const request = { query, docs: garbled, analyzer: { normalize, fold_accents: true }, explain: true };
+    const { body } = await answerTo(request);
+    return (body as FuseResponse).results[0]?.explain?.terms?.map((term) => term.matched);
+  };
+  assert.deepEqual(await matched('cafe', true), [['café']]);
+  assert.deepEqual(await matched('cafa', false), [['cafã']]);
+});
+
 test('accents fold and texts are repaired, but characters are counted as they came', async () => {
   const asked = async (query: string, analyzer: unknown): Promise<number> => {
     const { body } = await answerTo({ query, docs, analyzer });
