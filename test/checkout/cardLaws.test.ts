@@ -1141,5 +1141,6 @@ describe('events since a backup', () => {
     stripe.up = false;
     const told = await rail().catchUp(0);
     assert.match('wrong' in told ? told.wrong : '', /Invalid API Key/);
+    assert.deepEqual(told.mismatches, []);
   });
 });

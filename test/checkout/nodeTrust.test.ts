@@ -126,6 +126,11 @@ describe('a confirmed payment', () => {
   test('is not taken away by a node that has fewer blocks than it had', async () => {
     const node = await Node.open();
     await node.payAt(103, 105);
+    // An answer that has no block says nothing of the chain.
+    assert.equal(
+      await node.trust.doubt({ ...(await node.stored()), outputs: [] }, [paid(105, null)]),
+      undefined,
+    );
     for (const found of [[], [paid(104, null)]]) {
       [node.tip, node.found] = [104, found];
       assert.equal(await node.look(), 'it is behind, at block 104: it was at 105');

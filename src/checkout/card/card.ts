@@ -259,7 +259,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
       if ('kind' in adopted) {
         return adopted.kind === 'unanswered'
           ? adopted
-          : this.note(event, session.id, 'mismatch', adopted.reason);
+          : this.note(event, adopted.about, 'mismatch', adopted.reason);
       }
       order = adopted;
     }
