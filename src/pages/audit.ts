@@ -16,7 +16,7 @@ export interface AuditHandlerParts extends AuditParts {
 }
 
 /** Longest body, in bytes, that is audited on the event loop: about a millisecond there. */
-const LOOP_BODY_LIMIT = 16 * 1024;
+export const LOOP_BODY_LIMIT = 16 * 1024;
 
 function answerOf(answer: AuditAnswer, wallMs: number): Answer {
   if ('errors' in answer) return unprocessable(answer.errors);

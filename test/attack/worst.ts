@@ -2,6 +2,7 @@
  * Requests made by hand that once cost far more than their bytes, all of them valid for ranking or repairing:
  * the search of the census does not find them, since its shapes know no words. `census.test.ts` checks them.
  */
+import { LOOP_BODY_LIMIT as loopAudit } from '../../src/pages/audit.js';
 import { LOOP_BODY_LIMIT as loopFuse } from '../../src/search/fuse.js';
 import { LOOP_BODY_LIMIT as loopNormalize } from '../../src/text/normalize.js';
 import { head } from '../support/raw.js';
@@ -19,6 +20,10 @@ export interface WorstCase {
 const loopRead = 48 << 10;
 
 const mostNormalize = 2 << 20;
+
+/** About as many bytes as a text of 100,000 characters has in UTF-8. */
+const longText = 256 << 10;
+
 const large = 1 << 20;
 
 /** Parts, each of another number, up to so many bytes. */
@@ -73,6 +78,48 @@ function normalized(bytes: number): WorstCase[] {
   ];
 }
 
+/** Words that mix scripts, and other texts that were once searched from one place again and again. */
+const again = ['ϐаl', 'аl中', '²₂'];
+
+/** A part over and over, in at most so many bytes and characters. */
+function repeated(part: string, bytes: number, characters: number): string {
+  return part.repeat(Math.min(bytes / Buffer.byteLength(part), characters / part.length));
+}
+
+/** Texts to be repaired, that cost the more for each byte the longer they were. */
+function repaired(bytes: number): WorstCase[] {
+  const asked = (what: string, json: (left: number) => string): WorstCase =>
+    posted('/v1/normalize', `normalize: ${what}`, bytes, json);
+  const gone = '"mode":"replace","chinese_glosses":{"中":""}';
+  return [
+    ...again.map((part) =>
+      asked(`${part} again and again`, (left) => `{"text":"${repeated(part, left, 100_000)}"}`),
+    ),
+    asked('forms that are removed', (left) => `{"text":"${repeated('中', left, 100_000)}",${gone}}`),
+  ];
+}
+
+/** Records whose words the rules of PostgreSQL once searched again at every character. */
+function audited(bytes: number): WorstCase[] {
+  const asked = (what: string, json: (left: number) => string): WorstCase =>
+    posted('/v1/audit', `audit: ${what}`, bytes, json);
+  const records = (part: string, left: number): string => {
+    const record = `"ª${repeated(part, Math.min(left, 40_000), 19_990)}"`;
+    return Array<string>(Math.max(1, Math.floor(left / Buffer.byteLength(record))))
+      .fill(record)
+      .join(',');
+  };
+  return [
+    ...['ª&', '1.com', '+&#</&#', '<a '].map((part) =>
+      asked(`${part} again and again`, (left) => `{"stack":"postgres","records":[${records(part, left)}]}`),
+    ),
+    asked('many names of columns', (left) => {
+      const names = parts(Math.min(left / 2, 49_000), ',', (at) => letters(at, 4));
+      return `{"text":"${names}\\n${names}\\n"}`;
+    }),
+  ];
+}
+
 function mapped(bytes: number): WorstCase {
   return posted('/v1/fuse', 'fuse: entities in a circle, and their text', bytes, (left) => {
     const docs = `[{"id":"a","text":"${circled(left / 2)}"}]`;
@@ -97,6 +144,12 @@ function fused(bytes: number): WorstCase[] {
       const docs = Array<string>(count).fill(`{"id":"","text":"${text}","dense_score":1}`);
       return `{"query":"${text}","docs":[${docs.join(',')}],"explain":true,"analyzer":{}}`;
     }),
+    ...again.map((part) =>
+      asked(`${part} again and again, normalized`, (left) => {
+        const doc = `{"id":"a","text":"${repeated(part, left, left)}","dense_score":1}`;
+        return `{"query":"a","docs":[${doc}],"analyzer":{"normalize":true}}`;
+      }),
+    ),
   ];
 }
 
@@ -128,6 +181,8 @@ export function worstCases(): WorstCase[] {
   return [
     ...normalized(loopNormalize),
     ...normalized(mostNormalize),
+    ...[loopNormalize, longText].flatMap(repaired),
+    ...[loopAudit, longText].flatMap(audited),
     ...[loopRead, loopFuse, large].map(mapped),
     ...[loopFuse, large].flatMap(fused),
     ...[loopRead, loopFuse, large].flatMap(reranked),

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use analyzers::Analyzer;
 use copies::{Copies, Seen};
 use examine::{Examiner, Verdict};
-use excerpt::{Example, example};
+use excerpt::{Example, edited, example};
 use format::Fault;
 pub use issue::Issue;
 use records::{Batch, Records};
@@ -153,7 +153,8 @@ impl Audit {
             };
             let examples = &mut self.findings.examples[issue as usize];
             if examples.len() < EXAMPLES {
-                examples.push(example(batch.record(at), issue));
+                let record = batch.record(at);
+                examples.push(example(record, &edited(record), issue));
             }
         }
     }
@@ -190,6 +191,7 @@ fn count(findings: &mut Findings, record: &str, verdict: &Verdict, wanted: u16) 
     if verdict.issues == 0 {
         return;
     }
+    let mut all = None;
     for issue in Issue::ALL {
         if verdict.issues & issue.bit() == 0 {
             continue;
@@ -197,7 +199,8 @@ fn count(findings: &mut Findings, record: &str, verdict: &Verdict, wanted: u16) 
         findings.counts[issue as usize] += 1;
         let examples = &mut findings.examples[issue as usize];
         if wanted & issue.bit() != 0 && examples.len() < EXAMPLES {
-            examples.push(example(record, issue));
+            let all = all.get_or_insert_with(|| edited(record));
+            examples.push(example(record, all, issue));
         }
     }
 }

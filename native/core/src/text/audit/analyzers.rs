@@ -71,7 +71,7 @@ fn is_mark(c: char) -> bool {
 }
 
 /// Lower-cases one character at a time, as Java, Go and PostgreSQL do.
-fn lowered(text: &str) -> String {
+pub(super) fn lowered(text: &str) -> String {
     text.chars().map(|c| CASES.simple_lowercase(c)).collect()
 }
 
@@ -202,45 +202,67 @@ fn charabia(segment: &str, each: &mut impl FnMut(&[u8])) {
     cut(&segment[start..]);
 }
 
+/// True if PostgreSQL's parser finds a character in words.
+pub(super) fn is_postgres_word(c: char) -> bool {
+    let digit = || CATEGORIES.get(c) == GeneralCategory::DecimalNumber;
+    c.is_ascii_alphanumeric() || !c.is_ascii() && (c.is_alphabetic() || digit() || is_mark(c))
+}
+
 /// The tokens of PostgreSQL's parser that the configuration `simple` indexes: runs of letters, digits and
 /// marks; in ASCII also with full stops and slashes in between (hosts, files, numbers).
 fn postgres(text: &str, each: &mut impl FnMut(&[u8])) {
-    let is_word = |c: char| {
-        let digit = CATEGORIES.get(c) == GeneralCategory::DecimalNumber;
-        c.is_ascii_alphanumeric() || !c.is_ascii() && (c.is_alphabetic() || digit || is_mark(c))
-    };
     let bytes = text.as_bytes();
     let ascii = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
     let mut start = None;
+    // True if the word so far is ASCII.
+    let mut plain = false;
+    let mut markup = Markup::default();
     let mut skipped = 0;
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
         if at < skipped {
             continue;
         }
-        let plain = start.is_some_and(|from: usize| text[from..at].is_ascii());
-        let joins = matches!(c, '.' | '/') && plain && at > 0 && ascii(at - 1) && ascii(at + 1);
-        if is_word(c) || joins {
+        let joins = matches!(c, '.' | '/') && plain && ascii(at - 1) && ascii(at + 1);
+        if is_postgres_word(c) || joins {
+            plain = c.is_ascii() && (plain || start.is_none());
             start.get_or_insert(at);
             continue;
         }
         if let Some(from) = start.take() {
             each(lowered(&text[from..at]).as_bytes());
         }
-        skipped = at + not_indexed(&text[at..]);
+        plain = false;
+        skipped = at + markup.length(&bytes[at..], at);
     }
 }
 
-/// Length of the tag or entity at the start of a text; 0 if there is none.
-fn not_indexed(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let end = match bytes {
-        [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'/', ..] => text.find('>'),
-        [b'&', b'a'..=b'z' | b'A'..=b'Z' | b'#', ..] => text
-            .find(|c: char| !c.is_ascii_alphanumeric() && c != '&' && c != '#')
-            .filter(|end| bytes[*end] == b';'),
-        _ => None,
-    };
-    end.map_or(0, |end| end + 1)
+/// The search for the ends of a text's tags and entities, which reads no part of the text twice.
+#[derive(Debug, Default)]
+struct Markup {
+    /// True if no tag ends after the last one.
+    unclosed: bool,
+    /// The place before which no entity ends.
+    no_entity: usize,
+}
+
+impl Markup {
+    /// Length of the tag or entity at `at`, where `rest` begins; 0 if there is none.
+    fn length(&mut self, rest: &[u8], at: usize) -> usize {
+        match rest {
+            [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'/', ..] if !self.unclosed => {
+                let end = memchr::memchr(b'>', rest);
+                self.unclosed = end.is_none();
+                end.map_or(0, |end| end + 1)
+            }
+            [b'&', b'a'..=b'z' | b'A'..=b'Z' | b'#', ..] if self.no_entity <= at => {
+                let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'&' | b'#');
+                let end = rest.iter().position(|byte| !inside(byte)).unwrap_or(rest.len());
+                self.no_entity = at + end;
+                if rest.get(end) == Some(&b';') { end + 1 } else { 0 }
+            }
+            _ => 0,
+        }
+    }
 }
 
 /// The words of BERT's normalizer (uncased) and pre-tokenizer.

@@ -1,5 +1,7 @@
 //! Detects the format of a text by its beginning. Lines are the default.
 
+use std::collections::HashSet;
+
 use super::csv::{Rows, Separator};
 use super::format::{Format, LONGEST_TOKEN};
 use crate::json;
@@ -113,7 +115,7 @@ fn shape(head: &str, whole: bool, separator: Separator) -> Option<Shape> {
 /// Number of a header's fields that are short, distinct names, and true if the first is one. A name begins
 /// with a letter and does not end like a sentence; the first column's may be empty, as for row numbers.
 fn names(rows: &Rows) -> (usize, bool) {
-    let mut seen: Vec<&[u8]> = Vec::new();
+    let mut seen: HashSet<&[u8]> = HashSet::new();
     let mut is_name = |field| {
         let text = std::str::from_utf8(field).unwrap_or_default();
         let begun = match text.chars().next() {
@@ -121,8 +123,7 @@ fn names(rows: &Rows) -> (usize, bool) {
             None => seen.is_empty(),
         };
         let unlike_prose = !text.ends_with(['.', '!']) && text.chars().count() <= LONGEST_NAME;
-        let fresh = !seen.contains(&field);
-        seen.push(field);
+        let fresh = seen.insert(field);
         begun && unlike_prose && fresh
     };
     let verdicts: Vec<bool> = rows.fields().map(&mut is_name).collect();

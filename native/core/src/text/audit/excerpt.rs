@@ -1,10 +1,12 @@
 //! Examples: the part of a record that shows an issue, before and after, with personal data masked.
 
+use std::borrow::Cow;
+
 use super::examine::{MODEL_PIECES, issue_of, unsegmented_at};
 use super::html;
 use super::issue::Issue;
 use super::mask::{self, Masked};
-use crate::text::normalize::edits::Edits;
+use crate::text::normalize::edits::{Edit, Edits};
 use crate::text::normalize::properties::{Kind, properties};
 use crate::text::normalize::{Mode, edits};
 
@@ -23,14 +25,21 @@ pub struct Example {
     pub after: String,
 }
 
-/// The part of a record that shows one of its issues.
+/// The edits of a record, for all of its examples.
 #[must_use]
-pub fn example(record: &str, issue: Issue) -> Example {
-    let (record, all) = context(record, issue);
+pub fn edited(record: &str) -> Edits {
+    edits(record, Mode::Augment, true, None)
+}
+
+/// The part of a record that shows one of its issues. `all`: the record's edits.
+#[must_use]
+pub fn example(record: &str, all: &Edits, issue: Issue) -> Example {
+    let (record, all) = context(record, all, issue);
     let (start, end) = place(record, &all, issue);
     let from = back(record, start);
     let to = forward(record, end);
-    let (from, to) = (outside(&all, from).0, outside(&all, to).1);
+    let moves = Moves::new(&all);
+    let (from, to) = (moves.outside(from).0, moves.outside(to).1);
     let masked = mask::find(record);
     let before = shown(record, from, to, &masked);
     let after = match issue {
@@ -41,51 +50,71 @@ pub fn example(record: &str, issue: Issue) -> Example {
             all.apply(record.as_bytes(), &mut text);
             let text = String::from_utf8(text).unwrap_or_default();
             // A keycap is no longer a number once its name stands between the digits.
-            let moved_too = masked.iter().map(|each| moved_mask(&all, each));
+            let moved_too = masked.iter().map(|each| moves.mask(each));
             let masked = mask::merged(mask::find(&text).into_iter().chain(moved_too).collect());
-            shown(&text, moved(&all, from), moved(&all, to), &masked)
+            shown(&text, moves.moved(from), moves.moved(to), &masked)
         }
     };
     Example { before, after }
 }
 
-/// A place outside all edits, mapped to the edited text.
-fn moved(all: &Edits, place: usize) -> usize {
-    let before = all.list().iter().filter(|edit| edit.end <= place);
-    before.fold(place, |at, edit| {
-        at + all.replacement(edit).len() - (edit.end - edit.start)
-    })
+/// The way of places to the edited text: a text may have thousands of edits, and of masked ranges.
+struct Moves<'a> {
+    edits: &'a [Edit],
+    /// The move of the text after each edit.
+    after: Vec<isize>,
 }
 
-/// Masked ranges of a text, mapped to the edited text.
-fn moved_mask(all: &Edits, masked: &Masked) -> Masked {
-    Masked {
-        start: moved(all, outside(all, masked.start).0),
-        end: moved(all, outside(all, masked.end).1),
-        label: masked.label,
+impl<'a> Moves<'a> {
+    fn new(all: &'a Edits) -> Self {
+        let moves = all.list().iter().scan(0, |sum, edit| {
+            *sum += all.replacement(edit).len() as isize - (edit.end - edit.start) as isize;
+            Some(*sum)
+        });
+        Moves {
+            edits: all.list(),
+            after: moves.collect(),
+        }
     }
-}
 
-/// A place moved to the ends of the edit around it, so that it can be mapped to the edited text.
-fn outside(all: &Edits, place: usize) -> (usize, usize) {
-    let edit = all
-        .list()
-        .iter()
-        .find(|edit| edit.start < place && place < edit.end);
-    edit.map_or((place, place), |edit| (edit.start, edit.end))
+    /// Number of edits that end at a place or before.
+    fn passed(&self, place: usize) -> usize {
+        self.edits.partition_point(|edit| edit.end <= place)
+    }
+
+    /// A place outside all edits, mapped to the edited text.
+    fn moved(&self, place: usize) -> usize {
+        let last = self.passed(place).checked_sub(1);
+        place.wrapping_add_signed(last.map_or(0, |last| self.after[last]))
+    }
+
+    /// A masked range of the text, mapped to the edited text.
+    fn mask(&self, masked: &Masked) -> Masked {
+        Masked {
+            start: self.moved(self.outside(masked.start).0),
+            end: self.moved(self.outside(masked.end).1),
+            label: masked.label,
+        }
+    }
+
+    /// A place moved to the ends of the edit around it, so that it can be mapped to the edited text.
+    fn outside(&self, place: usize) -> (usize, usize) {
+        let edit = self.edits.get(self.passed(place));
+        edit.filter(|edit| edit.start < place)
+            .map_or((place, place), |edit| (edit.start, edit.end))
+    }
 }
 
 /// The part of a long record around its first occurrence of an issue, and its edits.
-fn context(record: &str, issue: Issue) -> (&str, Edits) {
-    let all = edits(record, Mode::Augment, true, None);
+fn context<'a>(record: &'a str, all: &'a Edits, issue: Issue) -> (&'a str, Cow<'a, Edits>) {
     if record.len() <= 2 * CONTEXT {
-        return (record, all);
+        return (record, Cow::Borrowed(all));
     }
-    let (start, end) = place(record, &all, issue);
+    let (start, end) = place(record, all, issue);
     let from = floor(record, start.saturating_sub(CONTEXT));
     let to = floor(record, (end.min(start + CONTEXT) + CONTEXT).min(record.len()));
     let part = &record[from..to];
-    (part, edits(part, Mode::Augment, true, None))
+    (part, Cow::Owned(edited(part)))
 }
 
 /// The range of a record that shows an issue.

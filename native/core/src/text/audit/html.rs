@@ -107,7 +107,7 @@ fn tag(text: &[u8]) -> Option<usize> {
         return None;
     }
     let inside = &name[length..name.len().min(LONGEST_TAG)];
-    let end = inside.iter().position(|&byte| byte == b'>')?;
+    let end = memchr::memchr(b'>', inside)?;
     // After the name: nothing, a slash, or attributes.
     let between = inside[..end].trim_ascii();
     let attributes = inside[0].is_ascii_whitespace() && between.contains(&b'=');

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::analyzers::{is_postgres_word, lowered};
 use super::examine::{MODEL_PIECES, Verdict, is_unsegmented};
 use super::format::{Fault, Format};
 use super::records::{Batch, Records};
@@ -194,6 +195,46 @@ pub fn assert_found(records: &[&str], findings: &Findings) {
         ..findings.clone()
     };
     assert_eq!(without, expected);
+}
+
+/// Characters of the tag or entity at the start of some; 0 if there is none.
+fn markup(chars: &[char]) -> usize {
+    let begins = |more: char| {
+        chars
+            .get(1)
+            .is_some_and(|c| c.is_ascii_alphabetic() || *c == more)
+    };
+    let length = match chars[0] {
+        '<' if begins('/') => chars.iter().position(|c| *c == '>'),
+        '&' if begins('#') => {
+            let inside = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '&' | '#');
+            let end = chars.iter().position(|c| !inside(c));
+            end.filter(|end| chars[*end] == ';')
+        }
+        _ => None,
+    };
+    length.map_or(0, |length| length + 1)
+}
+
+/// The terms of a text in PostgreSQL, character by character.
+#[must_use]
+pub fn postgres(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let plain = |at: usize| chars.get(at).is_some_and(char::is_ascii_alphanumeric);
+    let (mut terms, mut word, mut at) = (Vec::new(), String::new(), 0);
+    while let Some(c) = chars.get(at) {
+        let inside = !word.is_empty() && word.is_ascii() && plain(at - 1) && plain(at + 1);
+        if is_postgres_word(*c) || inside && matches!(c, '.' | '/') {
+            word.push(*c);
+            at += 1;
+        } else {
+            terms.push(lowered(&std::mem::take(&mut word)));
+            at += markup(&chars[at..]).max(1);
+        }
+    }
+    terms.push(lowered(&word));
+    terms.retain(|term| !term.is_empty());
+    terms
 }
 
 /// True if a verdict equals the obvious one.

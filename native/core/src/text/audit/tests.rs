@@ -4,7 +4,7 @@
 use crate::text::audit::analyzers::Analyzer;
 use crate::text::audit::examine::Examiner;
 use crate::text::audit::format::{Fault, Format};
-use crate::text::audit::naive::{agrees, assert_audited};
+use crate::text::audit::naive::{agrees, assert_audited, postgres};
 use crate::text::audit::records::Records;
 use crate::text::audit::{Audit, Issue, listed};
 use proptest::prelude::*;
@@ -376,5 +376,24 @@ proptest! {
         let line = |text: &String| serde_json::to_string(text).expect("JSON") + "\n";
         let lines: String = texts.iter().map(line).collect();
         prop_assert_eq!(cut(&lines, Some(Format::Jsonl)), Ok(texts));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn the_terms_of_postgres_are_the_obvious_ones(
+        text in "[aZ1.<>/&#;+ªé中\u{301}٣ ]{0,40}",
+        few in "[a1./&#<ª;>+]{1,5}",
+        times in 1usize..8,
+        any in "\\PC{0,40}",
+    ) {
+        for text in [few.repeat(times) + &text, text + &few.repeat(times), any] {
+            let mut terms = Vec::new();
+            let term = |term: &[u8]| terms.push(String::from_utf8(term.to_vec()).expect("text"));
+            Analyzer::Postgres.terms(&text, term);
+            prop_assert_eq!(terms, postgres(&text), "{:?}", text);
+        }
     }
 }

@@ -135,7 +135,7 @@ pub fn text(
     // One more, since the search ends where none is left.
     let left = Cell::new(source.len().saturating_mul(bounds.steps).saturating_add(1));
     let found = glosses.map(|glosses| glosses.find(source, &left));
-    let mut edits = Edits::default();
+    let (mut edits, mut led) = (Edits::default(), Led::default());
     let mut callers = found.into_iter().flatten().peekable();
     let mut spelled = spelled.iter().peekable();
     let mut at = 0;
@@ -164,7 +164,7 @@ pub fn text(
             },
         };
         let next = callers.peek().map_or(source.len(), |next| next.start);
-        put(source, item, place, next, &mut edits);
+        put(source, item, place, next, &mut led, &mut edits);
         at = item.end.max(edits.end());
         if source.len() + edits.text_bytes() > bounds.text_bytes {
             return Err(Refused::Text);
@@ -176,24 +176,30 @@ pub fn text(
     Ok(edits)
 }
 
-/// The character before `start` in the edited text, and true if an edit inserted it.
-fn before(source: &str, edits: &Edits, mut start: usize) -> (Option<char>, bool) {
-    for edit in edits.list().iter().rev() {
-        if edit.end != start {
-            break;
+/// What stands before a gloss that touches the last one: forms that are removed are not passed again for each
+/// of those that follow.
+#[derive(Debug, Default, Clone, Copy)]
+struct Led {
+    /// End of the last gloss in the source.
+    end: usize,
+    /// The character before that place in the edited text, and true if a gloss inserted it.
+    last: (Option<char>, bool),
+}
+
+impl Led {
+    /// The character before `start` in the edited text, and true if a gloss inserted it.
+    fn before(self, source: &str, start: usize) -> (Option<char>, bool) {
+        if start == self.end {
+            self.last
+        } else {
+            (source[..start].chars().next_back(), false)
         }
-        let put = std::str::from_utf8(edits.replacement(edit)).unwrap_or_default();
-        if let Some(last) = put.chars().next_back() {
-            return (Some(last), true);
-        }
-        start = edit.start;
     }
-    (source[..start].chars().next_back(), false)
 }
 
 /// Inserts one gloss, with a space if it would run into a word or another gloss. `next`: the place of the
 /// next of the caller's forms.
-fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edits) {
+fn put(source: &str, item: Item<'_>, place: Place, next: usize, led: &mut Led, edits: &mut Edits) {
     let Item {
         start,
         mut end,
@@ -202,7 +208,7 @@ fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edit
     } = item;
     let clings = |c: Option<char>| c.is_some_and(|c| properties(c).word());
     // The gloss before it may already end with a space.
-    let (before, of_gloss) = before(source, edits, start);
+    let (before, of_gloss) = led.before(source, start);
     let runs_on = of_gloss && before != Some(' ');
     let mut before_word = clings(source[end..].chars().next());
     let mut text = String::new();
@@ -224,14 +230,19 @@ fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edit
             }
         }
         Place::Instead => {
-            let led = runs_on || !of_gloss && clings(before);
-            text.push_str(if led { " " } else { "" });
+            let apart = runs_on || !of_gloss && clings(before);
+            text.push_str(if apart { " " } else { "" });
             text.push_str(word);
         }
     }
     text.push_str(if before_word { " " } else { "" });
     // Each gloss is a separate change, also if two touch.
     edits.push_apart(start, end, text.as_bytes(), kind);
+    let last = text.chars().next_back().map(|last| (Some(last), true));
+    *led = Led {
+        end,
+        last: last.unwrap_or((before, of_gloss)),
+    };
 }
 
 /// First bytes of U+20E3 and of the characters with which a name's sequence begins.

@@ -168,7 +168,8 @@ struct Round<'a> {
     letters: Edits,
     /// End of the last word whose confusable letters were checked.
     word_end: usize,
-    /// True if the current word has a letter that is neither Latin nor resembles one.
+    /// True if the current word has a letter that is neither Latin nor resembles one. It stays true until the
+    /// word ends, so that no word is searched twice.
     foreign: bool,
     /// True if something was left that may change after its neighbours have.
     waits: bool,
@@ -231,10 +232,13 @@ impl<'a> Round<'a> {
         let mut at = 0;
         while at < bytes.len() {
             if bytes[at] < 0x20 || bytes[at] == 0x7F {
+                self.foreign = false;
                 self.control(at);
                 at += 1;
             } else if bytes[at].is_ascii() {
-                at += plain_run(&bytes[at..]);
+                let end = at + plain_run(&bytes[at..]);
+                self.foreign = self.foreign && bytes[at..end].iter().all(u8::is_ascii_alphanumeric);
+                at = end;
             } else {
                 match self.walk_run(at, watch) {
                     Some(end) => at = end,
@@ -250,7 +254,6 @@ impl<'a> Round<'a> {
         let line = self.line;
         let mut watched = mojibake::Watch::default();
         let mut next = at;
-        self.foreign = false;
         for (offset, c) in line[at..].char_indices() {
             let place = at + offset;
             if c.is_ascii() {

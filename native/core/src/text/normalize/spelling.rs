@@ -46,9 +46,11 @@ pub fn of(repairs: &Edits, source: &str, middle: &str) -> Vec<Spelled> {
         if edit.kinds & Kind::Script.bit() == 0 {
             continue;
         }
+        // Merged edits may put many signs into one.
         let written = &source[edit.start..edit.end];
+        let [power, index] = ['^', '_'].map(|sign| !written.contains(sign));
         for (offset, sign) in middle[from..from + length].char_indices() {
-            if matches!(sign, '^' | '_') && !written.contains(sign) {
+            if sign == '^' && power || sign == '_' && index {
                 let run = &middle[from + offset + 1..from + length];
                 add(&mut found, middle, from + offset, run);
             }
@@ -104,7 +106,35 @@ fn add(found: &mut Vec<Spelled>, middle: &str, at: usize, run: &str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::text::normalize::{Mode, naive};
+    use super::{add, of};
+    use crate::text::normalize::properties::Kind;
+    use crate::text::normalize::{Mode, edits, naive};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn signs_are_those_that_were_not_written(text in "[²₂⁺a^_ H+x1\u{301}]{0,24}") {
+            let repairs = edits(&text, Mode::Repair, true, None);
+            let mut middle = Vec::new();
+            repairs.apply(text.as_bytes(), &mut middle);
+            let middle = String::from_utf8(middle).expect("text");
+            let (mut expected, mut from, mut last) = (Vec::new(), 0, 0);
+            for edit in repairs.list() {
+                from += edit.start - last;
+                last = edit.end;
+                let end = from + repairs.replacement(edit).len();
+                let signs = (from..end).filter(|&at| {
+                    let sign = char::from(middle.as_bytes()[at]);
+                    matches!(sign, '^' | '_') && !text[edit.start..edit.end].contains(sign)
+                });
+                for at in signs.filter(|_| edit.kinds & Kind::Script.bit() != 0) {
+                    add(&mut expected, &middle, at, &middle[at + 1..end]);
+                }
+                from = end;
+            }
+            prop_assert_eq!(of(&repairs, &text, &middle), expected);
+        }
+    }
 
     #[test]
     fn words_are_spelled_as_they_are_typed() {

@@ -156,6 +156,49 @@ proptest! {
     }
 }
 
+/// Characters of words that mix scripts, and of what ends a word or is removed from it.
+const MIXED: &[&str] = &[
+    "a", "l", "Z", "1", "ϐ", "α", "а", "Б", "中", "é", "\u{301}", "\u{323}", "\u{200B}", "²", " ", "-", "\t",
+    "、",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn words_of_several_scripts_are_the_slow_ones(
+        parts in prop::collection::vec(prop::sample::select(MIXED), 0..24),
+        few in prop::collection::vec(prop::sample::select(MIXED), 1..5),
+        times in 1usize..8,
+    ) {
+        let (parts, repeated) = (parts.concat(), few.concat().repeat(times));
+        for text in [parts.clone() + &repeated, parts, repeated] {
+            for contextual in [true, false] {
+                naive::assert_sound(&text, Mode::Repair, contextual, None);
+            }
+            naive::assert_sound(&text, Mode::Augment, true, None);
+        }
+    }
+}
+
+#[test]
+fn a_letter_of_another_script_counts_until_its_word_ends() {
+    for (text, expected) in [
+        ("ϐаl中 pаy", "βаl中 pay"),
+        ("中pаy中pаy pаy中 pаypаy", "中pаy中pаy pаy中 paypay"),
+        ("中a-pаy中1\tpаy、pаy", "中a-pаy中1\tpay、pay"),
+        ("Бpаy\u{200B}pаy pаy", "Бpаypаy pay"),
+    ] {
+        assert_eq!(naive::assert_sound(text, Mode::Repair, true, None), expected);
+    }
+    for mixed in ["ϐal", "ϐаl", "аl中", "ϐаl中", "аlБ"] {
+        for (before, after) in [("", ""), ("中", " pаy"), ("a", "中"), ("1", "-")] {
+            let text = format!("{before}{}{after}", mixed.repeat(40));
+            naive::assert_sound(&text, Mode::Repair, true, None);
+        }
+    }
+}
+
 #[test]
 fn a_word_is_made_no_worse() {
     for (text, expected) in [
