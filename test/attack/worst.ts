@@ -139,11 +139,6 @@ function fused(bytes: number): WorstCase[] {
       'many words of a query, explained for many docs',
       (left) => `{"query":"${words(left / 2)}","docs":[${bare(left / 2)}],"explain":true,"analyzer":{}}`,
     ),
-    asked('words of a query, explained for docs that all have them', (left) => {
-      const [count, text] = [60, words(left / 64)];
-      const docs = Array<string>(count).fill(`{"id":"","text":"${text}","dense_score":1}`);
-      return `{"query":"${text}","docs":[${docs.join(',')}],"explain":true,"analyzer":{}}`;
-    }),
     ...again.map((part) =>
       asked(`${part} again and again, normalized`, (left) => {
         const doc = `{"id":"a","text":"${repeated(part, left, left)}","dense_score":1}`;
@@ -151,6 +146,16 @@ function fused(bytes: number): WorstCase[] {
       }),
     ),
   ];
+}
+
+/** An answer of thirty times the body's bytes. */
+function explained(bytes: number): WorstCase {
+  const what = 'fuse: words of a query, explained for docs that all have them';
+  return posted('/v1/fuse', what, bytes, (left) => {
+    const [count, text] = [60, words(left / 64)];
+    const docs = Array<string>(count).fill(`{"id":"","text":"${text}","dense_score":1}`);
+    return `{"query":"${text}","docs":[${docs.join(',')}],"explain":true,"analyzer":{}}`;
+  });
 }
 
 function reranked(bytes: number): WorstCase[] {
@@ -185,6 +190,7 @@ export function worstCases(): WorstCase[] {
     ...[loopAudit, longText].flatMap(audited),
     ...[loopRead, loopFuse, large].map(mapped),
     ...[loopFuse, large].flatMap(fused),
+    explained(loopRead),
     ...[loopRead, loopFuse, large].flatMap(reranked),
     ...asked,
     { ...form, name: '/buy: a form of nothing but signs', path: '/buy', body: '%&'.repeat(8_000) },
