@@ -1,10 +1,10 @@
 /** The checkout of one process: the rails that the operator has set up, their routes, and their upkeep. */
 import type { Tiers } from '../access/tiers.js';
 import type { Handlers } from '../contract/routes.js';
-import { keepLease } from '../store/leases.js';
+import { Candidate } from '../store/leases.js';
 import { keepRate } from '../store/tables/rates.js';
 import { whenUnavailable, type Fence } from '../store/store.js';
-import type { Clock, Timer } from '../system/clock.js';
+import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { Bitcoin } from './onchain/bitcoin.js';
 import { bitcoinHandlers, bitcoinOrders } from './onchain/bitcoinRoutes.js';
@@ -60,6 +60,12 @@ export interface Checkout {
 const reconcileMs = 15_000;
 
 const leaseMs = 30_000;
+
+/** Failed rounds in a row after which a process leaves the lease to one whose node may answer. */
+const maxFailedRounds = 3;
+
+/** Pause after them (ms): others ask for the lease every 10 s. */
+const restMs = 20_000;
 
 /** The configured LND node; undefined if there is none. */
 function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: NodeValues, clock: Clock) {
@@ -232,15 +238,22 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
   let ended: Promise<void> | undefined;
   const onLost = (): void => {
     ended = watcher?.stop();
+    watcher = undefined;
   };
   const name = 'orders btc';
   const onHeld = (token: number): void => {
     watcher = bitcoin.watch({ lease: name, token });
   };
   const lease = { name, holder: parts.holder, durationMs: leaseMs, onHeld, onLost };
-  const keeper = keepLease(parts, lease);
+  const candidate = new Candidate(parts, lease);
+  const timer = parts.clock.every(reconcileMs, () => {
+    if (watcher !== undefined && watcher.failedRounds >= maxFailedRounds) candidate.rest(restMs);
+    candidate.ask();
+  });
+  candidate.ask();
   return async () => {
-    await keeper.stop();
+    timer.stop();
+    await candidate.stop();
     await ended;
   };
 }
@@ -253,32 +266,42 @@ function keepReconciled(
 ): () => Promise<void> {
   const { clock, log, holder } = parts;
   const lease = `orders ${name}`;
-  let timer: Timer | undefined;
   let running: Promise<void> | undefined;
-  /** When the last complete round began; undefined: none since this process holds the lease. */
+  /**
+   * When this process' last complete round began; undefined: it had none. What is due since then is looked up
+   * whoever held the lease meanwhile.
+   */
   let lastMs: number | undefined;
+  /** Rounds in a row that were not complete; 0 again with each rest. */
+  let failedRounds = 0;
   let stopped = false;
   const round = async (token: number): Promise<void> => {
     const beganMs = clock.wallMs();
     const looked = await rail.reconcile({ lease, token }, lastMs);
     if (looked !== undefined) lastMs = beganMs;
     if (looked !== undefined && looked > 0) log.debug({ rail: name, looked }, 'open orders were looked up');
+    failedRounds = looked === undefined ? failedRounds + 1 : 0;
+    if (failedRounds < maxFailedRounds) return;
+    failedRounds = 0;
+    candidate.rest(restMs);
   };
-  const look = (token: number): void => {
+  const look = (): void => {
+    const token = candidate.token();
     // The keeper may take its lease while it stops. Nothing would wait for that round.
-    if (stopped) return;
+    if (stopped || token === undefined) return;
     running ??= round(token).finally(() => (running = undefined));
   };
-  const onHeld = (token: number): void => {
-    lastMs = undefined;
-    timer = clock.every(reconcileMs, () => look(token));
-    look(token);
-  };
-  const onLost = (): void => timer?.stop();
-  const keeper = keepLease(parts, { name: lease, holder, durationMs: leaseMs, onHeld, onLost });
+  const kept = { name: lease, holder, durationMs: leaseMs, onHeld: look, onLost: () => undefined };
+  const candidate = new Candidate(parts, kept);
+  const timer = clock.every(reconcileMs, () => {
+    candidate.ask();
+    look();
+  });
+  candidate.ask();
   return async () => {
     stopped = true;
+    timer.stop();
     await running;
-    await keeper.stop();
+    await candidate.stop();
   };
 }

@@ -2,7 +2,7 @@
  * Publishes checkpoints: whichever process holds the lease `receipt log` polls for new leaves and signs. A
  * process whose machine may not sign takes no lease, so that another can.
  */
-import { keepLease, type LeaseKeeper } from '../store/leases.js';
+import { Candidate } from '../store/leases.js';
 import { findSigned, type SignedCheckpoint } from '../store/tables/receiptLog.js';
 import { whenUnavailable } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
@@ -48,17 +48,23 @@ const lease = 'receipt log';
 class Publisher implements Publishing {
   private readonly timer: Timer;
   private readonly looks = oneAtATime(() => this.look());
-  private keeper: LeaseKeeper | undefined;
+  private readonly candidate: Candidate;
   /**
    * A pending question to the witnesses, and its start; a checkpoint signed meanwhile is cosigned next time.
    */
   private asking: { readonly sinceMs: number; readonly answered: Promise<void> } | undefined;
   private stopped = false;
-  private restsUntilMs = -Infinity;
   /** The last logged reason, so that it is logged once. */
   private told: string | undefined;
 
   constructor(private readonly parts: PublishingParts) {
+    this.candidate = new Candidate(parts, {
+      name: lease,
+      holder: parts.holder,
+      durationMs: leaseMs,
+      onHeld: () => void this.looks.run(),
+      onLost: () => undefined,
+    });
     this.timer = parts.clock.every(lookMs, () => void this.looks.run());
     void this.looks.run();
   }
@@ -68,34 +74,30 @@ class Publisher implements Publishing {
     this.timer.stop();
     await this.looks.settled();
     await this.asking?.answered;
-    await this.keeper?.stop();
+    await this.candidate.stop();
   }
 
   private async look(): Promise<void> {
     try {
       await whenUnavailable(this.advance(), () => undefined);
     } catch (error) {
-      await this.refuse(String(error));
+      this.refuse(String(error));
     }
   }
 
   private async advance(): Promise<void> {
     const { parts } = this;
-    if (parts.clock.monotonicMs() < this.restsUntilMs) return;
+    if (this.candidate.isResting()) return;
     const signed = (await findSigned(parts.store))?.signed;
     const refusal = keyRefusal(signed, parts.key);
-    if (refusal !== undefined) return this.refuse(refusal);
-    const token = this.keeper?.token();
+    if (refusal !== undefined) {
+      this.refuse(refusal);
+      return;
+    }
+    const token = this.candidate.token();
     if (token !== undefined) return this.sign(token);
     if (signed !== undefined && !signed.restored) await this.see(signed);
-    if (this.stopped) return;
-    this.keeper ??= keepLease(parts, {
-      name: lease,
-      holder: parts.holder,
-      durationMs: leaseMs,
-      onHeld: () => void this.looks.run(),
-      onLost: () => undefined,
-    });
+    if (!this.stopped) this.candidate.ask();
   }
 
   /**
@@ -115,7 +117,10 @@ class Publisher implements Publishing {
     let toldMs = parts.clock.monotonicMs();
     for (;;) {
       const round: Round = await signRound(parts, { lease, token });
-      if (round.kind === 'refused') return this.refuse(round.reason);
+      if (round.kind === 'refused') {
+        this.refuse(round.reason);
+        return;
+      }
       this.told = undefined;
       if (round.kind === 'overtaken' || this.stopped) return;
       if (round.kind !== 'signed' || !round.more) {
@@ -140,11 +145,8 @@ class Publisher implements Publishing {
   }
 
   /** Logs why nothing is signed, once while the reason stays the same, and leaves the lease to others. */
-  private async refuse(reason: string): Promise<void> {
-    const { keeper } = this;
-    this.keeper = undefined;
-    this.restsUntilMs = this.parts.clock.monotonicMs() + restMs;
-    await keeper?.stop();
+  private refuse(reason: string): void {
+    this.candidate.rest(restMs);
     if (reason === this.told) return;
     this.told = reason;
     this.parts.log.warn({ reason }, 'no checkpoint of the log of receipts is signed');

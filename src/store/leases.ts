@@ -115,6 +115,49 @@ export function keepLease(parts: LeaseParts, kept: Kept): LeaseKeeper {
   return new Keeper(parts, kept);
 }
 
+/**
+ * A process that asks for a lease only while it can do the work: it rests after it could not, so that another
+ * process can. Whoever has one calls {@link ask} again after each rest.
+ */
+export class Candidate {
+  private keeper: LeaseKeeper | undefined;
+  private restsUntilMs = -Infinity;
+  /** Resolves when every earlier keeper has released the lease. */
+  private released: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly parts: LeaseParts,
+    private readonly kept: Kept,
+  ) {}
+
+  /** The fencing number while the lease is held. */
+  token(): number | undefined {
+    return this.keeper?.token();
+  }
+
+  isResting(): boolean {
+    return this.parts.clock.monotonicMs() < this.restsUntilMs;
+  }
+
+  /** Asks for the lease from now on, until it rests. While it rests, does nothing. */
+  ask(): void {
+    if (!this.isResting()) this.keeper ??= keepLease(this.parts, this.kept);
+  }
+
+  /** Asks for the lease no more for `restMs`, and releases it. */
+  rest(restMs: number): void {
+    this.restsUntilMs = this.parts.clock.monotonicMs() + restMs;
+    this.released = Promise.all([this.released, this.keeper?.stop()]);
+    this.keeper = undefined;
+  }
+
+  /** Rests for good; resolves when the lease is released, also by an earlier rest. */
+  async stop(): Promise<void> {
+    this.rest(Infinity);
+    await this.released;
+  }
+}
+
 class Keeper implements LeaseKeeper {
   private held: { readonly lease: Lease; readonly untilMs: number } | undefined;
   /** The record of another holder, as last read, and since when it has not changed (monotonic ms). */

@@ -5,11 +5,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { CheckoutParts } from '../../src/checkout/checkout.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
+import { decodeLease, type LeaseRecord } from '../../src/store/leaseRecord.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { Gate } from '../support/gate.js';
 import { HandClock } from '../support/handClock.js';
@@ -17,7 +18,7 @@ import { LndServer } from '../support/lndServer.js';
 import { account, Shop } from '../support/shop.js';
 import { until } from '../support/until.js';
 import { makeCertificate } from './certificate.js';
-import { ofLnd, onChain, QuietEsplora, start } from './selling.js';
+import { ofLnd, onChain, QuietEsplora, start, type Configuration, type Process } from './selling.js';
 
 /** A store whose lists of open orders, and leases, wait at gates. */
 class GatedStore {
@@ -143,6 +144,67 @@ describe('open orders over Lightning', () => {
     await until(() => two.rounds.length === 1);
   });
 
+  test('are left to another process after three rounds in a row that its node did not answer', async () => {
+    const { shop, node, clock, order, store, begin } = await withOrder();
+    const away = await LndServer.start(() => shop.time.nowMs);
+    away.up = false;
+    const one = await start(shop, clock, ofLnd(away), { store: store.seen });
+    const failed = (): number => one.said.filter((each) => each.startsWith('the Lightning node')).length;
+    await until(() => failed() === 1);
+    const two = await begin({ holder: 'two' });
+    node.settle(order.place);
+    for (const count of [2, 3]) {
+      await store.idle();
+      assert.equal((await leaseOf(shop, 'orders lightning'))?.holder, 'one');
+      await clock.pass(15_000);
+      await until(() => failed() === count);
+    }
+    await until(async () => (await leaseOf(shop, 'orders lightning'))?.holder === '');
+    await store.idle();
+    await clock.pass(10_000);
+    await until(() => two.rounds.length === 1);
+    assert.equal((await shop.stored(order.id)).status, 'settled');
+    for (let at = 0; at < 60; at += 1) {
+      await store.idle();
+      await clock.pass(1_000);
+    }
+    assert.deepEqual([failed(), (await leaseOf(shop, 'orders lightning'))?.holder], [3, 'two']);
+  });
+
+  test('are looked up again after a pause where no other process is', async () => {
+    const { shop, node, clock, order, store, begin } = await withOrder();
+    node.up = false;
+    const { rounds, said } = await begin();
+    const failed = (): number => said.filter((each) => each.startsWith('the Lightning node')).length;
+    const isHeld = async (): Promise<boolean> => (await leaseOf(shop, 'orders lightning'))?.holder === 'one';
+    /** Passes 15 seconds, after which there were so many look-ups without an answer. */
+    const goOn = async (count: number, isStillHeld = true): Promise<void> => {
+      await store.idle();
+      await clock.pass(15_000);
+      await until(async () => failed() === count && (await isHeld()) === isStillHeld);
+    };
+    await until(() => failed() === 1);
+    await goOn(2);
+    // One round with an answer: what counts is three in a row.
+    node.up = true;
+    await store.idle();
+    await clock.pass(15_000);
+    await until(() => rounds.length === 1);
+    node.up = false;
+    for (const from of [3, 6]) {
+      await goOn(from);
+      await goOn(from + 1);
+      await goOn(from + 2, false);
+      await goOn(from + 2, false);
+    }
+    node.up = true;
+    node.settle(order.place);
+    await store.idle();
+    await clock.pass(15_000);
+    await until(async () => (await shop.stored(order.id)).status === 'settled');
+    assert.equal(failed(), 8);
+  });
+
   test('are not looked up after a process has stopped, even if it was just taking its lease', async () => {
     const { clock, store, begin } = await withOrder();
     const letGo = store.leases.hold();
@@ -163,6 +225,12 @@ describe('open orders over Lightning', () => {
     await checkout.stop();
   });
 });
+
+/** The record of a lease. */
+async function leaseOf({ aside }: Shop, name: string): Promise<LeaseRecord | undefined> {
+  const record = await aside.store.get('leases', Buffer.from(name));
+  return record && decodeLease(record);
+}
 
 /** Takes indexes of the account: it was used before. */
 async function taken({ aside }: Shop, next: number): Promise<void> {
@@ -226,13 +294,17 @@ describe('open orders on chain, at a node that does not notify', () => {
     assert.deepEqual([rounds, looks()], [['btc 2'], [1, 1]]);
   });
 
-  test('are all looked up again by a process whose machine slept, as it missed rounds', async () => {
+  test('that are due are looked up by a process whose machine slept, as it missed rounds', async () => {
     const { clock, begin } = await withOrders();
     const { rounds } = await begin();
     await until(() => rounds.length === 1);
     clock.leap(60_000);
     await clock.pass(0);
-    await until(() => rounds.at(-1) === 'btc 2' && rounds.length > 1);
+    await until(() => rounds.length === 2);
+    clock.leap(6 * 3_600_000);
+    await clock.pass(0);
+    await until(() => rounds.length === 3);
+    assert.deepEqual(rounds, ['btc 2', 'btc 1', 'btc 2']);
   });
 });
 
@@ -271,6 +343,11 @@ describe('open orders on chain, at a node that notifies', () => {
     asked += 1;
     void answers.passed().then(() => response.end(JSON.stringify({ result: [], error: null })));
   });
+  /** True: it ends every connection. */
+  let isDown = false;
+  server.on('connection', (socket: Socket) => {
+    if (isDown) socket.destroy();
+  });
   const followers: WebSocket[] = [];
   const sockets = new WebSocketServer({ server, path: '/ws' });
   sockets.on('connection', (socket) => followers.push(socket));
@@ -289,8 +366,18 @@ describe('open orders on chain, at a node that notifies', () => {
 
   beforeEach(() => {
     followers.splice(0);
-    asked = 0;
+    [asked, isDown] = [0, false];
   });
+
+  /** Where no node listens. */
+  async function closedUrl(): Promise<string> {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const { port } = closed.address() as AddressInfo;
+    closed.close();
+    await once(closed, 'close');
+    return `https://127.0.0.1:${port}`;
+  }
 
   /** The connections of followers that are open. */
   const open = (): number => followers.filter(({ readyState, OPEN }) => readyState === OPEN).length;
@@ -303,8 +390,9 @@ describe('open orders on chain, at a node that notifies', () => {
     const clock = new HandClock(shop.time.nowMs);
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const chain = { kind: 'btcd', url, ...credentials } as const;
-    const begin = (more: Partial<CheckoutParts> = {}) => start(shop, clock, onChain(chain), more);
-    return { clock, begin, status: async () => (await shop.stored(order.id)).status };
+    const begin = (more: Partial<CheckoutParts> = {}, at: Configuration['btcChain'] = chain) =>
+      start(shop, clock, onChain(at), more);
+    return { shop, clock, begin, status: async () => (await shop.stored(order.id)).status };
   }
 
   test('are watched by one process, then by another; a stopped one no longer watches', async () => {
@@ -327,6 +415,58 @@ describe('open orders on chain, at a node that notifies', () => {
     await two.checkout.stop();
     await until(() => open() === 0);
     assert.equal(clock.timers, 0);
+  });
+
+  /** Passes three minutes; the process looks an order up in each, which its node does not answer. */
+  async function threeMinutes(shop: Shop, clock: HandClock, store: GatedStore, { said }: Process) {
+    const failed = (): number => said.filter((each) => each.startsWith('the Bitcoin node')).length;
+    for (const count of [1, 2, 3]) {
+      assert.equal((await leaseOf(shop, 'orders btc'))?.holder, 'one');
+      for (let at = 0; at < 12; at += 1) {
+        await store.idle();
+        await clock.pass(5_000);
+      }
+      await until(() => failed() === count);
+    }
+  }
+
+  /** Passes time until a lease has this holder. */
+  async function untilHeld(shop: Shop, clock: HandClock, store: GatedStore, holder: string): Promise<number> {
+    const beganMs = clock.wallMs();
+    await until(async () => {
+      await store.idle();
+      if ((await leaseOf(shop, 'orders btc'))?.holder === holder) return true;
+      await clock.pass(1_000);
+      return false;
+    });
+    return clock.wallMs() - beganMs;
+  }
+
+  test('are watched by another process if the node of the one that has the lease is dead', async () => {
+    const { shop, clock, begin, status } = await begins();
+    const store = new GatedStore(shop.book.store);
+    const dead = { kind: 'btcd', url: await closedUrl(), ...credentials } as const;
+    const one = await begin({ store: store.seen }, dead);
+    await untilHeld(shop, clock, store, 'one');
+    await begin({ holder: 'two', store: store.seen });
+    await threeMinutes(shop, clock, store, one);
+    const tookMs = await untilHeld(shop, clock, store, 'two');
+    assert.ok(tookMs <= 25_000, `${tookMs} ms`);
+    await until(async () => (await status()) === 'expired');
+  });
+
+  test('are watched again after a pause where no other process is', async () => {
+    const { shop, clock, begin, status } = await begins();
+    const store = new GatedStore(shop.book.store);
+    isDown = true;
+    const one = await begin({ store: store.seen });
+    await untilHeld(shop, clock, store, 'one');
+    await threeMinutes(shop, clock, store, one);
+    await untilHeld(shop, clock, store, '');
+    isDown = false;
+    const tookMs = await untilHeld(shop, clock, store, 'one');
+    assert.ok(tookMs >= 20_000 && tookMs <= 40_000, `${tookMs} ms`);
+    await until(async () => (await status()) === 'expired');
   });
 
   test('change when the node notifies the process that watches them', async () => {

@@ -353,7 +353,7 @@ describe('rounds', () => {
   });
 
   test('take unpaid orders in the minute in which they expire', async () => {
-    const { watched, prepared, clock } = await Watched.over(async (shop) => {
+    const { watched, prepared, hints, clock } = await Watched.over(async (shop) => {
       const [pending, underpaid, seen, later] = [
         await ordered(shop, 60_000),
         await ordered(shop, 60_000),
@@ -362,10 +362,12 @@ describe('rounds', () => {
       ];
       await found(shop, underpaid, 1n, 0);
       await found(shop, seen, 50_000n, 0);
-      return { pending, underpaid, later };
+      return { pending, underpaid, later, seen };
     });
-    const { pending, underpaid, later } = prepared;
+    const { pending, underpaid, later, seen } = prepared;
     const due = inOrderOfIds([pending, underpaid]);
+    hints.onConnected();
+    await watched.next(1 + inOrderOfIds([...due, later, seen]).length);
     await clock.pass(60_000);
     assert.deepEqual(await watched.next(2), due.map(look));
     await clock.pass(60_000);
@@ -419,9 +421,11 @@ describe('rounds', () => {
     await clock.pass(580_000);
     assert.deepEqual(await watched.next(2), both, 'the node does not answer');
     watched.onLookUp = () => Promise.resolve(true);
-    for (const expected of [both, waiting, waiting]) {
-      await clock.pass(600_000);
-      assert.deepEqual(await watched.next(expected.length), expected);
+    await clock.pass(60_000);
+    assert.deepEqual(await watched.next(2), both);
+    for (const ms of [540_000, 600_000]) {
+      await clock.pass(ms);
+      assert.deepEqual(await watched.next(1), waiting);
     }
   });
 
@@ -436,10 +440,50 @@ describe('rounds', () => {
     hints.onConnected();
     await watched.next(3);
     watched.onLookUp = () => Promise.resolve(true);
-    for (const expected of [inOrderOfIds(prepared), prepared.slice(1)]) {
-      await clock.pass(600_000);
-      assert.deepEqual(await watched.next(expected.length), expected.map(look));
-    }
+    await clock.pass(60_000);
+    assert.deepEqual(await watched.next(2), inOrderOfIds(prepared).map(look));
+    await clock.pass(540_000);
+    assert.deepEqual(await watched.next(1), prepared.slice(1).map(look));
+  });
+
+  test('take each minute what is due while the node is silent, and count those without answer', async () => {
+    const { watched, prepared, hints, watcher, clock } = await Watched.over(async (shop) => {
+      const own = [await ordered(shop), await ordered(shop)];
+      const foreign = { network: 'testnet', place: 'tb1other', addressIndex: 0 } as const;
+      return [...own, (await shop.make('btc', foreign)).order];
+    });
+    const [first] = prepared;
+    const all = inOrderOfIds(prepared).map(look);
+    const failed = (count: number): Promise<void> => until(() => watcher.failedRounds === count);
+    const aMinute = async (expected: readonly string[], count: number): Promise<void> => {
+      await clock.pass(60_000);
+      assert.deepEqual(await watched.next(expected.length), expected);
+      await failed(count);
+    };
+    // Without a connection. An order of another network is looked up without the node.
+    watched.onLookUp = ({ network }) => Promise.resolve(network === 'testnet');
+    await aMinute(all, 1);
+    await aMinute(all, 2);
+    // One that alone cannot be looked up.
+    watched.onLookUp = ({ id }) => Promise.resolve(id !== first?.id);
+    await aMinute(all, 0);
+    watched.onLookUp = () => Promise.resolve(true);
+    hints.onConnected();
+    await watched.next(4);
+    await aMinute([], 0);
+    // Connected to a node that answers nothing.
+    watched.onLookUp = () => Promise.resolve(false);
+    hints.onConnected();
+    await watched.next(4);
+    await aMinute(all, 2);
+    // A round of the orders with payments: there are none.
+    hints.onBlock();
+    await aMinute(all, 3);
+    watched.onLookUp = () => Promise.resolve(true);
+    await aMinute(all, 0);
+    await aMinute([], 0);
+    await watcher.stop();
+    assert.deepEqual(watched.done, []);
   });
 
   test('look for a payment that a block took away each two seconds, for a minute', async () => {
@@ -450,6 +494,8 @@ describe('rounds', () => {
       return { lost, kept, unpaid };
     });
     const { lost, kept } = prepared;
+    hints.onConnected();
+    await watched.next(4);
     watched.onLookUp = async ({ id }) => {
       if (id === lost.id) await found(watched.shop, lost, 0n, 0);
       return true;

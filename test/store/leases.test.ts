@@ -5,6 +5,7 @@ import { removeOver } from '../../src/store/entries.js';
 import { decodeLease } from '../../src/store/leaseRecord.js';
 import {
   acquireLease,
+  Candidate,
   keepLease,
   releaseLease,
   renewLease,
@@ -15,6 +16,8 @@ import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
 import { Gate } from '../support/gate.js';
+import { HandClock } from '../support/handClock.js';
+import { until } from '../support/until.js';
 
 const durationMs = 300;
 
@@ -245,6 +248,79 @@ describe('a keeper', () => {
     const before = world.commits;
     await world.keeper.stop();
     assert.deepEqual([world.told, world.commits], [[], before]);
+  });
+});
+
+describe('a candidate', () => {
+  const kept = { name: 'work', durationMs };
+
+  /** Candidates for a lease, what they are told, and a gate at which their commits wait. */
+  async function begin() {
+    const [store, clock, gate] = [await openTestStore(), new HandClock(), new Gate()];
+    const told: string[] = [];
+    const commit: Store['commit'] = async (...given) => {
+      await gate.passed();
+      return store.commit(...given);
+    };
+    const candidate = (holder: string): Candidate => {
+      const onHeld = (token: number): unknown => told.push(`${holder} holds ${token}`);
+      const onLost = (): unknown => told.push(`${holder} lost`);
+      const seen = { get: store.get.bind(store), commit };
+      return new Candidate({ store: seen, clock }, { ...kept, holder, onHeld, onLost });
+    };
+    const holder = async (): Promise<string | undefined> => {
+      const record = await store.get('leases', Buffer.from('work'));
+      return record && decodeLease(record).holder;
+    };
+    return { holder, clock, gate, told, candidate };
+  }
+
+  test('asks for the lease once it is told to, and leaves it to others while it rests', async () => {
+    const { holder, clock, told, candidate } = await begin();
+    const [one, two] = [candidate('one'), candidate('two')];
+    assert.deepEqual([clock.timers, one.token(), one.isResting()], [0, undefined, false]);
+    one.ask();
+    one.ask();
+    assert.equal(clock.timers, 1, 'it asks once');
+    await until(() => one.token() === 1);
+    two.ask();
+    await clock.pass(90);
+    one.rest(1_000);
+    one.ask();
+    assert.deepEqual([one.token(), one.isResting()], [undefined, true]);
+    assert.equal(clock.timers, 1, 'only the other asks');
+    await until(async () => (await holder()) === '');
+    await clock.pass(10);
+    await until(() => two.token() === 3);
+    await two.stop();
+    await clock.pass(989);
+    one.ask();
+    assert.equal(clock.timers, 0);
+    await clock.pass(1);
+    assert.equal(one.isResting(), false);
+    one.ask();
+    await until(() => one.token() === 5);
+    assert.deepEqual(told, ['one holds 1', 'one lost', 'two holds 3', 'two lost', 'one holds 5']);
+    await one.stop();
+  });
+
+  test('that is stopped asks no more, and has released the lease, also if it rested before', async () => {
+    const { holder, clock, gate, candidate } = await begin();
+    const one = candidate('one');
+    one.ask();
+    await until(() => one.token() === 1);
+    const letGo = gate.hold();
+    one.rest(1_000);
+    let isOver = false;
+    const stopped = one.stop().then(() => (isOver = true));
+    await clock.pass(1);
+    assert.equal(isOver, false);
+    letGo();
+    await stopped;
+    assert.equal(await holder(), '');
+    await clock.pass(1e9);
+    one.ask();
+    assert.deepEqual([clock.timers, one.isResting()], [0, true]);
   });
 });
 

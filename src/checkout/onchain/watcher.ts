@@ -37,7 +37,7 @@ const newOrdersMs = 500;
 const lostMs = 2_000;
 const lostLookUps = 30;
 
-/** Interval at which expired orders are looked up (ms). */
+/** Interval at which expired orders are looked up (ms), and while the node is silent all that are due. */
 const endedMs = 60_000;
 
 /** Interval of rounds over all orders that are due (ms). */
@@ -58,6 +58,7 @@ export class Watcher {
   private readonly lost = new Map<string, number>();
   /** Time of the last round that reached all orders that were due. */
   private dueAtMs = -Infinity;
+  private failed = 0;
   private stopped = false;
 
   constructor(private readonly parts: WatcherParts) {
@@ -74,9 +75,22 @@ export class Watcher {
     this.timers = [
       clock.every(newOrdersMs, () => this.addNew()),
       clock.every(lostMs, () => this.then('rounds', () => this.lookForLost())),
-      clock.every(endedMs, () => this.then('rounds', () => this.round(isOver))),
+      clock.every(endedMs, () => {
+        const isSilent = this.isSilent();
+        this.then('rounds', () => (isSilent ? this.roundOfDue() : this.round(isOver)));
+      }),
       clock.every(allMs, () => this.then('rounds', () => this.roundOfDue())),
     ];
+  }
+
+  /** Rounds in a row that looked orders up, and for none of them had an answer of the node. */
+  get failedRounds(): number {
+    return this.failed;
+  }
+
+  /** True if the node sends no notifications now, or did not answer the last round. */
+  private isSilent(): boolean {
+    return this.nextIndex === undefined || this.failed > 0;
   }
 
   async stop(): Promise<void> {
@@ -176,7 +190,15 @@ export class Watcher {
 
   /** Looks up orders; false if it did not look up all of them. */
   private async round(which: (order: BtcOrder) => boolean): Promise<boolean> {
-    const looked = await lookUpEach(this.open(which), (order) => this.parts.lookUp(order));
+    let failed = this.failed + 1;
+    const looked = await lookUpEach(this.open(which), async (order) => {
+      const done = await this.parts.lookUp(order);
+      // Orders of another network need no answer.
+      if (done && order.network === this.parts.account.network) failed = 0;
+      return done;
+    });
+    // An order that alone cannot be looked up says nothing against the node, a round of none nothing for it.
+    if (looked === undefined || failed === 0) this.failed = failed;
     return looked !== undefined;
   }
 
