@@ -137,7 +137,7 @@ test('a term lists the tokens that it matched', async () => {
 });
 
 test('a term names the first ten tokens that stand for it', async () => {
-  const tokens = ['a', ...'áàâäãåāăąǎȃ'];
+  const tokens = 'a á à â ä ã å ā ă ą ǎ ȃ'.split(' ');
   const spelled = [{ id: 'a', text: [...tokens, ...tokens].join(' '), dense_score: 0 }];
   const request = { query: 'a', docs: spelled, analyzer: { fold_accents: true }, explain: true };
   const { body } = await answerTo(request);
