@@ -74,7 +74,7 @@ export abstract class Reception {
     const { route, parameters } = mounted;
     this.path = parameters.length === 0 ? noParameters : readPath(request, parameters);
     const query = request.getQuery() as string | undefined;
-    this.query = query === undefined ? noParameters : parseQuery(query);
+    this.query = query === undefined ? noParameters : parseQuery(query, route.query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.declared = declaredLength(request);
     this.headers =
