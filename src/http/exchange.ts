@@ -218,11 +218,28 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /**
-   * With any argument, `endWithoutBody` writes a length of its own, so ours is a header line like the others.
+   * Answers with a head alone. With an argument, `endWithoutBody` writes a length of its own, and waits for
+   * as many bytes, so ours is a header line like the others.
    */
   private sendBodyless(lines: string, length: number, close: boolean): void {
-    const stated = this.mounted.head && this.status !== 204 ? `\r\ncontent-length: ${length}` : '';
-    this.response.writeHeader('x-request-id', lines + stated + (close ? closeLine : '')).endWithoutBody();
+    const hasLength = this.status !== 204 && (this.mounted.head || this.status !== 304);
+    const stated = hasLength ? `${lines}\r\ncontent-length: ${length}` : lines;
+    if (close) this.sendLast(stated);
+    else this.response.writeHeader('x-request-id', stated).endWithoutBody();
+  }
+
+  /**
+   * Writes a head that ends its connection. The server cannot end one after a head alone. For it this answer
+   * is never complete, so it serves no request that follows, and the connection is closed in the next turn.
+   */
+  private sendLast(lines: string): void {
+    const date = new Date(this.server.clock.wallMs()).toUTCString();
+    this.watch();
+    this.response.writeHeader('x-request-id', `${lines}\r\ndate: ${date}${closeLine}\r\n`);
+    this.isOver = true;
+    setImmediate(() => {
+      if (!this.aborted()) this.response.close();
+    });
   }
 
   /** Sends what the client takes at once, and buffers the rest. */
