@@ -41,6 +41,8 @@ export abstract class Reception {
   private readonly headers: readonly string[];
   /** State of the connection; `unwatched`: no callback for its end yet, as nothing is pending. */
   private connection: 'unwatched' | 'watched' | 'gone' = 'unwatched';
+  /** True if the answer is counted already, and only its connection is left to close. */
+  protected isOver = false;
   /** The admission; undefined if there is nothing to decide, or no decision yet. */
   private admission: Admission | 'awaited' | undefined;
   /** Work that awaits the admission. */
@@ -74,7 +76,7 @@ export abstract class Reception {
     const { route, parameters } = mounted;
     this.path = parameters.length === 0 ? noParameters : readPath(request, parameters);
     const query = request.getQuery() as string | undefined;
-    this.query = query === undefined ? noParameters : parseQuery(query);
+    this.query = query === undefined ? noParameters : parseQuery(query, route.query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.declared = declaredLength(request);
     this.headers =
@@ -305,6 +307,7 @@ export abstract class Reception {
     this.connection = 'watched';
     this.response.onAborted(() => {
       this.connection = 'gone';
+      if (this.isOver) return;
       this.incoming?.end();
       this.abortion?.abort();
       this.mounted.meter.aborted += 1;

@@ -39,6 +39,8 @@ interface PartlySent {
   readonly bytes: Uint8Array;
   readonly ownership: Ownership;
   readonly holder: Holder;
+  /** True if nothing is read from the connection once all is sent. */
+  readonly isLast: boolean;
   /** Called when the client has taken the rest. */
   readonly onSent: () => void;
 }
@@ -139,9 +141,13 @@ export class UnsentAnswer implements WaitingAnswer {
 
   /** Sends more; false if the client still does not take all of it. */
   private resume(): boolean {
-    const offset = this.response.getWriteOffset();
-    const [ok, done] = this.response.tryEnd(this.rest.subarray(offset - this.from), this.length);
-    if (done) this.answer.onSent();
+    const { response } = this;
+    const { isLast, onSent } = this.answer;
+    const offset = response.getWriteOffset();
+    if (isLast) response.pause();
+    const [ok, done] = response.tryEnd(this.rest.subarray(offset - this.from), this.length);
+    if (done) onSent();
+    else if (isLast) response.resume();
     return ok;
   }
 }

@@ -176,11 +176,18 @@ function reranked(bytes: number): WorstCase[] {
 /** Every case, on the event loop and off it. */
 export function worstCases(): WorstCase[] {
   const percents = '%&'.repeat(3_500);
+  const numbered = Array.from({ length: 10_000 }, (_, at) => `%${at}`).join('&');
   const form = { type: 'application/x-www-form-urlencoded', status: null };
   const asked = ['/dream_get', '/dream_confirm', '/graph/near', '/walk', '/buy'].map((path): WorstCase => ({
     ...form,
     name: `${path}: a query of nothing but signs`,
     path: `${path}?${percents}`,
+    body: '',
+  }));
+  const names = ['/health', '/walk', '/graph/near'].map((path): WorstCase => ({
+    ...form,
+    name: `${path}: a query of thousands of names`,
+    path: `${path}?${numbered}`,
     body: '',
   }));
   return [
@@ -193,6 +200,7 @@ export function worstCases(): WorstCase[] {
     explained(loopRead),
     ...[loopRead, loopFuse, large].flatMap(reranked),
     ...asked,
+    ...names,
     { ...form, name: '/buy: a form of nothing but signs', path: '/buy', body: '%&'.repeat(8_000) },
   ];
 }

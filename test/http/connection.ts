@@ -42,6 +42,10 @@ export class Connection {
   private hasRoom = false;
   private isHeadOver = false;
   private isCorked = true;
+  /** True if the server closed it. */
+  isClosed = false;
+  /** True if its head is over but the server does not know. */
+  private isLeftOpen = false;
   private onAborted: (() => void) | undefined;
   private onData: ((chunk: ArrayBuffer, isLast: boolean) => void) | undefined;
   private onRoom: (() => boolean) | undefined;
@@ -104,6 +108,12 @@ export class Connection {
       this.write();
       this.status ||= '200 OK';
       this.lines += `${name}: ${value}`;
+      // A head that is over: the response stays open, for the server, until its connection is closed.
+      if (value.endsWith('\r\n')) {
+        this.lines = this.lines.slice(0, -2);
+        this.end('without a body', true);
+        this.isLeftOpen = true;
+      }
       return this.response;
     },
     write: (bytes: Uint8Array) => {
@@ -124,8 +134,9 @@ export class Connection {
       this.write();
       this.end('without a body', this.lines.includes('connection: close'));
     },
-    tryEnd: (bytes: Uint8Array, total: number) => {
+    tryEnd: (given: Uint8Array | string, total: number) => {
       this.write();
+      const bytes = Buffer.from(given as string);
       const part = bytes.subarray(0, this.room);
       this.room -= part.byteLength;
       this.body = Buffer.concat([this.body, part]);
@@ -137,7 +148,11 @@ export class Connection {
       this.open();
       this.corked(step);
     },
-    close: () => this.leave(),
+    close: () => {
+      this.isClosed = true;
+      if (!this.isLeftOpen) this.leave();
+      else this.onAborted?.();
+    },
     pause: () => {
       this.open();
       assert.equal(this.isPaused, false, 'it is paused already');

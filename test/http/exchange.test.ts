@@ -15,8 +15,16 @@ import { admission, ask, chunked, post, prepare, serverState, toBody, turn } fro
 import { text } from './routes.js';
 
 const KiB = 1_024;
-/** From this size on an answer waits for its client. */
+/** From this size on an answer always waits for its client, and from that one on text is bytes before. */
+const short = KiB;
 const large = 128 * KiB;
+
+/** A server at a moment at which it looks whether a short answer is taken. */
+function stateOfSample() {
+  const state = serverState();
+  state.clock.leap(0.001);
+  return state;
+}
 
 /** Bytes that count how often they were given back. */
 function owned(length: number, immutable?: true) {
@@ -132,10 +140,42 @@ describe('an answer', () => {
   });
 });
 
+describe('a short answer', () => {
+  test('is sent as a longer one at some moments', () => {
+    const { connection, server, mounted } = ask(() => text('abc'), { state: stateOfSample(), room: 1 });
+    assert.deepEqual([connection.isAnswered, server.answers.held, server.inFlight], [false, 2, 1]);
+    connection.take(Infinity);
+    assert.deepEqual([connection.ended, connection.isLast], ['with its last byte', false]);
+    assert.deepEqual([mounted.meter.bytesOut, server.answers.held, server.inFlight], [3, 0, 0]);
+  });
+
+  test('without a body ends its connection at such a moment, once, and is counted as answered', async () => {
+    for (const [status, isHead, length] of [
+      [204, false, undefined],
+      [304, false, undefined],
+      [202, false, '0'],
+      [200, true, '0'],
+    ] as const) {
+      const more = { head: isHead };
+      const { connection, mounted, server } = ask(() => text('', status), { more, state: stateOfSample() });
+      const lines = ['connection', 'content-length', 'date'].map((name) => connection.line(name));
+      assert.deepEqual(lines, ['close', length, 'Fri, 15 Jan 2027 08:00:00 GMT']);
+      assert.deepEqual([connection.isClosed, server.inFlight], [false, 0]);
+      await turn();
+      assert.deepEqual([connection.isClosed, server.inFlight, mounted.meter.aborted], [true, 0, 0]);
+      assert.equal(mounted.meter.statusValues()[0]?.value, 1);
+      const usual = ask(() => text('', status), { more }).connection;
+      assert.deepEqual([usual.isLast, usual.line('content-length')], [false, length]);
+    }
+  });
+});
+
 describe('a large answer', () => {
-  test('is one of 128 KiB or more, text too', () => {
+  test('is one of 1 KiB or more, text too', () => {
     for (const [length, how] of [
-      [large - 1, 'with a body'],
+      [short - 1, 'with a body'],
+      [short, 'with its last byte'],
+      [large - 1, 'with its last byte'],
       [large, 'with its last byte'],
     ] as const) {
       for (const bytes of ['a'.repeat(length), new Uint8Array(length)]) {
@@ -169,6 +209,18 @@ describe('a large answer', () => {
       [mounted.meter.totalMs, mounted.meter.bytesOut, connection.body.byteLength],
       [5, large, large],
     );
+  });
+
+  test('after a chunked body is the last of its connection, which is not read once all is sent', async () => {
+    const bytes = 'a'.repeat(short);
+    const { connection } = ask(() => text(bytes), { sent: chunked, given: toBody, room: 10 });
+    connection.piece('', true);
+    await turn();
+    assert.deepEqual([connection.isAnswered, connection.isPaused], [false, false]);
+    connection.take(100);
+    assert.deepEqual([connection.isAnswered, connection.isPaused], [false, false]);
+    connection.take(Infinity);
+    assert.deepEqual([connection.isLast, connection.isPaused, connection.body.length], [true, true, short]);
   });
 
   test('is copied unless it is handed over or never changes', () => {

@@ -140,6 +140,7 @@ describe('the rest of a large answer', () => {
       bytes: given,
       ownership,
       holder,
+      isLast: false,
       onSent,
     });
     return { client, answer, sent: () => sent };
@@ -207,7 +208,7 @@ describe('the rest of a large answer', () => {
     client.response.tryEnd(bytes, 100);
     const onSent = (): void => answer?.release();
     const answer = waitForClient(state, {
-      ...{ response: client.response, bytes, ownership: 'owned', holder: 'a', onSent },
+      ...{ response: client.response, bytes, ownership: 'owned', holder: 'a', isLast: false, onSent },
     });
     await state.clock.pass(99);
     client.read(95);

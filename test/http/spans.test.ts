@@ -242,7 +242,7 @@ async function timesOf(
 describe('Server-Timing', () => {
   test('has the stages of a request if set so, and nothing is recorded or passed on for it', async () => {
     const unsent = tracerOf('always_off', { hasStages: true });
-    const staged = await startServer({ routes, tracer: unsent.tracer, timing: 'stages' });
+    const staged = await startServer({ routes, clock: systemClock, tracer: unsent.tracer, timing: 'stages' });
     node.received.length = 0;
     const times = await timesOf(staged.port, post('/works', '{}', sampled));
     assert.deepEqual(

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import type { ServedRoute } from '../../src/http/routes.js';
 import { createServer, type Server, type ServerParts } from '../../src/http/server.js';
-import { systemClock } from '../../src/system/clock.js';
+import { systemClock, type Clock } from '../../src/system/clock.js';
 import type { Log, LogFields } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { route, text } from '../http/routes.js';
@@ -28,6 +28,15 @@ export function recordingLog(lines: Logged[]): Log {
     debugging: true,
   };
 }
+
+/**
+ * A clock of whole milliseconds: it has none of the moments at which the server looks whether a client takes
+ * short answers, which may end the connection.
+ */
+export const wholeClock: Clock = {
+  ...systemClock,
+  monotonicMs: () => Math.trunc(systemClock.monotonicMs()),
+};
 
 type AnyRequest = RouteRequest<never>;
 
@@ -106,7 +115,7 @@ export async function startServer(given: Partial<ServerParts> = {}): Promise<Tes
   const logged: Logged[] = [];
   const server = createServer({
     routes: testRoutes(),
-    clock: systemClock,
+    clock: wholeClock,
     log: recordingLog(logged),
     randomness: systemRandomness,
     ...given,
