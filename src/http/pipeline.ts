@@ -38,12 +38,6 @@ function declaredSets(route: ContractRoute): DeclaredSet[] {
   });
 }
 
-function declaredNames(route: ContractRoute, of: ParameterPlace): string[] {
-  return declaredSets(route)
-    .filter(({ place }) => place === of)
-    .flatMap(({ fields }) => fields.map(({ name }) => name));
-}
-
 /** True if a parameter accepts any text, so that a check would be wasted. */
 function isFree({ required, shape }: FieldShape): boolean {
   return !required && shape.kind === 'string' && shape.min === 0 && shape.max === Infinity;
@@ -198,18 +192,17 @@ export function servedRoute(
   parts: PipelineParts,
 ): ServedRoute {
   const { id, method, path, body, cors, acts } = route;
-  const query = declaredNames(route, 'query');
-  const headers = declaredNames(route, 'header').concat(
-    route.reads ?? [],
-    'other' in body && body.other === 'form' ? ['content-type'] : [],
-  );
+  const headers = declaredSets(route)
+    .filter(({ place }) => place === 'header')
+    .flatMap(({ fields }) => fields.map(({ name }) => name))
+    .concat(route.reads ?? [], 'other' in body && body.other === 'form' ? ['content-type'] : []);
   const timed = route.headers.includes('server-timing');
   const bodyLimit = body.kind === 'none' ? 0 : body.kind === 'lines' ? Infinity : body.limit;
   const check = requestChecks(route, parts);
   const admit = admission(route, parts);
   return {
     route: {
-      ...{ id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, query, headers },
+      ...{ id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
       keylessAnswerLimit: route.keylessAnswerLimit ?? Infinity,
       ...(route.fields === undefined ? {} : { fields: route.fields }),
       ...(body.kind === 'lines' ? { lineLimit: body.limit } : {}),

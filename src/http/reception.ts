@@ -24,7 +24,9 @@ const noBytes = new Uint8Array(0);
 export abstract class Reception {
   readonly id: string;
   readonly path: Parameters;
-  readonly query: Parameters;
+  /** The query as it was sent. */
+  private readonly querySent: string;
+  private queryRead: Parameters | undefined;
   readonly mayAct: boolean;
   readonly head: boolean;
   body: Uint8Array = noBytes;
@@ -75,8 +77,7 @@ export abstract class Reception {
     this.id = given !== '' && isAcceptableRequestId(given) ? given : server.requestIds();
     const { route, parameters } = mounted;
     this.path = parameters.length === 0 ? noParameters : readPath(request, parameters);
-    const query = request.getQuery() as string | undefined;
-    this.query = query === undefined ? noParameters : parseQuery(query, route.query);
+    this.querySent = request.getQuery() ?? '';
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.declared = declaredLength(request);
     this.headers =
@@ -97,6 +98,11 @@ export abstract class Reception {
   protected abstract release(): void;
   /** Called if the connection goes before the answer is complete. */
   protected abstract cutOff(): void;
+
+  /** Parsed when it is first read: a route that reads no name spends no time on thousands of them. */
+  get query(): Parameters {
+    return (this.queryRead ??= parseQuery(this.querySent));
+  }
 
   header(name: string): string {
     const value = this.headers[this.mounted.route.headers.indexOf(name)];

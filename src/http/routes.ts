@@ -25,8 +25,6 @@ export interface Route {
   readonly acts: boolean;
   /** True if answers carry `Server-Timing`. */
   readonly timed: boolean;
-  /** Names of the query's parameters that are read; absent: all. */
-  readonly query?: readonly string[];
   /** Request header fields that the handler reads, in lower case. */
   readonly headers: readonly string[];
   /**

@@ -293,7 +293,7 @@ function places(routes: readonly ServedRoute[]): Place[] {
 /** A route that http answers itself, for its counters and log lines. */
 function ownRoute(id: string, open: boolean, given: Pick<Partial<Route>, 'headers' | 'fields'> = {}): Route {
   const none = { method: 'GET', path: '', body: false, bodyLimit: 0, acts: false, timed: false } as const;
-  return { ...none, id, cors: open, query: [], headers: [], keylessAnswerLimit: Infinity, ...given };
+  return { ...none, id, cors: open, headers: [], keylessAnswerLimit: Infinity, ...given };
 }
 
 /** Counters by route id; both ports count together. */

@@ -148,16 +148,6 @@ function fused(bytes: number): WorstCase[] {
   ];
 }
 
-/** An answer of thirty times the body's bytes. */
-function explained(bytes: number): WorstCase {
-  const what = 'fuse: words of a query, explained for docs that all have them';
-  return posted('/v1/fuse', what, bytes, (left) => {
-    const [count, text] = [60, words(left / 64)];
-    const docs = Array<string>(count).fill(`{"id":"","text":"${text}","dense_score":1}`);
-    return `{"query":"${text}","docs":[${docs.join(',')}],"explain":true,"analyzer":{}}`;
-  });
-}
-
 function reranked(bytes: number): WorstCase[] {
   const asked = (what: string, documents: (left: number) => string) =>
     posted('/v2/rerank', `rerank: ${what}`, bytes, (left) => documents(left));
@@ -197,7 +187,6 @@ export function worstCases(): WorstCase[] {
     ...[loopAudit, longText].flatMap(audited),
     ...[loopRead, loopFuse, large].map(mapped),
     ...[loopFuse, large].flatMap(fused),
-    explained(loopRead),
     ...[loopRead, loopFuse, large].flatMap(reranked),
     ...asked,
     ...names,

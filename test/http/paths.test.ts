@@ -70,12 +70,12 @@ describe('a value', () => {
     }
   });
 
-  test('costs little also where each has another name, and names that are not read cost nothing else', () => {
+  test('costs little even if each has another name', () => {
     const query = Array.from({ length: 11_000 }, (_, at) => `%${at}`).join('&');
-    const cost = (names?: readonly string[]): number => {
+    const cost = (): number => {
       const times = Array.from({ length: 20 }, () => {
         const before = process.cpuUsage();
-        parseQuery(Buffer.from(query).toString(), names);
+        parseQuery(Buffer.from(query).toString());
         const { user, system } = process.cpuUsage(before);
         return user + system;
       });
@@ -87,21 +87,7 @@ describe('a value', () => {
     for (let round = 0; round < 5; round += 1) JSON.parse(json);
     const { user, system } = process.cpuUsage(before);
     const reading = (user + system) / 5;
-    assert.ok(cost(['d']) < 2 * reading + 1_000, `${cost(['d'])} µs, ${reading} µs for JSON`);
     assert.ok(cost() < 10 * reading + 5_000, `${cost()} µs, ${reading} µs for JSON`);
-  });
-
-  test('of a query is left out if its name is not read', () => {
-    const read = (query: string, names: readonly string[]) => Object.entries(parseQuery(query, names));
-    assert.deepEqual(read('a=1&b=2&%61=3&c', ['a', 'c']), [
-      ['a', '3'],
-      ['c', ''],
-    ]);
-    assert.deepEqual(read('a+b=1&%c3%a9=2&x', ['a b', 'é']), [
-      ['a b', '1'],
-      ['é', '2'],
-    ]);
-    assert.equal(parseQuery('a=1', []), noParameters);
   });
 
   test('of a query has spaces for +, and the last of equal names counts', () => {

@@ -23,7 +23,7 @@ function served(id: RouteId): ServedRoute {
 const idsOf = (all: readonly ServedRoute[]): string[] => all.map(({ route }) => route.id);
 
 describe('what the server knows of a route', () => {
-  const plain = { body: false, bodyLimit: 0, cors: false, acts: false, timed: false, headers: [], query: [] };
+  const plain = { body: false, bodyLimit: 0, cors: false, acts: false, timed: false, headers: [] };
   const unlimited = { keylessAnswerLimit: Infinity };
   const unkept = {
     fields: { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex' },
@@ -35,7 +35,6 @@ describe('what the server knows of a route', () => {
     click: {
       ...{ method: 'GET', path: '/c/{token}', ...plain, acts: true, ...unlimited },
       headers: ['user-agent', 'sec-purpose', 'purpose', 'x-moz'],
-      query: ['d'],
     },
     fuse: {
       ...{ method: 'POST', path: '/v1/fuse', ...plain, body: true, bodyLimit: 32 * mebibyte, timed: true },
@@ -52,7 +51,6 @@ describe('what the server knows of a route', () => {
     putCorpus: {
       ...{ method: 'PUT', path: '/v1/corpora/{name}', ...plain, body: true, bodyLimit: 32 * mebibyte },
       ...{ headers: ['x-api-key', 'content-type'], ...unlimited, ...unkept },
-      query: ['tokenizer', 'analyzer'],
     },
   } as const satisfies Partial<Record<RouteId, object>>;
 

@@ -350,12 +350,7 @@ impl Workspace {
         }
         self.shown = self.order.len().min(options.top_k);
         if !self.detail(body, options, more, analyzer.unwrap_or(&plain)) {
-            let is_deferred = self.most_details < self.most_bytes;
-            return if is_deferred {
-                Outcome::Deferred
-            } else {
-                Outcome::TooLarge
-            };
+            return self.undetailed();
         }
         if let Some(learning) = &more.learning {
             self.learn(body, learning);
@@ -368,6 +363,15 @@ impl Workspace {
             self.write(body, options, source, out)
         };
         Outcome::Written { length, characters }
+    }
+
+    /// The outcome of a request whose details are longer than they may be here.
+    fn undetailed(&self) -> Outcome {
+        if self.most_details < self.most_bytes {
+            Outcome::Deferred
+        } else {
+            Outcome::TooLarge
+        }
     }
 
     /// Writes the highlights and the explanations of the results; false if they are longer than they may be.
