@@ -77,7 +77,8 @@ export abstract class Reception {
     this.id = given !== '' && isAcceptableRequestId(given) ? given : server.requestIds();
     const { route, parameters } = mounted;
     this.path = parameters.length === 0 ? noParameters : readPath(request, parameters);
-    this.querySent = request.getQuery() ?? '';
+    const query = request.getQuery() as string | undefined;
+    this.querySent = query ?? '';
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.declared = declaredLength(request);
     this.headers =
