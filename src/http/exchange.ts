@@ -24,12 +24,11 @@ const largeAnswerBytes = 131_072;
 
 /**
  * Size below which the server may keep an answer in its own buffer, unseen by us (bytes). To hear whether the
- * client took it costs half a microsecond more, and after a head alone the connection. So of short answers
- * one in 16 is sent so, of heads one in 256, at moments that nobody can choose: about as many stay unread.
+ * client took it costs half a microsecond more. So of short answers one in 16 is sent so, at moments that
+ * nobody can choose: about as many stay unread. Of a head alone the server never tells.
  */
 const shortAnswerBytes = 1_024;
 const shortAnswersUnseen = 16;
-const headsUnseen = 256;
 
 /** The request as its handler sees it, and the writing of its answer. One object per request. */
 export class Exchange extends Reception implements RouteRequest {
@@ -227,12 +226,7 @@ export class Exchange extends Reception implements RouteRequest {
   private isUnseen(length: number, close: boolean): boolean {
     // The connection of a last answer takes no further one. Only after a chunked body it may, see sendSeen.
     if (close && !this.chunked) return length < largeAnswerBytes;
-    return length < shortAnswerBytes && !this.isSample(shortAnswersUnseen);
-  }
-
-  /** True for one answer in `among`. */
-  private isSample(among: number): boolean {
-    return Math.trunc(this.startedMs * 1_000) % among === 1;
+    return length < shortAnswerBytes && Math.trunc(this.startedMs * 1_000) % shortAnswersUnseen !== 1;
   }
 
   /**
@@ -242,8 +236,7 @@ export class Exchange extends Reception implements RouteRequest {
   private sendBodyless(lines: string, length: number, close: boolean): void {
     const hasLength = this.status !== 204 && (this.mounted.head || this.status !== 304);
     const stated = hasLength ? `${lines}\r\ncontent-length: ${length}` : lines;
-    // Of a head alone the server never tells whether the client took it.
-    if (close || this.isSample(headsUnseen)) this.sendLast(stated);
+    if (close) this.sendLast(stated);
     else this.response.writeHeader('x-request-id', stated).endWithoutBody();
   }
 

@@ -148,26 +148,6 @@ describe('a short answer', () => {
     assert.deepEqual([connection.ended, connection.isLast], ['with its last byte', false]);
     assert.deepEqual([mounted.meter.bytesOut, server.answers.held, server.inFlight], [3, 0, 0]);
   });
-
-  test('without a body ends its connection at such a moment, once, and is counted as answered', async () => {
-    for (const [status, isHead, length] of [
-      [204, false, undefined],
-      [304, false, undefined],
-      [202, false, '0'],
-      [200, true, '0'],
-    ] as const) {
-      const more = { head: isHead };
-      const { connection, mounted, server } = ask(() => text('', status), { more, state: stateOfSample() });
-      const lines = ['connection', 'content-length', 'date'].map((name) => connection.line(name));
-      assert.deepEqual(lines, ['close', length, 'Fri, 15 Jan 2027 08:00:00 GMT']);
-      assert.deepEqual([connection.isClosed, server.inFlight], [false, 0]);
-      await turn();
-      assert.deepEqual([connection.isClosed, server.inFlight, mounted.meter.aborted], [true, 0, 0]);
-      assert.equal(mounted.meter.statusValues()[0]?.value, 1);
-      const usual = ask(() => text('', status), { more }).connection;
-      assert.deepEqual([usual.isLast, usual.line('content-length')], [false, length]);
-    }
-  });
 });
 
 describe('a large answer', () => {

@@ -21,27 +21,25 @@ async function counting(clock: Clock = systemClock) {
       return text(body, status);
     },
   });
-  const routes = [counted('/short', 'x'), counted('/long', 'x'.repeat(32_000)), counted('/empty', '', 304)];
+  const routes = [counted('/short', 'x'), counted('/long', 'x'.repeat(32_000))];
   return { ...(await startServer({ routes, clock })), calls };
 }
 
 describe('a client that sends requests and reads no answer', () => {
   test('is cut off before its answers fill the memory', async () => {
-    for (const [method, path, count] of [
-      ['GET', '/long', 8_000],
-      ['GET', '/short', 120_000],
-      ['HEAD', '/long', 120_000],
-      ['GET', '/empty', 120_000],
+    for (const [path, count] of [
+      ['/long', 8_000],
+      ['/short', 120_000],
     ] as const) {
       const { port, calls, metric } = await counting();
       const socket = connect(port, '127.0.0.1').pause();
       socket.on('error', () => undefined);
       await new Promise((resolve) => socket.once('connect', resolve));
       await until(() => metric('fusegate_http_connections') === 1);
-      socket.write(head(method, path).repeat(count));
+      socket.write(head('GET', path).repeat(count));
       await until(() => metric('fusegate_http_connections') === 0);
       // What was answered went into the kernel's buffers, a few MiB.
-      assert.ok(calls.count < count / 2, `${method} ${path}: ${calls.count} of ${count}`);
+      assert.ok(calls.count < count / 2, `${path}: ${calls.count} of ${count}`);
       assert.equal(metric('fusegate_http_answer_bytes'), 0);
       socket.destroy();
     }
