@@ -123,7 +123,7 @@ export function completed(stamp: Stamp, found: InBlock): Stamp | undefined {
   return { ...stamp, height: found.height, header: found.header, timestamp };
 }
 
-/** What the wallet knows of a stamp's transaction. */
+/** State of a stamp's transaction, as the wallet reports it. */
 type Found = Awaited<ReturnType<StampWallet['find']>>;
 
 function findTransaction({ wallet }: StampingParts, { stamp }: StoredStamp): Promise<Found> {

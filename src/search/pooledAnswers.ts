@@ -71,9 +71,10 @@ export class PooledAnswers {
 
   private async writePending(pending: PendingFuse, onLoop: boolean, mostBytes: number): Promise<Answer> {
     const room = this.pool.take(pending.room);
-    const first = onLoop ? this.attemptOnLoop(pending, room) : undefined;
-    const isDone = first !== undefined && first.outcome !== this.outcomes.Deferred;
-    const attempt = isDone ? first : await inPoolAnyway(() => pending.answerAsync(room));
+    let attempt = onLoop ? this.attemptOnLoop(pending, room) : undefined;
+    if (attempt === undefined || attempt.outcome === this.outcomes.Deferred) {
+      attempt = await inPoolAnyway(() => pending.answerAsync(room));
+    }
     if (attempt.outcome === this.outcomes.Written) return this.answer(room, attempt);
     this.pool.give(room);
     if (attempt.outcome === this.outcomes.TooLarge) return answerTooLarge(mostBytes);

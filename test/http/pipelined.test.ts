@@ -14,11 +14,11 @@ import { route, text } from './routes.js';
 /** A server whose handlers count their calls. */
 async function counting(clock: Clock = systemClock) {
   const calls = { count: 0 };
-  const counted = (path: string, body: string, status = 200): ServedRoute => ({
+  const counted = (path: string, body: string): ServedRoute => ({
     route: route({ id: path.slice(1), path }),
     handler: () => {
       calls.count += 1;
-      return text(body, status);
+      return text(body);
     },
   });
   const routes = [counted('/short', 'x'), counted('/long', 'x'.repeat(32_000))];

@@ -31,7 +31,7 @@ export function recordingLog(lines: Logged[]): Log {
 
 /**
  * A clock of whole milliseconds: it has none of the moments at which the server looks whether a client takes
- * short answers, which may end the connection.
+ * short answers.
  */
 export const wholeClock: Clock = {
   ...systemClock,

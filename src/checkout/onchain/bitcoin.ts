@@ -48,6 +48,12 @@ interface Counted {
   readonly most: number;
 }
 
+/** A limit with the unpaid orders that it counts, and when the first of them ends once that is known. */
+interface Count extends Counted {
+  count: number;
+  untilMs?: number;
+}
+
 /** Most orders in one unit: they share one step of the account's index. */
 const mostTogether = 64;
 
@@ -330,22 +336,30 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
 
   /** For each wish why its client address may not order; exact across processes, as {@link room} is. */
   private async busyAddresses(wishes: readonly BitcoinWish[]): Promise<readonly (AddressBusy | undefined)[]> {
-    const { store } = this.parts;
-    const counts = new Map<string, number>();
+    const known = new Map<string, Count>();
     const busy: (AddressBusy | undefined)[] = [];
     for (const { orderedBy } of wishes) {
-      let full: Counted | undefined;
+      const counts: Count[] = [];
       for (const limit of orderedBy === undefined ? [] : this.limitsOf(orderedBy)) {
         const name = Buffer.from(limit.name).toString('hex');
-        const count = counts.get(name) ?? (await countUnpaidBy(store, limit.name, limit.most));
-        counts.set(name, count + 1);
-        if (count >= limit.most) full ??= limit;
+        const count = known.get(name) ?? (await this.countOf(limit));
+        known.set(name, count);
+        counts.push(count);
       }
-      busy.push(
-        full && { kind: 'address busy', of: full.of, unpaid: full.most, untilMs: await this.end(full) },
-      );
+      const full = counts.find(({ count, most }) => count >= most);
+      if (full === undefined) {
+        for (const each of counts) each.count += 1;
+        busy.push(undefined);
+      } else {
+        const untilMs = (full.untilMs ??= await this.end(full));
+        busy.push({ kind: 'address busy', of: full.of, unpaid: full.most, untilMs });
+      }
     }
     return busy;
+  }
+
+  private async countOf(limit: Counted): Promise<Count> {
+    return { ...limit, count: await countUnpaidBy(this.parts.store, limit.name, limit.most) };
   }
 
   /** When the first of a name's unpaid orders ends; at most an order's time from now (ms since 1970). */

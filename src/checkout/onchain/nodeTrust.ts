@@ -1,6 +1,6 @@
 /**
- * Whether a node's view of the chain can be relied on: it is on the account's network, and not behind. A node
- * that lacks blocks looks like one that reorganised, which would take keys from buyers who have paid.
+ * Decides if a node can be trusted: it must be on the account's network and have all blocks. If blocks are
+ * missing, it looks as if the chain had been reorganised, and buyers who have paid would lose their keys.
  */
 import { finalDepth, outpointOf, type BtcOrder, type FoundOutput } from '../../store/tables/bitcoinOrder.js';
 import type { Clock } from '../../system/clock.js';
@@ -20,7 +20,7 @@ export interface NodeTrustParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** What one process knows of its node. */
+/** Checks a node, and remembers its highest block, in one process. */
 export class NodeTrust {
   /** The highest block that the node is known to have had. */
   private highest = -Infinity;

@@ -176,8 +176,8 @@ pub fn text(
     Ok(edits)
 }
 
-/// What stands before a gloss that touches the last one: forms that are removed are not passed again for each
-/// of those that follow.
+/// The end of the last gloss. A gloss that touches it needs the character before it, and looking back past
+/// removed forms for every gloss would take quadratic time.
 #[derive(Debug, Default, Clone, Copy)]
 struct Led {
     /// End of the last gloss in the source.
