@@ -29,7 +29,7 @@ export interface CardSuccessQuery {
 /** Defaults of absent parameters. */
 export const cardSuccessDefaults = { session_id: '' } as const satisfies CardSuccessQuery;
 
-/** Whether a tier can be paid by card. */
+/** Availability of card payments for a tier. */
 export interface CardStatusResponse {
   rail: 'card';
   provider: 'stripe';

@@ -29,7 +29,7 @@ export interface LightningOrderCreated extends LightningOrder {
   claim_token: string;
 }
 
-/** Whether Lightning can receive the price of one tier. */
+/** Availability of Lightning payments for a tier. */
 export interface LightningTierCapacity {
   tier: Tier;
   sat: number & Integer & tags.Minimum<0>;

@@ -1239,7 +1239,7 @@ export interface components {
             /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
-        /** @description Whether a tier can be paid by card. */
+        /** @description Availability of card payments for a tier. */
         CardStatusResponse: {
             /** @constant */
             rail: "card";
@@ -1948,7 +1948,7 @@ export interface components {
             /** @description Expiry of the key (RFC 3339 UTC); null: there is no key yet, or it does not expire. */
             key_expires_at: string | null;
         };
-        /** @description Whether Lightning can receive the price of one tier. */
+        /** @description Availability of Lightning payments for a tier. */
         LightningTierCapacity: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
