@@ -37,6 +37,13 @@ async function ordered(shop: Shop): Promise<BtcOrder> {
   return (await shop.make('btc', { place: `address ${orders}`, addressIndex: orders })).order;
 }
 
+/** An order on chain as stored. */
+async function waiting(shop: Shop, id: string): Promise<BtcOrder> {
+  const order = await shop.stored(id);
+  assert.ok(order.rail === 'btc');
+  return order;
+}
+
 /** Has an order paid for, in so many blocks. */
 async function paid(shop: Shop, { id }: BtcOrder, confirmations: number): Promise<void> {
   const output = { txid: 'ab'.repeat(32), vout: 0, sat: 50_000n, atMs: null, height: 7 };
@@ -190,6 +197,100 @@ describe('a round', () => {
         assert.deepEqual([await of.reconcile(), count], [looked, asked], String(failing));
       }
     }
+  });
+
+  /** Urgent orders and expired ones, in the order of ids, and rounds whose answers `onLookUp` decides. */
+  async function withBoth(urgentCount: number, expiredCount: number) {
+    const asked: string[] = [];
+    let onLookUp: (order: BtcOrder) => Promise<boolean> = () => Promise.resolve(true);
+    const lookUp = (order: BtcOrder): Promise<boolean> => {
+      asked.push(order.id);
+      return onLookUp(order);
+    };
+    const { shop, of } = await open({ lookUp });
+    const expired = await many(shop, expiredCount);
+    shop.time.nowMs += hour;
+    for (const id of expired) await shop.happened(id, { kind: 'time' });
+    const urgent = await many(shop, urgentCount);
+    /** What a round asks about, and what it resolves to, where a look-up has this answer. */
+    const round = async (answer: typeof onLookUp) => {
+      onLookUp = answer;
+      const looked = await of.reconcile();
+      return { asked: asked.splice(0), looked };
+    };
+    return { shop, urgent, expired, round };
+  }
+
+  async function many(shop: Shop, count: number): Promise<string[]> {
+    const ids: string[] = [];
+    while (ids.length < count) ids.push((await ordered(shop)).id);
+    return ids.sort();
+  }
+
+  test('takes what awaits money, or has some, before what expired without', async () => {
+    const { shop, urgent, expired, round } = await withBoth(3, 5);
+    const [part = '', settled = ''] = expired.splice(1, 2);
+    const output = { txid: 'ab'.repeat(32), vout: 0, atMs: null, height: 7 };
+    const outputs = [{ ...output, sat: 1n, confirmations: 0 }];
+    await shop.happened(part, { kind: 'outputs', outputs });
+    assert.equal((await shop.stored(part)).status, 'expired');
+    const all = await round(async ({ id }) => {
+      // Paid before its turn comes: nothing can change it any more.
+      if (id === expired[0]) await paid(shop, await waiting(shop, settled), 6);
+      return true;
+    });
+    assert.deepEqual(all, { asked: [...[...urgent, part].sort(), ...expired], looked: 7 });
+  });
+
+  test('that ended early is resumed by the next, where a node answers few requests', async () => {
+    const { urgent, expired, round } = await withBoth(3, 8);
+    const all = [...urgent, ...expired];
+    /** What a round looks up if the node answers so many requests. */
+    const limited = async (limit: number): Promise<string[]> => {
+      let left = limit;
+      const { asked, looked } = await round(() => Promise.resolve((left -= 1) >= 0));
+      assert.equal(new Set(asked).size, asked.length, 'none twice');
+      assert.equal(looked, limit >= all.length ? all.length : undefined);
+      return asked.slice(0, limit);
+    };
+    const [first = '', second = '', third = ''] = urgent;
+    for (const each of expired) {
+      assert.deepEqual(await limited(2), [first, second]);
+      assert.deepEqual(await limited(2), [third, each]);
+    }
+    for (let limit = 1; limit < all.length; limit += 1) {
+      const seen = new Set<string>();
+      for (let rounds = 0; rounds < 4 * 8; rounds += 1) for (const id of await limited(limit)) seen.add(id);
+      assert.deepEqual([...seen].sort(), all.toSorted(), `${limit} a round`);
+    }
+    assert.deepEqual((await limited(11)).sort(), all.toSorted());
+  });
+
+  test('that looked up none is not begun again with the orders that failed', async () => {
+    const { urgent, expired, round } = await withBoth(3, 4);
+    const only = ({ id }: BtcOrder): Promise<boolean> => Promise.resolve(expired.includes(id));
+    for (let times = 0; times < 2; times += 1) {
+      assert.deepEqual(await round(only), { asked: urgent, looked: undefined });
+      assert.deepEqual(await round(only), { asked: [...expired, ...urgent], looked: undefined });
+    }
+    const none = (): Promise<boolean> => Promise.resolve(false);
+    const all = [...urgent, ...expired];
+    const seen = new Set<string>();
+    for (let rounds = 0; rounds < 4; rounds += 1) for (const id of (await round(none)).asked) seen.add(id);
+    assert.deepEqual([...seen].sort(), all.toSorted());
+  });
+
+  test('that an error ended is resumed, too', async () => {
+    const { urgent, expired, round } = await withBoth(3, 1);
+    const [first = '', second = '', third = ''] = urgent;
+    const broken = await round(({ id }) => {
+      return id === second ? Promise.reject(new Error('a defect')) : Promise.resolve(true);
+    }).catch(() => undefined);
+    assert.equal(broken, undefined);
+    const next = await round(() => Promise.resolve(true));
+    assert.deepEqual(next.asked.slice(2), [second, third, ...expired, first]);
+    const last = await round(() => Promise.resolve(true));
+    assert.deepEqual(last.asked, [...urgent, ...expired], 'from the first after a complete round');
   });
 
   test('reports an order that cannot be looked up without its id, and ends if none is listed', async () => {

@@ -341,15 +341,34 @@ describe('rounds', () => {
     watched.onLookUp = () => Promise.resolve(false);
     hints.onConnected();
     hints.onConnected();
-    const ended = [watch(...all), ...looks.slice(0, 3)];
-    assert.deepEqual(await watched.next(8), [...ended, ...ended]);
+    const [one = '', two = '', three = '', four = '', five = ''] = looks;
+    const ended = [watch(...all), one, two, three, watch(...all), four, five, one];
+    assert.deepEqual(await watched.next(8), ended);
     watched.onLookUp = () => Promise.reject(new StoreUnavailable('told to fail'));
     hints.onConnected();
-    assert.deepEqual(await watched.next(2), ended.slice(0, 2));
+    assert.deepEqual(await watched.next(2), [watch(...all), two]);
     // One that fails alone does not keep the others waiting.
     watched.onLookUp = ({ id }) => Promise.resolve(id !== all[1]?.id);
     hints.onConnected();
-    assert.deepEqual(await watched.next(6), [watch(...all), ...looks]);
+    assert.deepEqual(await watched.next(6), [watch(...all), two, three, four, five, one]);
+  });
+
+  test('that ended early are resumed by the next of their kind', async () => {
+    const { watched, hints, prepared, clock } = await Watched.over(async (shop) => {
+      const orders = [await ordered(shop), await ordered(shop), await ordered(shop)];
+      return inOrderOfIds([...orders, await ordered(shop), await ordered(shop)]);
+    });
+    const [first = '', ...later] = prepared.map(look);
+    watched.onLookUp = ({ id }) => Promise.resolve(id === prepared[0]?.id);
+    hints.onConnected();
+    assert.deepEqual(await watched.next(5), [watch(...prepared), first, ...later.slice(0, 3)]);
+    watched.onLookUp = () => Promise.resolve(true);
+    // Rounds of the orders with payments, and of those that have ended: there are none.
+    hints.onBlock();
+    await clock.pass(540_000);
+    assert.deepEqual(watched.done, []);
+    await clock.pass(60_000);
+    assert.deepEqual(await watched.next(5), [...later, first]);
   });
 
   test('take unpaid orders in the minute in which they expire', async () => {
@@ -387,7 +406,7 @@ describe('rounds', () => {
     hints.onConnected();
     await watched.next(4);
     // Expired orders are looked up after 15 s, and twice as long after each time.
-    const due = inOrderOfIds([expired, waiting]).map(look);
+    const due = [waiting, expired].map(look);
     for (const expected of [due, due, [look(waiting)], due]) {
       await clock.pass(599_999);
       assert.deepEqual(watched.done, []);
@@ -406,7 +425,7 @@ describe('rounds', () => {
       return [expired, await ordered(shop, 36_000_000)];
     });
     const waiting = prepared.slice(1).map(look);
-    const both = inOrderOfIds(prepared).map(look);
+    const both = prepared.toReversed().map(look);
     const { held, letGo } = gate();
     watched.onLookUp = async () => {
       await held;
@@ -441,7 +460,7 @@ describe('rounds', () => {
     await watched.next(3);
     watched.onLookUp = () => Promise.resolve(true);
     await clock.pass(60_000);
-    assert.deepEqual(await watched.next(2), inOrderOfIds(prepared).map(look));
+    assert.deepEqual(await watched.next(2), prepared.toReversed().map(look));
     await clock.pass(540_000);
     assert.deepEqual(await watched.next(1), prepared.slice(1).map(look));
   });
@@ -457,7 +476,7 @@ describe('rounds', () => {
     const failed = (count: number): Promise<void> => until(() => watcher.failedRounds === count);
     const aMinute = async (expected: readonly string[], count: number): Promise<void> => {
       await clock.pass(60_000);
-      assert.deepEqual(await watched.next(expected.length), expected);
+      assert.deepEqual((await watched.next(expected.length)).sort(), expected);
       await failed(count);
     };
     // Without a connection. An order of another network is looked up without the node.
@@ -555,6 +574,8 @@ describe('rounds', () => {
 });
 
 describe('a watcher that is stopped', () => {
+  type Needed = 'watched' | 'watcher' | 'clock' | 'hints';
+
   /** Two orders, both with a payment that was lost, and a watcher whose look-ups are held. */
   async function held() {
     const { watched, prepared, ...more } = await Watched.over(async (shop) => {
@@ -576,7 +597,7 @@ describe('a watcher that is stopped', () => {
 
   /** Stops it; nothing may happen any more but the end of what is under way, which `letGo` brings. */
   async function stopped(
-    { watched, watcher, clock, hints }: Awaited<ReturnType<typeof held>>,
+    { watched, watcher, clock, hints }: Pick<Awaited<ReturnType<typeof held>>, Needed>,
     letGo: () => void,
   ) {
     let isOver = false;
@@ -600,6 +621,23 @@ describe('a watcher that is stopped', () => {
     assert.deepEqual(await all.watched.next(2), [watch(all.first, all.second), look(all.first)]);
     all.hints.onBlock();
     await stopped(all, all.letGo);
+  });
+
+  test('looks up no expired order that the round has left for its end', async () => {
+    const { watched, prepared, ...more } = await Watched.over(async (shop) => {
+      const orders = inOrderOfIds([await ordered(shop, 1), await ordered(shop, 1)]);
+      shop.time.nowMs += 1;
+      await shop.happened(orders[0]?.id ?? '', { kind: 'time' });
+      return orders;
+    });
+    const { held: holding, letGo } = gate();
+    watched.onLookUp = async () => {
+      await holding;
+      return true;
+    };
+    more.hints.onConnected();
+    assert.deepEqual(await watched.next(2), [watch(...prepared), ...prepared.slice(1).map(look)]);
+    await stopped({ watched, ...more }, letGo);
   });
 
   test('finishes the notification that it is handling', async () => {

@@ -4,13 +4,13 @@
  */
 import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
-import { findOrderAt, openOrders } from '../../store/tables/orders.js';
+import { findOrder, findOrderAt, isOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import type { Account } from './addresses.js';
 import type { Chain, Following } from './chain.js';
-import { lookUpEach } from '../order/lookUps.js';
+import { Rounds } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
 
 /** Dependencies of a watcher. */
@@ -53,6 +53,9 @@ export class Watcher {
     hints: Promise.resolve(),
     rounds: Promise.resolve(),
   };
+  private readonly ofDue = new Rounds((id) => this.find(id));
+  private readonly ofEnded = new Rounds((id) => this.find(id));
+  private readonly ofPaid = new Rounds((id) => this.find(id));
   private looking: Promise<void> | undefined;
   /** Addresses whose payments a removed block may have taken away, and each one's remaining look-ups. */
   private readonly lost = new Map<string, number>();
@@ -77,7 +80,7 @@ export class Watcher {
       clock.every(lostMs, () => this.then('rounds', () => this.lookForLost())),
       clock.every(endedMs, () => {
         const isSilent = this.isSilent();
-        this.then('rounds', () => (isSilent ? this.roundOfDue() : this.round(isOver)));
+        this.then('rounds', () => (isSilent ? this.roundOfDue() : this.round(this.ofEnded, isOver)));
       }),
       clock.every(allMs, () => this.then('rounds', () => this.roundOfDue())),
     ];
@@ -122,7 +125,7 @@ export class Watcher {
     this.following.watch(addresses);
     this.nextIndex = index.next;
     const nowMs = this.parts.clock.wallMs();
-    if (await this.round(() => true)) this.dueAtMs = nowMs;
+    if (await this.round(this.ofDue, () => true)) this.dueAtMs = nowMs;
     log.debug({ rail: 'btc', looked: addresses.length }, 'open orders were looked up');
   }
 
@@ -160,7 +163,7 @@ export class Watcher {
   /** Looks up the orders that are due since the last such round; what a round did not reach stays due. */
   private async roundOfDue(): Promise<void> {
     const [lastMs, nowMs] = [this.dueAtMs, this.parts.clock.wallMs()];
-    if (await this.round((order) => isDue(order, lastMs, nowMs))) this.dueAtMs = nowMs;
+    if (await this.round(this.ofDue, (order) => isDue(order, lastMs, nowMs))) this.dueAtMs = nowMs;
   }
 
   /**
@@ -169,7 +172,7 @@ export class Watcher {
    */
   private async roundOfPaid(before: Promise<unknown>): Promise<void> {
     await before;
-    await this.round(({ place, outputs }) => {
+    await this.round(this.ofPaid, ({ place, outputs }) => {
       if (outputs.length === 0) return false;
       this.lost.set(place, lostLookUps);
       return true;
@@ -189,9 +192,9 @@ export class Watcher {
   }
 
   /** Looks up orders; false if it did not look up all of them. */
-  private async round(which: (order: BtcOrder) => boolean): Promise<boolean> {
+  private async round(rounds: Rounds<BtcOrder>, which: (order: BtcOrder) => boolean): Promise<boolean> {
     let failed = this.failed + 1;
-    const looked = await lookUpEach(this.open(which), async (order) => {
+    const looked = await rounds.run(this.open(which), async (order) => {
       const done = await this.parts.lookUp(order);
       // Orders of another network need no answer.
       if (done && order.network === this.parts.account.network) failed = 0;
@@ -200,6 +203,12 @@ export class Watcher {
     // An order that alone cannot be looked up says nothing against the node, a round of none nothing for it.
     if (looked === undefined || failed === 0) this.failed = failed;
     return looked !== undefined;
+  }
+
+  /** An order, until the watcher is stopped. */
+  private async find(id: string): Promise<BtcOrder | undefined> {
+    const order = this.stopped ? undefined : await findOrder(this.parts.store, id);
+    return isOn(order, 'btc') ? order : undefined;
   }
 
   /** Open orders, until the watcher is stopped. */
