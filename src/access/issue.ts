@@ -8,9 +8,10 @@ import {
   replaceKeys,
   unlinked,
 } from '../store/tables/keys.js';
-import type { KeyChange, KeyRecord } from '../store/tables/keys.js';
+import type { ChangedKey, KeyChange, KeyRecord } from '../store/tables/keys.js';
 import { findOrder } from '../store/tables/orders.js';
 import type { Store } from '../store/store.js';
+import { commitSurely } from '../store/surely.js';
 import { dayMs, type Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';
 import { deriveKey, hintOfKey, type KeyFormat } from './derive.js';
@@ -71,7 +72,8 @@ export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<Issued
   const issuedAtMs = parts.clock.wallMs();
   const expiresAtMs = termDays === 0 ? null : issuedAtMs + termDays * dayMs;
   const issued = newKey(parts, { tier, origin, issuedAtMs, expiresAtMs }, issuedAtMs);
-  const outcome = await parts.store.commit(insertKey(issued.key));
+  // Otherwise a key could be in force that nobody was shown.
+  const outcome = await commitSurely(parts.store, parts.clock)(insertKey(issued.key));
   if (outcome.kind === 'done') return issued;
   throw new Error(`A new key was ${outcome.kind}`);
 }
@@ -112,7 +114,7 @@ export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue
   const orderId = await orderOf(store, await findKeyById(store, id));
   if (orderId !== undefined) return { kind: 'sold', orderId };
   let outcome: Extract<Reissue, { kind: 'issued' | 'replaced' }> | undefined;
-  const change = await changeKey(store, id, async (key) => {
+  const decide = async (key: KeyRecord): Promise<ChangedKey | undefined> => {
     outcome = undefined;
     if (key.status !== 'active') return undefined;
     if (key.replacedBy !== null) {
@@ -126,7 +128,9 @@ export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue
     const others = await overlapping(store, key, nowMs);
     const ended = others.map((each) => endedKey(each, `${id} was reissued`, nowMs));
     return { to, also: [...insertKey(outcome.key), ...replaceKeys(ended)] };
-  });
+  };
+  // Otherwise the old key could end without anybody being shown the new one.
+  const change = await changeKey(store, id, decide, commitSurely(store, clock));
   if (outcome !== undefined) return outcome;
   if (change.kind === 'changed') throw new Error('A key was changed by nothing');
   return change;

@@ -7,8 +7,8 @@ import { native } from '../../src/native/addon.js';
 import { changeKey, findKey, findKeyById, type KeyRecord } from '../../src/store/tables/keys.js';
 import { logs, spaces, type Log as LogName, type Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
-import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
+import { SetClock } from '../support/access.js';
 import { Shop } from '../support/shop.js';
 import { FailingStore, openTestStore, secrets } from '../support/serving.js';
 
@@ -16,8 +16,9 @@ const day = 86_400_000;
 const wall = { ms: 1_800_000_000_000 };
 const store = await openTestStore();
 
-function partsOn(on: Store): IssueParts {
-  const clock = { ...systemClock, wallMs: () => wall.ms };
+function partsOn(on: Store, sleep?: IssueParts['clock']['sleep']): IssueParts {
+  const set = new SetClock();
+  const clock = { monotonicMs: set.monotonicMs, sleep: sleep ?? set.sleep, wallMs: () => wall.ms };
   return { store: on, clock, randomness: systemRandomness, secret: secrets[0], format: native };
 }
 
@@ -197,6 +198,26 @@ describe('a revoked key', () => {
     assert.deepEqual(await stored(key.id), revoked);
     assert.deepEqual(await revokeKey(parts, 'key_none', 'x'), { kind: 'absent' });
   });
+});
+
+test('a key is shown although the answer of the store was lost', async () => {
+  const failing = new FailingStore(store);
+  failing.failReads = false;
+  const on = partsOn(failing.seen, () => {
+    failing.failure = undefined;
+    return Promise.resolve();
+  });
+  failing.failure = 'written';
+  const first = await issueKey(on, { tier: 'growth', termDays: 1, origin: '' });
+  const hash = native.hashKey(first.rawKey);
+  assert.ok(hash !== null);
+  assert.deepEqual(await findKey(store, hash), first.key);
+  failing.failure = 'written';
+  const again = await reissueKey(on, first.key.id);
+  if (again.kind !== 'issued') assert.fail(again.kind);
+  assert.deepEqual(await findKey(store, native.hashKey(again.rawKey) ?? hash), again.key);
+  const { status, reason } = (await stored(first.key.id)) ?? {};
+  assert.deepEqual([status, reason], ['revoked', `replaced by ${again.key.id}`]);
 });
 
 test('without the store no key is made, revoked or replaced', async () => {

@@ -25,6 +25,7 @@ import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
+import { FailingStore } from '../support/serving.js';
 import { collect } from '../support/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
@@ -295,6 +296,26 @@ test('a lost key is made anew for a buyer who shows the claim token', async (con
   const reasons = (await keysOf(parts)).map(({ reason }) => reason);
   assert.ok(reasons.includes(`replaced by ${forced.key.id}, without a claim token`));
   assert.equal((await keysOf(parts)).filter(({ status }) => status === 'active').length, 1);
+});
+
+test('a key made anew is handed out although the answer of the store was lost', async (context) => {
+  const parts = await book(context);
+  const { order, claimToken } = await made(parts);
+  await happened(parts, order.id, settled);
+  const failing = new FailingStore(parts.store);
+  failing.failReads = false;
+  failing.failure = 'written';
+  const sleep = (): Promise<void> => {
+    failing.failure = undefined;
+    return Promise.resolve();
+  };
+  const clock = { ...parts.clock, sleep };
+  const again = await reissueOrderKey({ ...parts, store: failing.seen, clock }, order.id, claimToken);
+  if (again.kind !== 'reissued') assert.fail(again.kind);
+  const keys = await keysOf(parts);
+  const inUse = keys.filter(({ status }) => status === 'active');
+  assert.deepEqual(inUse, [again.key]);
+  assert.deepEqual(again.key.hash, native.hashKey(again.rawKey));
 });
 
 test('an order is open as long as its network can change it', async (context) => {

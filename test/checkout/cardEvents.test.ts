@@ -43,6 +43,7 @@ test('an event is read as its id, type, mode and time, and what it is about', ()
       ...{ kind: 'session', what: 'completed' },
       session: {
         ...{ id: 'cs_test_1', payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: 'pi_1' },
+        discountCents: 0n,
         ...{ tier: 'growth', createdAtMs: 1_789_999_000_000 },
       },
     },
@@ -115,6 +116,11 @@ describe('a session', () => {
       assert.deepEqual(read({ amount_total }), sessionWith({ totalCents: null }), String(amount_total));
     }
     assert.deepEqual(read({ amount_total: 0 }), sessionWith({ totalCents: 0n }));
+    for (const total_details of [null, 5, {}, { amount_discount: -1 }, { amount_discount: '1' }]) {
+      assert.deepEqual(read({ total_details }), known, JSON.stringify(total_details));
+    }
+    const total_details = { amount_discount: 100, amount_shipping: 2, amount_tax: 3 };
+    assert.deepEqual(read({ total_details }), sessionWith({ discountCents: 100n }));
     for (const currency of [null, undefined, '', 5]) {
       assert.deepEqual(read({ currency }), sessionWith({ currency: null }));
     }

@@ -81,7 +81,7 @@ async function ordered(card = rail()): Promise<MadeCardOrder> {
 
 /** A session that was paid; without an order of ours unless told. */
 function paidSession(more: Partial<CardSession> = {}): CardSession {
-  const money = { payment: 'paid', totalCents: price, currency: 'usd' } as const;
+  const money = { payment: 'paid', totalCents: price, discountCents: 0n, currency: 'usd' } as const;
   const id = `cs_test_${random()}`;
   return { id, ...money, intent: `pi_${random()}`, tier: 'developer', createdAtMs: shop.time.nowMs, ...more };
 }
@@ -465,6 +465,25 @@ describe('a session made elsewhere', () => {
     assert.match(unanswered.kind === 'unanswered' ? unanswered.reason : '', /No such/);
     stripe.sold.set(session.id, [['price_b', 1]]);
     assert.equal(await result(what, card), 'minted');
+  });
+
+  test('with a mapped price gives no key if it was discounted, unless that is allowed', async () => {
+    const prices = { price_a: 'growth' } as const;
+    const settle = async (allowDiscounts: boolean, discountCents: bigint) => {
+      const session = paidSession({ discountCents });
+      stripe.sold.set(session.id, [['price_a', 1]]);
+      const what = about(session);
+      return { session, what, came: await result(what, rail({ prices, allowDiscounts })) };
+    };
+    const refused = await settle(false, 1n);
+    assert.equal(refused.came, 'mismatch');
+    assert.equal(
+      await reasonOf(refused.what),
+      'Discounts took 1 cents off, and STRIPE_ALLOW_DISCOUNTS is no.',
+    );
+    assert.equal(await stateOf(refused.session), undefined);
+    assert.equal((await settle(true, 1n)).came, 'minted');
+    assert.equal((await settle(false, 0n)).came, 'minted');
   });
 
   test('whose order another event makes at the same time has one order and one key', async () => {

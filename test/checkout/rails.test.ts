@@ -149,7 +149,13 @@ async function card(): Promise<RailSubject> {
       return toldOf(rail.create(wish));
     },
     pay({ id, place }) {
-      const money = { payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: `pi_${id}` } as const;
+      const money = {
+        payment: 'paid',
+        totalCents: 3_300n,
+        discountCents: 0n,
+        currency: 'usd',
+        intent: `pi_${id}`,
+      } as const;
       const session = { id: place, ...money, tier: 'developer', createdAtMs: shop.time.nowMs };
       const event: CardEvent = {
         ...{ id: `evt_${id}`, type: 'checkout.session.completed', live: false },

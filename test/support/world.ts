@@ -176,7 +176,7 @@ export class SimulatedProcessor {
     if (!session.paid) {
       session.paid = true;
       const paid = { id: session.id, payment: 'paid', totalCents: session.cents, currency: 'usd' } as const;
-      const more = { intent, tier: 'developer', createdAtMs: this.time.nowMs } as const;
+      const more = { intent, discountCents: 0n, tier: 'developer', createdAtMs: this.time.nowMs } as const;
       this.tell({ kind: 'session', what: 'completed', session: { ...paid, ...more } });
     } else if (session.dispute === 'begun') {
       session.dispute = this.dice.happens(0.5) ? 'won' : 'lost';

@@ -29,6 +29,7 @@ import { apply, draftOrder, makeOrder, newOrderId } from '../order/book.js';
 import type { BookParts, Effect, MadeOrder, OrderWish } from '../order/book.js';
 import { cardEventTypes, readCardEvent } from './cardEvents.js';
 import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
+import { changeOf, heldOf, type Held } from './held.js';
 import { centsOf } from '../money.js';
 import { viewCard, type CardPickup } from './cardView.js';
 import type { KeyEffect } from '../../store/tables/orderKind.js';
@@ -324,6 +325,10 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     if (session.currency !== 'usd') return mismatch(otherCurrency(session));
     const total = session.totalCents ?? 0n;
     if (Object.keys(this.parts.prices).length > 0) {
+      const { discountCents } = session;
+      if (discountCents > 0n && !this.parts.allowDiscounts) {
+        return mismatch(`Discounts took ${discountCents} cents off, and STRIPE_ALLOW_DISCOUNTS is no.`);
+      }
       const prices = await this.parts.stripe.pricesOf(session.id);
       // Not a mismatch: Stripe sends the event again.
       if (prices.kind === 'failed') return { kind: 'unanswered', reason: prices.reason };
@@ -407,23 +412,6 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
 
 function otherCurrency({ currency }: CardSession): string {
   return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
-}
-
-/** A held event as stored. */
-type Held = { readonly createdAtMs: number } & (
-  | { readonly cents: string }
-  | { readonly cents: null; readonly dispute: string; readonly what: 'begun' | 'won' | 'lost' }
-);
-
-function heldOf({ createdAtMs }: CardEvent, subject: IntentChange): Held {
-  return subject.kind === 'refund'
-    ? { createdAtMs, cents: subject.cents.toString() }
-    : { createdAtMs, cents: null, dispute: subject.dispute, what: subject.what };
-}
-
-function changeOf(held: Held): IntentChange {
-  if (held.cents !== null) return { kind: 'refund', cents: BigInt(held.cents) };
-  return { kind: 'dispute', dispute: held.dispute, what: held.what };
 }
 
 /** Effect of a refund or a dispute on an order. */

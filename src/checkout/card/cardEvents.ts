@@ -6,6 +6,8 @@ export interface CardSession {
   readonly payment: 'paid' | 'unpaid' | 'no_payment_required';
   /** Amount due, after discounts, in the currency's smallest unit. */
   readonly totalCents: bigint | null;
+  /** Amount that discounts took off. */
+  readonly discountCents: bigint;
   readonly currency: string | null;
   /** Null if nothing is to be paid. */
   readonly intent: string | null;
@@ -79,13 +81,14 @@ const other: CardSubject = { kind: 'other' };
 
 function sessionOf(object: Members): CardSession | undefined {
   const { id, payment_status: payment, created } = object;
-  const metadata = object['metadata'];
+  const { metadata, total_details: details } = object;
   if (typeof id !== 'string' || typeof created !== 'number') return undefined;
   if (payment !== 'paid' && payment !== 'unpaid' && payment !== 'no_payment_required') return undefined;
   return {
     id,
     payment,
     totalCents: cents(object['amount_total']),
+    discountCents: (isMembers(details) ? cents(details['amount_discount']) : null) ?? 0n,
     currency: text(object['currency']),
     intent: idOf(object['payment_intent']),
     tier: isMembers(metadata) ? text(metadata['tier']) : null,

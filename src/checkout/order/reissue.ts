@@ -1,4 +1,5 @@
 /** Keys issued again: for a buyer who lost one, and for a restored store. */
+import { commitSurely } from '../../store/surely.js';
 import type { KeyRecord } from '../../store/tables/keys.js';
 import type { OrderRecord } from '../../store/tables/order.js';
 import { changeOrder, type OrderChange } from '../../store/tables/orders.js';
@@ -49,7 +50,7 @@ export async function reissueOrderKey(
 ): Promise<Reissued> {
   let made: Pick<Extract<Reissued, { kind: 'reissued' }>, 'key' | 'rawKey'> | undefined;
   let refusal: Reissued | undefined;
-  const outcome = await changeOrder(parts.store, orderId, async (record) => {
+  const decide = async (record: OrderRecord): Promise<OrderChange | undefined> => {
     const found = await keyOf(parts, record);
     if (claim !== null && !isClaim(record, claim)) refusal = { kind: 'absent' };
     else if (record.key !== 'active' || found?.status !== 'active') {
@@ -65,7 +66,10 @@ export async function reissueOrderKey(
     const proof = claim === null ? ', without a claim token' : '';
     const to: OrderRecord = { ...revealed(parts, next), keyId: key.id, revealedAtMs: nowMs };
     return { to, mint: key, keys: await endedKeys(parts, found, key, nowMs, proof) };
-  });
+  };
+  // Otherwise the old key could end without anybody being handed the new one.
+  const commit = commitSurely(parts.store, parts.clock);
+  const outcome = await changeOrder(parts.store, orderId, decide, undefined, commit);
   if (outcome.kind === 'absent') return outcome;
   if (refusal !== undefined) return refusal;
   if (made === undefined) throw new Error('A reissue made no key');
