@@ -305,22 +305,24 @@ describe('a candidate', () => {
   });
 
   test('that is stopped asks no more, and has released the lease, also if it rested before', async () => {
-    const { holder, clock, gate, candidate } = await begin();
-    const one = candidate('one');
-    one.ask();
-    await until(() => one.token() === 1);
-    const letGo = gate.hold();
-    one.rest(1_000);
-    let isOver = false;
-    const stopped = one.stop().then(() => (isOver = true));
-    await clock.pass(1);
-    assert.equal(isOver, false);
-    letGo();
-    await stopped;
-    assert.equal(await holder(), '');
-    await clock.pass(1e9);
-    one.ask();
-    assert.deepEqual([clock.timers, one.isResting()], [0, true]);
+    for (const rests of [true, false]) {
+      const { holder, clock, gate, candidate } = await begin();
+      const one = candidate('one');
+      one.ask();
+      await until(() => one.token() === 1);
+      const letGo = gate.hold();
+      if (rests) one.rest(1_000);
+      let isOver = false;
+      const stopped = one.stop().then(() => (isOver = true));
+      await clock.pass(1);
+      assert.equal(isOver, false);
+      letGo();
+      await stopped;
+      assert.equal(await holder(), '');
+      await clock.pass(1e9);
+      one.ask();
+      assert.deepEqual([clock.timers, one.isResting()], [0, true]);
+    }
   });
 });
 
