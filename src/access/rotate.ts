@@ -77,9 +77,14 @@ async function replacementOf(
 
 /**
  * Replaces a key by one with the same tier, expiry, limits, usage and order, in one unit. The old key still
- * works for `overlapMs`; its own predecessor ends at once.
+ * works for `overlapMs`; its own predecessor ends at once. `aborted`: true once the holder has gone.
  */
-export async function rotateKey(parts: IssueParts, hash: Uint8Array, overlapMs: number): Promise<Rotation> {
+export async function rotateKey(
+  parts: IssueParts,
+  hash: Uint8Array,
+  overlapMs: number,
+  aborted: () => boolean,
+): Promise<Rotation> {
   const { store } = parts;
   const found = await findKey(store, hash);
   if (found === undefined) return { kind: 'ended' };
@@ -89,7 +94,7 @@ export async function rotateKey(parts: IssueParts, hash: Uint8Array, overlapMs: 
     return decided.kind === 'replacement' ? decided : undefined;
   };
   // Otherwise the old key could end without anybody being handed the new one.
-  const commit = commitSurely(store, parts.clock);
+  const commit = commitSurely(store, parts.clock, aborted);
   const orderId = await orderOf(store, found);
   if (orderId === undefined) {
     const change = async (from: KeyRecord): Promise<ChangedKey | undefined> => {
@@ -138,7 +143,8 @@ export function rotateKeys(parts: RotateParts): Handler<RotateKeyRequest> {
     const { overlap_s: overlapSeconds = rotateKeyDefaults.overlap_s } = request.input;
     const found = await holder(parts, request);
     if (!found.ok) return found.refusal;
-    const outcome = await rotateKey(parts.issue, found.key.hash, overlapSeconds * 1000);
+    const aborted = (): boolean => request.aborted();
+    const outcome = await rotateKey(parts.issue, found.key.hash, overlapSeconds * 1000, aborted);
     if (outcome.kind !== 'issued') return refused(outcome);
     const { key, rawKey, oldEndsAtMs } = outcome;
     parts.log.info({ key: found.key.id, by: key.id }, 'the holder of a key replaced it');

@@ -162,7 +162,8 @@ export const nodeSettings = {
     name: 'UNPAID_ORDERS_PER_ADDRESS',
     type: 'whole number, 0 to 1000000',
     fallback: '10',
-    meaning: 'On-chain orders of one address (IPv6: of its /64) that may be unpaid at a time; 0 is no limit.',
+    meaning:
+      'On-chain orders without a confirmed payment that one address (IPv6: its /64) may have; 0 is no limit.',
     parse: integer(0, 1_000_000),
   },
   /** LND's REST interface, `https://host:port`; null: no Lightning payments. */

@@ -101,7 +101,8 @@ export async function pollOrder<Order extends OrderRecord, View>(
   if (found === undefined) return undefined;
   const order = mayAct ? await rail.refresh(found) : found;
   // Checked after the look-up, which may take a while: a key revealed to a client that has gone is lost.
-  return rail.view(await poll(parts, order, { ...demanded, claim, mayAct: mayAct && !aborted() }));
+  const wish = { ...demanded, claim, mayAct: mayAct && !aborted(), aborted };
+  return rail.view(await poll(parts, order, wish));
 }
 
 /** Every rail's readiness for a tier, or for the cheapest one. */

@@ -56,29 +56,33 @@ export async function recoverOrders(parts: RecoverParts): Promise<Recovery> {
 /** Time for which Stripe keeps its events (ms). */
 const eventsKeptMs = 30 * dayMs;
 
-/** Time before the backup from which events are applied again (ms): they may have been under way. */
-const beforeBackupMs = 3_600_000;
+/**
+ * Time before the backup from which events are applied (ms): an hour more than that for which Stripe repeats
+ * an event (https://docs.stripe.com/webhooks#retries). One that was taken after the backup is not in it.
+ */
+const beforeBackupMs = 3 * dayMs + 3_600_000;
 
-/** Applies the events of card payments since the backup; `card` undefined: the rail is not set up. */
+/** Applies the events of card payments that the backup may lack; `card` undefined: the rail is not set up. */
 export async function recoverCards(
   card: Pick<Card, 'catchUp'> | undefined,
   madeAtMs: number,
   nowMs: number,
 ): Promise<Pick<Recovery, 'done' | 'lost'>> {
   if (card === undefined) return { done: [], lost: [] };
-  const outcome = await card.catchUp(madeAtMs - beforeBackupMs);
-  const since = timeText(madeAtMs);
+  const fromMs = madeAtMs - beforeBackupMs;
+  const outcome = await card.catchUp(fromMs);
+  const since = timeText(fromMs);
   const resend = `Send its events since ${since} again (Stripe's dashboard, Developers, Events).`;
   const keyless = outcome.mismatches.map(({ about, reason }) => `card: ${about} gave no key. ${reason}`);
   if ('wrong' in outcome)
     return { done: [], lost: [...keyless, `card: Stripe cannot be asked (${outcome.wrong}). ${resend}`] };
   const old =
-    nowMs - madeAtMs > eventsKeptMs
+    nowMs - fromMs > eventsKeptMs
       ? [`card: Stripe keeps events for 30 days: compare payments since ${since} with its dashboard.`]
       : [];
   const { changed } = outcome;
   return {
-    done: changed === 0 ? [] : [`card: ${counted(changed, 'event')} since the backup applied.`],
+    done: changed === 0 ? [] : [`card: ${counted(changed, 'event')} applied that the backup lacked.`],
     lost: [...keyless, ...old],
   };
 }

@@ -123,7 +123,7 @@ export class Candidate {
   private keeper: LeaseKeeper | undefined;
   private restsUntilMs = -Infinity;
   /** Resolves when every earlier keeper has released the lease. */
-  private released: Promise<unknown> = Promise.resolve();
+  private released: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly parts: LeaseParts,
@@ -147,7 +147,8 @@ export class Candidate {
   /** Asks for the lease no more for `restMs`, and releases it. */
   rest(restMs: number): void {
     this.restsUntilMs = this.parts.clock.monotonicMs() + restMs;
-    this.released = Promise.all([this.released, this.keeper?.stop()]);
+    // Without its outcome, or each rest would keep those of all before it.
+    this.released = Promise.all([this.released, this.keeper?.stop()]).then(() => undefined);
     this.keeper = undefined;
   }
 

@@ -63,8 +63,8 @@ const beforePreviews: readonly StoredData[] = [
     what:
       'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were sent, ' +
       'address, invoice or session, what was paid when, hashes of the claim token and of the key; ids and ' +
-      'kinds of the card processor’s events; while an on-chain order is unpaid, a keyed hash of the ' +
-      'address that ordered it.',
+      'kinds of the card processor’s events; until an on-chain order is confirmed or has ended, keyed ' +
+      'hashes of the address that ordered it and of its network.',
     why: 'To give a key to the buyer, once, and to account for the money.',
     retention:
       'Permanently; the email address until it is erased on request. What was sent with unpaid orders is ' +

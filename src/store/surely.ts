@@ -10,11 +10,13 @@ const pauseMs = 250;
 
 /**
  * Commits a unit. While the store is unavailable, the same unit is committed again: it may have taken effect
- * already. `commit` throws StoreUnavailable if the store stays unavailable; the outcome is unknown then.
+ * already. `commit` throws StoreUnavailable if the store stays unavailable, or once nobody awaits the outcome
+ * (`aborted`): what the unit hands out would reach nobody. The outcome is unknown then.
  */
 export function commitSurely(
   store: Pick<Store, 'commit' | 'newUnitId'>,
   clock: Pick<Clock, 'monotonicMs' | 'sleep'>,
+  aborted: () => boolean = () => false,
 ): Commit {
   return async (operations) => {
     const id = store.newUnitId();
@@ -25,6 +27,7 @@ export function commitSurely(
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || clock.monotonicMs() >= endMs) throw error;
         await clock.sleep(pauseMs);
+        if (aborted()) throw error;
       }
     }
   };

@@ -33,8 +33,10 @@ function issue(termDays = 30): Promise<IssuedKey> {
 
 type Rotated = Extract<Rotation, { kind: 'issued' }>;
 
+const stays = (): boolean => false;
+
 async function rotate({ key }: IssuedKey, overlapMs = day, on = parts): Promise<Rotated> {
-  const outcome = await rotateKey(on, key.hash, overlapMs);
+  const outcome = await rotateKey(on, key.hash, overlapMs, stays);
   assert.ok(outcome.kind === 'issued', outcome.kind);
   return outcome;
 }
@@ -149,14 +151,17 @@ describe('a key is replaced', () => {
   test('only once; the new key can be replaced a minute later, which ends the first at once', async () => {
     const first = await issue();
     const second = await rotate(first, 7 * day);
-    assert.deepEqual(await rotateKey(parts, first.key.hash, day), { kind: 'replaced', by: second.key.id });
+    assert.deepEqual(await rotateKey(parts, first.key.hash, day, stays), {
+      kind: 'replaced',
+      by: second.key.id,
+    });
     for (const [passed, retrySeconds] of [
       [58_001, 2],
       [1_000, 1],
       [998, 1],
     ] as const) {
       clock.pass(passed);
-      assert.deepEqual(await rotateKey(parts, second.key.hash, day), { kind: 'young', retrySeconds });
+      assert.deepEqual(await rotateKey(parts, second.key.hash, day, stays), { kind: 'young', retrySeconds });
     }
     clock.pass(1);
     const third = await rotate(second, day);
@@ -193,7 +198,7 @@ describe('a key is replaced', () => {
       const get: Store['get'] = async (space, at) =>
         space === 'keys' && (reads += 1) > 1 ? undefined : on.get(space, at);
       const leaving = { ...new FailingStore(on).seen, get };
-      assert.deepEqual(await rotateKey(partsOn(leaving), hash, day), { kind: 'ended' });
+      assert.deepEqual(await rotateKey(partsOn(leaving), hash, day, stays), { kind: 'ended' });
     }
   });
 
@@ -203,14 +208,16 @@ describe('a key is replaced', () => {
     await changeKey(store, suspended.key.id, (key) => ({ to: { ...key, status: 'suspended' } }));
     clock.pass(day);
     for (const { key } of [revoked, suspended, over]) {
-      assert.deepEqual(await rotateKey(parts, key.hash, day), { kind: 'ended' });
+      assert.deepEqual(await rotateKey(parts, key.hash, day, stays), { kind: 'ended' });
     }
-    assert.deepEqual(await rotateKey(parts, Buffer.alloc(32, 3), day), { kind: 'ended' });
+    assert.deepEqual(await rotateKey(parts, Buffer.alloc(32, 3), day, stays), { kind: 'ended' });
   });
 
   test('by one key, however many ask at once', async () => {
     const old = await issue();
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => rotateKey(parts, old.key.hash, day)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () => rotateKey(parts, old.key.hash, day, stays)),
+    );
     const made = outcomes.filter(({ kind }) => kind === 'issued');
     assert.equal(made.length, 1);
     assert.equal(outcomes.filter(({ kind }) => kind === 'replaced').length, 19);
@@ -224,7 +231,7 @@ describe('a key is replaced', () => {
       failing.failure = failure;
       failing.failReads = false;
       const nowMs = clock.wallMs();
-      await assert.rejects(rotateKey(on, old.key.hash, hour), StoreUnavailable);
+      await assert.rejects(rotateKey(on, old.key.hash, hour, stays), StoreUnavailable);
       failing.failure = undefined;
       const { replacedBy, expiresAtMs } = await stored(old);
       const by = replacedBy === null ? undefined : await findKeyById(store, replacedBy);
@@ -247,6 +254,17 @@ describe('a key is replaced', () => {
     const { key } = await rotate(old, 0, on);
     assert.equal((await stored(old)).replacedBy, key.id);
     assert.equal((await findKeyById(store, key.id))?.status, 'active');
+  });
+
+  test('not at all if the holder leaves while the store is away', async () => {
+    const failing = new FailingStore(store);
+    const [old, on] = [await issue(), partsOn(failing.seen)];
+    failing.failReads = false;
+    failing.failure = 'not written';
+    const left = (): boolean => failing.commits === 3;
+    await assert.rejects(rotateKey(on, old.key.hash, hour, left), StoreUnavailable);
+    assert.equal(failing.commits, 3);
+    assert.equal((await stored(old)).replacedBy, null);
   });
 });
 
@@ -282,15 +300,15 @@ describe('both keys end', () => {
     await happens('paid');
     const { apiKey } = await shop.polled(order.id);
     const on = { ...partsOn(shop.book.store), clock: shop.time.clock };
-    const outcome = await rotateKey(on, native.hashKey(apiKey ?? '') ?? Buffer.alloc(0), 7 * day);
+    const outcome = await rotateKey(on, native.hashKey(apiKey ?? '') ?? Buffer.alloc(0), 7 * day, stays);
     assert.ok(outcome.kind === 'issued');
     const { keyId, seed } = await shop.stored(order.id);
     assert.deepEqual([keyId, seed], [outcome.key.id, null]);
     const old = (await shop.keys(order.id)).find(({ id }) => id !== keyId);
     assert.deepEqual([old?.replacedBy, old?.expiresAtMs], [keyId, outcome.oldEndsAtMs]);
-    const again = await rotateKey(on, old?.hash ?? Buffer.alloc(0), day);
+    const again = await rotateKey(on, old?.hash ?? Buffer.alloc(0), day, stays);
     assert.deepEqual(again, { kind: 'replaced', by: keyId });
-    assert.equal((await rotateKey(on, outcome.key.hash, day)).kind, 'young');
+    assert.equal((await rotateKey(on, outcome.key.hash, day, stays)).kind, 'young');
     assert.deepEqual(await happens('disputed'), ['suspended', 'suspended']);
     assert.deepEqual(await happens('won'), ['active', 'active']);
     assert.deepEqual(await happens('refunded'), ['revoked', 'revoked']);

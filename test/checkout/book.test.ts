@@ -26,6 +26,8 @@ import { systemRandomness } from '../../src/system/randomness.js';
 import { memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
 import { FailingStore } from '../support/serving.js';
+import { pollOrder } from '../../src/checkout/rail.js';
+import { StoreUnavailable } from '../../src/store/store.js';
 import { collect } from '../support/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
@@ -72,7 +74,13 @@ async function happened(parts: BookParts, id: string, event: OrderEvent): Promis
 async function polled(parts: BookParts, id: string, more: Partial<PollWish> = {}): Promise<Polled> {
   const order = await findOrder(parts.store, id);
   assert.ok(order !== undefined);
-  const outcome = await poll(parts, order, { claim: '', claimRequired: false, mayAct: true, ...more });
+  const outcome = await poll(parts, order, {
+    claim: '',
+    claimRequired: false,
+    mayAct: true,
+    aborted: () => false,
+    ...more,
+  });
   return outcome;
 }
 
@@ -316,6 +324,24 @@ test('a key made anew is handed out although the answer of the store was lost', 
   const inUse = keys.filter(({ status }) => status === 'active');
   assert.deepEqual(inUse, [again.key]);
   assert.deepEqual(again.key.hash, native.hashKey(again.rawKey));
+});
+
+test('a key is left for the next poll if the client leaves while the store is away', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts);
+  await happened(parts, order.id, settled);
+  const failing = new FailingStore(parts.store);
+  failing.failReads = false;
+  failing.failure = 'not written';
+  const asked = { claim: '', claimRequired: false, mayAct: true };
+  const find = (id: string) => findOrder(parts.store, id);
+  const rail = { refresh: (found: OrderRecord) => Promise.resolve(found), view: (seen: Polled) => seen };
+  const away = { parts: { ...parts, store: failing.seen }, rail, find, demanded: asked };
+  const aborted = (): boolean => failing.commits === 3;
+  await assert.rejects(pollOrder(away, order.id, { ...asked, aborted }), StoreUnavailable);
+  assert.equal(failing.commits, 3);
+  const { keyStatus } = await polled(parts, order.id);
+  assert.equal(keyStatus, 'revealed_now');
 });
 
 test('an order is open as long as its network can change it', async (context) => {

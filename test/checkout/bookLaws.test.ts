@@ -291,7 +291,7 @@ describe('a store that fails at any one operation', () => {
   });
 
   test('makes a poll fail, and the next poll hands out the key', async () => {
-    const asked = { claimRequired: false, mayAct: true };
+    const asked = { claimRequired: false, mayAct: true, aborted: () => false };
     const polling = async ({ order: { id }, claimToken: claim }: MadeOrder) =>
       poll(shop.book, await shop.stored(id), { ...asked, claim });
     let handedOut = 0;
@@ -410,7 +410,7 @@ describe('simultaneous polls', () => {
 
   test('of an order that does not exist are an error', async () => {
     const { order, claimToken: claim } = await shop.make('lightning');
-    const asked = { claim, claimRequired: false, mayAct: true };
+    const asked = { claim, claimRequired: false, mayAct: true, aborted: () => false };
     await assert.rejects(poll(shop.book, { ...order, id: 'gone' }, asked), /^Error: Order gone is gone$/);
   });
 
@@ -423,7 +423,12 @@ describe('simultaneous polls', () => {
     await shop.happened(unpaid.order.id, settled);
     await shop.polled(order.id, { claim: claimToken });
     // This one read the order before it was settled; what is on disk decides.
-    const late = await poll(shop.book, read, { claim: '', claimRequired: false, mayAct: true });
+    const late = await poll(shop.book, read, {
+      claim: '',
+      claimRequired: false,
+      mayAct: true,
+      aborted: () => false,
+    });
     assert.equal(late.apiKey, null);
     assert.notEqual((await shop.polled(unpaid.order.id, { claim: unpaid.claimToken })).apiKey, null);
   });
@@ -431,7 +436,7 @@ describe('simultaneous polls', () => {
   test('whose write has an unknown outcome hand nothing out, and no key is shown twice', async () => {
     const { order } = await shop.make('lightning');
     await shop.happened(order.id, settled);
-    const asked = { claim: '', claimRequired: false, mayAct: true };
+    const asked = { claim: '', claimRequired: false, mayAct: true, aborted: () => false };
     const record = await shop.stored(order.id);
     for (const failure of ['not written', 'written'] as const) {
       shop.failing.failure = failure;
@@ -454,7 +459,7 @@ describe('simultaneous polls', () => {
         Promise.resolve(void (shop.failing.failure = now));
       shop.beforeCommits.push(fails(failure), fails(failure), fails(undefined));
       shop.failing.failReads = false;
-      const asked = { claim: '', claimRequired: false, mayAct: true };
+      const asked = { claim: '', claimRequired: false, mayAct: true, aborted: () => false };
       const { keyStatus, apiKey } = await poll(shop.book, record, asked);
       shop.failing.failReads = true;
       assert.equal(keyStatus, 'revealed_now');

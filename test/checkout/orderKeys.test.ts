@@ -45,7 +45,7 @@ test('a key made again ends the one before, and the one that its holder had repl
   const parts = { store, clock, randomness, secret: secrets[0], format: native };
   const hash = native.hashKey(rawKey);
   assert.ok(hash !== null);
-  const rotated = await rotateKey(parts, hash, 7 * day);
+  const rotated = await rotateKey(parts, hash, 7 * day, () => false);
   assert.ok(rotated.kind === 'issued');
   const again = await reissueOrderKey(shop.book, id, null);
   assert.ok(again.kind === 'reissued');
@@ -68,7 +68,7 @@ test('a key that its holder replaced, while it still works, changes with its rep
   const hash = native.hashKey(rawKey);
   assert.ok(hash !== null);
   const parts = { store, clock, randomness, secret: secrets[0], format: native };
-  const rotated = await rotateKey(parts, hash, 7 * day);
+  const rotated = await rotateKey(parts, hash, 7 * day, () => false);
   assert.ok(rotated.kind === 'issued');
   for (const [kind, status] of [
     ['card disputed', 'suspended'],

@@ -592,13 +592,13 @@ describe('an order is looked after', () => {
     assert.deepEqual(changed, { ...lightning, status: 'expired', open: false });
   });
 
-  test('and its buyer is forgotten once it is paid or expired', () => {
+  test('and its buyer is forgotten once it is confirmed or expired', () => {
     const orderedBy = Buffer.from('somebody');
-    for (const status of ['pending', 'underpaid'] as const) {
+    for (const status of ['pending', 'underpaid', 'seen'] as const) {
       const order: BtcOrder = { ...btc, status, orderedBy };
       assert.equal(attended(order, 0), order);
     }
-    for (const status of ['seen', 'confirmed', 'expired'] as const) {
+    for (const status of ['confirmed', 'expired'] as const) {
       const order: BtcOrder = { ...btc, status, orderedBy, outputs: [output('a', price, 2)] };
       assert.deepEqual(attended(order, 0), { ...order, orderedBy: null });
     }

@@ -103,7 +103,7 @@ describe('orders on chain', () => {
     const refused = await create();
     const problem = jsonOf(refused, 429) as Problem;
     assert.equal(problem.code, 'rate_limited');
-    assert.match(problem.detail, /^This address has 1 on-chain orders that wait for their payment, as many/);
+    assert.match(problem.detail, /^This address has 1 on-chain orders without a confirmed payment, as many/);
     assert.equal(refused.headers?.['retry-after'], '3599');
     await made(Uint8Array.of(192, 0, 2, 2));
     // It has ended, and nobody has looked it up yet.
@@ -125,9 +125,9 @@ describe('orders on chain', () => {
       assert.equal(problem.code, 'rate_limited');
       assert.match(
         problem.detail,
-        /^This network has 2 on-chain orders that wait for their payment, as many/,
+        /^This network has 2 on-chain orders without a confirmed payment, as many/,
       );
-      assert.equal(refused.headers?.['retry-after'], '3599');
+      assert.equal(refused.headers?.['retry-after'], '120');
     }
     for (const address of [Uint8Array.of(192, 0, 3, 3), six(0, 2, 0, 0)]) await made(address);
   });

@@ -244,7 +244,7 @@ describe('the on-chain rail', () => {
     assert.deepEqual(more, ['made', 'rail busy']);
   });
 
-  test('an address has no more unpaid orders than its limit, and does not affect another', async () => {
+  test('an address has no more unconfirmed orders than its limit, and does not affect another', async () => {
     const rail = await Rail.open();
     const bitcoin = rail.process({ unpaidOrdersPerAddress: 2 });
     const [one, other] = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)];
@@ -266,12 +266,20 @@ describe('the on-chain rail', () => {
     // Another process, and the store once more.
     const again = rail.process({ unpaidOrdersPerAddress: 2 });
     assert.equal((await again.create({ ...pricedWish, orderedBy: one })).kind, 'address busy');
-    // One that is paid, in part at first, makes room when all of it came; nothing tells its address then.
+    // One that is paid makes room once that is confirmed; nothing tells its address then.
     rail.chain.pay(first.place, 1n);
     await bitcoin.reconcile();
     assert.equal((await by(one)).kind, 'address busy');
     assert.deepEqual(onRail(await rail.shop.stored(first.id), 'btc').orderedBy, one);
     rail.chain.pay(first.place, price);
+    await bitcoin.reconcile();
+    const seen = onRail(await rail.shop.stored(first.id), 'btc');
+    assert.deepEqual([seen.status, seen.orderedBy], ['seen', one]);
+    const nowMs = rail.shop.time.nowMs;
+    const busy = await by(one);
+    assert.deepEqual([busy.kind, 'untilMs' in busy && busy.untilMs], ['address busy', nowMs + 600_000]);
+    rail.chain.mine();
+    rail.chain.mine();
     await bitcoin.reconcile();
     assert.equal(onRail(await rail.shop.stored(first.id), 'btc').orderedBy, null);
     assert.deepEqual([(await by(one)).kind, (await by(one)).kind], ['made', 'address busy']);

@@ -198,7 +198,7 @@ class Simulation {
     const order = await findOrder(this.store, id);
     assert.ok(order !== undefined);
     const claim = this.dice.happens(0.5) ? (this.claims.get(id) ?? '') : '';
-    const asked = { claim, claimRequired: false, mayAct: true };
+    const asked = { claim, claimRequired: false, mayAct: true, aborted: () => false };
     const polls = await Promise.all([1, 2, 3].map(() => answered(poll(this.book, order, asked))));
     for (const polled of polls) {
       if (polled !== undefined && polled.apiKey !== null) {
@@ -231,7 +231,12 @@ class Simulation {
     for (const order of await this.orders()) await this.poll(order);
     for (const order of await this.orders()) {
       // Whoever holds the claim token is handed what nobody was.
-      const asked = { claim: this.claims.get(order.id) ?? '', claimRequired: false, mayAct: true };
+      const asked = {
+        claim: this.claims.get(order.id) ?? '',
+        claimRequired: false,
+        mayAct: true,
+        aborted: () => false,
+      };
       const polled = await poll(this.book, order, asked);
       if (polled.apiKey !== null)
         this.held.set(order.id, [...(this.held.get(order.id) ?? []), polled.apiKey]);

@@ -235,7 +235,7 @@ test('a restore applies the card events that Stripe has reported since the backu
   const restored = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
   assert.match(
     (await here(['restore', folder], restored)).text,
-    /^card: 1 event since the backup applied\.$/m,
+    /^card: 1 event applied that the backup lacked\.$/m,
   );
   assert.equal(await statusOf(order.id, restored), 'paid');
   stripe.up = false;

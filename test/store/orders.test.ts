@@ -20,7 +20,7 @@ import {
   forgetOrderEmails,
   insertOrder,
   openOrders,
-  unpaidOrdersBy,
+  unconfirmedOrdersBy,
   type LedgerEntry,
 } from '../../src/store/tables/orders.js';
 import { acquireLease } from '../../src/store/leases.js';
@@ -292,7 +292,7 @@ describe('an order', () => {
     );
   });
 
-  test('is counted for the address that ordered it as long as it is open and unpaid', async () => {
+  test('is counted for the address that ordered it as long as it is open and unconfirmed', async () => {
     const own = await openTestStore();
     const [address, other] = [Buffer.alloc(16, 0xab), Buffer.alloc(16, 0xac)];
     const by = (orderedBy: Buffer | null, given: Partial<BtcOrder> = {}) => ({ ...given, orderedBy });
@@ -300,6 +300,7 @@ describe('an order', () => {
       order('a', by(address)),
       order('b', by(address, { status: 'underpaid' })),
       order('c', by(address, { status: 'seen' })),
+      order('h', by(address, { status: 'confirmed' })),
       order('d', by(address, { status: 'expired', open: false })),
       order('e', by(other)),
       order('f', by(null)),
@@ -307,16 +308,21 @@ describe('an order', () => {
     ]) {
       await commit(own, ...insertOrder(each));
     }
-    const unpaidBy = async (orderedBy: Buffer, most = 9) =>
-      (await unpaidOrdersBy(own, orderedBy, most)).map(({ id }) => id);
-    assert.deepEqual([await unpaidBy(address), await unpaidBy(address, 1)], [['a', 'b'], ['a']]);
-    assert.deepEqual([await unpaidBy(other), await unpaidBy(Buffer.alloc(16))], [['e'], []]);
+    const unconfirmedBy = async (orderedBy: Buffer, most = 9) =>
+      (await unconfirmedOrdersBy(own, orderedBy, most)).map(({ id }) => id);
+    assert.deepEqual(
+      [await unconfirmedBy(address), await unconfirmedBy(address, 1)],
+      [['a', 'b', 'c'], ['a']],
+    );
+    assert.deepEqual([await unconfirmedBy(other), await unconfirmedBy(Buffer.alloc(16))], [['e'], []]);
     assert.equal(await countUnpaid(own, 'btc', 9), 4);
-    assert.equal((await collect(openOrders(own, 'btc'))).length, 5);
+    assert.equal((await collect(openOrders(own, 'btc'))).length, 6);
     const marks = (await own.scan('openOrders', { limit: 99 })).map(({ key }) => Buffer.from(key).toString());
     assert.deepEqual(
       marks.filter((mark) => mark.startsWith('unpaid-by ')),
-      [`unpaid-by ${'ab'.repeat(16)}:a`, `unpaid-by ${'ab'.repeat(16)}:b`, `unpaid-by ${'ac'.repeat(16)}:e`],
+      ['ab:a', 'ab:b', 'ab:c', 'ac:e'].map(
+        (mark) => `unpaid-by ${mark.slice(0, 2).repeat(16)}${mark.slice(2)}`,
+      ),
       'the marks that every version makes',
     );
   });
@@ -341,7 +347,7 @@ describe('an order', () => {
       (await collect(openOrders(own, 'btc'))).map((each) => each.id),
       ['a'],
     );
-    assert.deepEqual(await unpaidOrdersBy(own, orderedBy, 9), []);
+    assert.deepEqual(await unconfirmedOrdersBy(own, orderedBy, 9), []);
   });
 
   test('is changed under a lease only while that is held', async () => {

@@ -63,6 +63,17 @@ test('after twenty seconds its outcome stays unknown', async () => {
   assert.equal(failing.commits, 81);
 });
 
+test('once nobody awaits the outcome, the unit is not committed again', async () => {
+  const failing = new FailingStore(await openTestStore());
+  failing.failure = 'not written';
+  const clock = new SetClock();
+  const left = (): boolean => clock.monotonicMs() >= 500;
+  await assert.rejects(commitSurely(failing.seen, clock, left)([append]), StoreUnavailable);
+  assert.equal(failing.commits, 2);
+  failing.failure = undefined;
+  assert.equal((await commitSurely(failing.seen, clock, left)([append])).kind, 'done', 'it is tried once');
+});
+
 test('an error of another kind is thrown at once', async () => {
   const store = await openTestStore();
   const clock = new SetClock();

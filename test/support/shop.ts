@@ -250,7 +250,7 @@ export class Shop {
 
   /** Polls an order as it is on disk, without a claim token unless told. */
   async polled(id: string, more: Partial<PollWish> = {}, parts: BookParts = this.book): Promise<Polled> {
-    const asked = { claim: '', claimRequired: false, mayAct: true, ...more };
+    const asked = { claim: '', claimRequired: false, mayAct: true, aborted: () => false, ...more };
     const outcome = await poll(parts, await this.stored(id), asked);
     return outcome;
   }

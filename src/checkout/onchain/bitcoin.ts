@@ -3,7 +3,13 @@ import type { BitcoinOrder } from '../../contract/bitcoin.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
-import { countUnpaid, countUnpaidBy, insertOrder, unpaidOrdersBy } from '../../store/tables/orders.js';
+import { isUnpaid } from '../../store/tables/order.js';
+import {
+  countUnpaid,
+  countUnconfirmedBy,
+  insertOrder,
+  unconfirmedOrdersBy,
+} from '../../store/tables/orders.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/tables/addressIndexes.js';
 import { whenUnavailable, type Fence, type Operation } from '../../store/store.js';
 import { Recent } from '../../system/shared.js';
@@ -38,17 +44,23 @@ const lookedMs = 1_000;
 /** The same if the node sends notifications: polls then only make up for a watcher that died. */
 const followedMs = 5_000;
 
-/** Share of the rail's room that the unpaid orders of one network may take. */
+/** Share of the rail's room that the unconfirmed orders of one network may take. */
 const networkShare = 0.25;
 
-/** A limit on unpaid orders, and the bytes with which the names of those that it counts begin. */
+/** Time after which a network with too many orders may try again (ms). */
+const networkBusyMs = 120_000;
+
+/** Time in which a block comes, on average (ms). */
+const blockMs = 600_000;
+
+/** A limit on unconfirmed orders, and the bytes with which the names of those that it counts begin. */
 interface Counted {
   readonly of: AddressBusy['of'];
   readonly name: Uint8Array;
   readonly most: number;
 }
 
-/** A limit with the unpaid orders that it counts, and when the first of them ends once that is known. */
+/** A limit with the orders that it counts, and when there may be fewer once that is known. */
 interface Count extends Counted {
   count: number;
   untilMs?: number;
@@ -89,13 +101,13 @@ export interface BitcoinWish extends OrderWish {
   readonly orderedBy?: Uint8Array;
 }
 
-/** The buyer's client address, or its network, has reached its limit of unpaid orders. */
+/** The buyer's client address, or its network, has reached its limit of unconfirmed orders. */
 export interface AddressBusy {
   readonly kind: 'address busy';
   readonly of: 'address' | 'network';
   /** Their number. */
   readonly unpaid: number;
-  /** When the first of them expires (ms since 1970). */
+  /** When there may be fewer (ms since 1970). */
   readonly untilMs: number;
 }
 
@@ -359,14 +371,20 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   }
 
   private async countOf(limit: Counted): Promise<Count> {
-    return { ...limit, count: await countUnpaidBy(this.parts.store, limit.name, limit.most) };
+    return { ...limit, count: await countUnconfirmedBy(this.parts.store, limit.name, limit.most) };
   }
 
-  /** When the first of a name's unpaid orders ends; at most an order's time from now (ms since 1970). */
-  private async end({ name, most }: Counted): Promise<number> {
+  /**
+   * When a name may have another order (ms since 1970): when the first of an address's orders ends, or the
+   * next block may confirm one. A network has too many orders to read them for each refusal.
+   */
+  private async end({ of, name, most }: Counted): Promise<number> {
     const { store, clock } = this.parts;
-    const orders = await unpaidOrdersBy(store, name, most);
-    return Math.min(clock.wallMs() + orderMs, ...orders.map(({ expiresAtMs }) => expiresAtMs));
+    const nowMs = clock.wallMs();
+    if (of === 'network') return nowMs + networkBusyMs;
+    const orders = await unconfirmedOrdersBy(store, name, most);
+    const ends = orders.map((each) => (isUnpaid(each) ? each.expiresAtMs : nowMs + blockMs));
+    return Math.min(nowMs + orderMs, ...ends);
   }
 
   private draft(wish: BitcoinWish, index: number, createdHeight: number): MadeOrder<BtcOrder> {

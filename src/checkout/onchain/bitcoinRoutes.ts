@@ -32,11 +32,11 @@ const railBusy: Refusal = {
   retryAfterS: 120,
 };
 
-/** Refuses an order to a client address that has reached its limit of unpaid orders, or its network's. */
+/** Refuses an order: the client's address, or its network, has as many unconfirmed orders as it may. */
 function addressBusy({ of, unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
   const detail =
-    `This ${of} has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +
-    'Pay one, wait until one ends, or pay another way. Nothing was ordered or charged.';
+    `This ${of} has ${unpaid} on-chain orders without a confirmed payment, as many as it may. ` +
+    'Wait until one is confirmed or ends, or pay another way. Nothing was ordered or charged.';
   const retryAfterS = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000));
   return { ok: false, status: 429, problem: problemOf('rate_limited', detail), retryAfterS };
 }

@@ -2,7 +2,7 @@
  * Transitions of an order: a pure function of its record, an event, and the time (table in docs/checkout.md).
  * Nothing else changes an order's state. The rules of each rail are with the record of its orders.
  */
-import { isUnpaid, kindOf, type OrderRecord, type RailEvent } from '../../store/tables/order.js';
+import { isUnconfirmed, kindOf, type OrderRecord, type RailEvent } from '../../store/tables/order.js';
 import { unchanged, type Transition } from '../../store/tables/orderKind.js';
 
 /** Events of an order. */
@@ -35,7 +35,7 @@ function reveal(order: OrderRecord, nowMs: number): Transition<OrderRecord> {
  */
 export function attended(order: OrderRecord, nowMs: number): OrderRecord {
   const open = kindOf(order.rail).isOpen(order, nowMs);
-  const forgets = order.rail === 'btc' && order.orderedBy !== null && !isUnpaid(order);
+  const forgets = order.rail === 'btc' && order.orderedBy !== null && !isUnconfirmed(order);
   if (forgets) return { ...order, open, orderedBy: null };
   return open === order.open ? order : { ...order, open };
 }

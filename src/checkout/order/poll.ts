@@ -33,6 +33,8 @@ export interface PollWish {
   readonly bareMs?: number;
   /** True if the request may change something. */
   readonly mayAct: boolean;
+  /** True once the client has gone. */
+  readonly aborted: () => boolean;
 }
 
 /** True if a poll may get the raw key. */
@@ -101,7 +103,7 @@ export async function poll<Order extends OrderRecord>(
     return { to: { ...record, claimed } };
   };
   // Otherwise the seed of a key could be erased that nobody was handed.
-  const commit = commitSurely(parts.store, parts.clock);
+  const commit = commitSurely(parts.store, parts.clock, wish.aborted);
   const outcome = await changeOrder(parts.store, order.id, change, undefined, commit);
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
   // No change moves an order to another rail.

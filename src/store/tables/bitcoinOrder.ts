@@ -24,8 +24,8 @@ export interface BtcOrder extends AnyOrder {
   /** Outpoints (txid:vout) from before the order, sorted: they never count. */
   readonly earlier: readonly string[];
   /**
-   * Keyed hashes of the buyer's network, of {@link networkNameBytes}, and of its client address, while the
-   * order is unpaid; null: paid, or unknown.
+   * Keyed hashes of the buyer's network, of {@link networkNameBytes}, and of its client address, until the
+   * order is confirmed or expires; null: unknown, or not any more.
    */
   readonly orderedBy: Uint8Array | null;
 }

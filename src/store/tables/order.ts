@@ -98,6 +98,11 @@ export function isUnpaid({ status }: Pick<OrderRecord, 'status'>): boolean {
   return status === 'pending' || status === 'underpaid';
 }
 
+/** True if an order's payment is missing, or can still be replaced. */
+export function isUnconfirmed(order: Pick<OrderRecord, 'status'>): boolean {
+  return isUnpaid(order) || order.status === 'seen';
+}
+
 /** Money that an order holds: satoshi, or cents by card. */
 export function heldOf(order: OrderRecord): bigint {
   return kindOf(order.rail).held(order);

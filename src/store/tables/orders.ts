@@ -2,7 +2,15 @@
 import { findRecord, recordsAfter, recordsUnder, removeOver, writeOver } from '../entries.js';
 import { appendEvent } from './events.js';
 import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
-import { decodeOrder, encodeOrder, isUnpaid, wasPaid, type OrderOn, type OrderRecord } from './order.js';
+import {
+  decodeOrder,
+  encodeOrder,
+  isUnconfirmed,
+  isUnpaid,
+  wasPaid,
+  type OrderOn,
+  type OrderRecord,
+} from './order.js';
 import {
   StoreUnavailable,
   type Commit,
@@ -69,16 +77,19 @@ export function insertOrder(order: OrderRecord): Operation[] {
 }
 
 /**
- * Keys of an order in the space of open orders: among the open ones, the unpaid ones, and the unpaid ones of
- * a client address.
+ * Keys of an order in the space of open orders: among the open ones, the unpaid ones, and the unconfirmed
+ * ones of a client address. A payment that is seen can be replaced: if such an order did not count for its
+ * address, one transaction after the other could leave it any number of unpaid orders.
  */
 function marksOf(order: OrderRecord): readonly string[] {
   const { rail, id } = order;
   if (!order.open) return [];
-  if (!isUnpaid(order)) return [`${rail}:${id}`];
-  const marks = [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`];
-  if (order.rail !== 'btc' || order.orderedBy === null) return marks;
-  return [...marks, `${addressPrefix(order.orderedBy)}:${id}`];
+  const marks = [`${rail}:${id}`];
+  if (isUnpaid(order)) marks.push(`${unpaidPrefix(rail)}${id}`);
+  if (order.rail === 'btc' && order.orderedBy !== null && isUnconfirmed(order)) {
+    marks.push(`${addressPrefix(order.orderedBy)}:${id}`);
+  }
+  return marks;
 }
 
 function unpaidPrefix(rail: OrderRecord['rail']): string {
@@ -111,25 +122,25 @@ export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most:
   return found.length;
 }
 
-/** The marks of the unpaid, unexpired orders on chain whose `orderedBy` begins with `name`. */
-function unpaidBy(store: Store, name: Uint8Array, most: number): Promise<readonly Entry[]> {
+/** The marks of the unconfirmed, unexpired orders on chain whose `orderedBy` begins with `name`. */
+function unconfirmedBy(store: Store, name: Uint8Array, most: number): Promise<readonly Entry[]> {
   const prefix = addressPrefix(name);
   const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
   return store.scan('openOrders', range);
 }
 
-/** Number of the orders of {@link unpaidOrdersBy}. */
-export async function countUnpaidBy(store: Store, name: Uint8Array, most: number): Promise<number> {
-  return (await unpaidBy(store, name, most)).length;
+/** Number of the orders of {@link unconfirmedOrdersBy}. */
+export async function countUnconfirmedBy(store: Store, name: Uint8Array, most: number): Promise<number> {
+  return (await unconfirmedBy(store, name, most)).length;
 }
 
-/** The unpaid, unexpired orders of a client address, or of its network; at most `most`. */
-export async function unpaidOrdersBy(
+/** The unconfirmed, unexpired orders of a client address, or of its network; at most `most`. */
+export async function unconfirmedOrdersBy(
   store: Store,
   name: Uint8Array,
   most: number,
 ): Promise<readonly OrderRecord[]> {
-  const marks = await unpaidBy(store, name, most);
+  const marks = await unconfirmedBy(store, name, most);
   const found = await Promise.all(marks.map(({ value }) => findOrder(store, Buffer.from(value).toString())));
   return found.flatMap((order) => order ?? []);
 }
