@@ -32,8 +32,8 @@ const otherDescriptors = 256;
 /** Characters of a kernel table read at once: some 400 of its lines. */
 const pieceCharacters = 64 * 1024;
 
-/** The kernel's state ESTABLISHED, as its table writes it. */
-const established = '01';
+/** The kernel's ESTABLISHED, and CLOSE_WAIT, whose client has ended its side, as its table writes them. */
+const openStates = ['01', '08'];
 
 /** Number of descriptors this process may have; Infinity if the system does not say. */
 export function descriptorLimit(
@@ -64,7 +64,7 @@ export function connectedTo(port: number, table: string): Map<string, number> {
     const isLocal = table.indexOf(':', table.indexOf(': ', at) + 1) === remote - local.length;
     const end = table.indexOf(':', remote);
     // The state follows the remote port.
-    if (!isLocal || !table.startsWith(established, end + 6)) continue;
+    if (!isLocal || !openStates.includes(table.slice(end + 6, end + 8))) continue;
     const address = table.slice(remote, end);
     remotes.set(address, (remotes.get(address) ?? 0) + 1);
   }

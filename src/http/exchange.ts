@@ -25,10 +25,13 @@ const largeAnswerBytes = 131_072;
 /**
  * Size below which the server may keep an answer in its own buffer, unseen by us (bytes). To hear whether the
  * client took it costs half a microsecond more. So of short answers one in 16 is sent so, at moments that
- * nobody can choose: about as many stay unread. Of a head alone the server never tells.
+ * nobody can choose: about as many stay unread.
  */
 const shortAnswerBytes = 1_024;
 const shortAnswersUnseen = 16;
+
+/** Of a head alone the server never tells if it was taken: one in so many ends its connection. */
+const headsUnseen = 64;
 
 /** The request as its handler sees it, and the writing of its answer. One object per request. */
 export class Exchange extends Reception implements RouteRequest {
@@ -134,9 +137,9 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /**
-   * Answers a chunked request in the next turn of the event loop. In the same read, the parser continues past
-   * the end of the body, whatever the answer says. If it finds another request while this one is unanswered,
-   * it closes the connection.
+   * Answers in the next turn of the event loop. If the parser finds another request while this one is
+   * unanswered, it closes the connection. In the read that has the end of a chunked body, it continues past
+   * that end, whatever the answer says.
    */
   private writeLater(answer: Answer, close: boolean): void {
     this.watch();
@@ -152,7 +155,7 @@ export class Exchange extends Reception implements RouteRequest {
 
   private write(given: Answer, close: boolean): void {
     if (this.aborted()) return;
-    if (this.chunked && this.reply === 'none') {
+    if ((this.chunked || this.isLate) && this.reply === 'none') {
       this.writeLater(given, close);
       return;
     }
@@ -217,6 +220,8 @@ export class Exchange extends Reception implements RouteRequest {
       this.sendBodyless(lines, length, close);
     } else if (this.isUnseen(length, close)) {
       this.bytesOut = length;
+      // Or what follows on the connection would be read as another request.
+      if (this.chunked) this.response.pause();
       this.response.writeHeader('x-request-id', lines).end(body, close);
     } else if (!this.sendSeen(close ? lines + closeLine : lines, body, length, immutable)) return;
     this.finish(elapsedMs);
@@ -224,9 +229,14 @@ export class Exchange extends Reception implements RouteRequest {
 
   /** True if what the client does not take of an answer may stay in the server's own buffer. */
   private isUnseen(length: number, close: boolean): boolean {
-    // The connection of a last answer takes no further one. Only after a chunked body it may, see sendSeen.
-    if (close && !this.chunked) return length < largeAnswerBytes;
-    return length < shortAnswerBytes && Math.trunc(this.startedMs * 1_000) % shortAnswersUnseen !== 1;
+    // The connection of a last answer takes no further one.
+    if (close) return length < largeAnswerBytes;
+    return length < shortAnswerBytes && !this.isOneIn(shortAnswersUnseen);
+  }
+
+  /** True for about one request in so many. */
+  private isOneIn(many: number): boolean {
+    return Math.trunc(this.startedMs * 1_000) % many === 1;
   }
 
   /**
@@ -236,7 +246,7 @@ export class Exchange extends Reception implements RouteRequest {
   private sendBodyless(lines: string, length: number, close: boolean): void {
     const hasLength = this.status !== 204 && (this.mounted.head || this.status !== 304);
     const stated = hasLength ? `${lines}\r\ncontent-length: ${length}` : lines;
-    if (close) this.sendLast(stated);
+    if (close || this.isOneIn(headsUnseen)) this.sendLast(stated);
     else this.response.writeHeader('x-request-id', stated).endWithoutBody();
   }
 

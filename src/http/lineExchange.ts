@@ -381,16 +381,15 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   /**
-   * Ends the answer. After a chunked body it does so in the next turn of the event loop: a request after that
-   * body must find this one unanswered, which ends the connection.
+   * Ends the answer. After a chunked body, and in a long turn of the event loop, it does so in the next turn:
+   * a request that follows in this one must find it unanswered, which ends the connection.
    */
   private finishLines(): void {
-    if (!this.chunked) this.endAnswer(this.isUnread || this.server.draining);
-    else {
-      setImmediate(() => {
-        if (!this.aborted()) this.endAnswer(true);
-      });
-    }
+    const end = (): void => {
+      if (!this.aborted()) this.endAnswer(this.chunked || this.isUnread || this.server.draining);
+    };
+    if (this.chunked || this.isLate) setImmediate(end);
+    else end();
   }
 
   /** Ends the answer; with `isLast` the connection takes no further request. */

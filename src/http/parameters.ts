@@ -16,18 +16,22 @@ const digitValues = Uint8Array.from({ length: 128 }, (_, code) =>
 /** Bytes of the escapes that are being decoded. A head is shorter, a form's fields may be longer. */
 let escaped = Buffer.alloc(4_096);
 
+/** The value of the hexadecimal digit at a place of a text; 16: there is none. */
+function digitAt(text: string, at: number): number {
+  return digitValues[text.charCodeAt(at)] ?? 16;
+}
+
 /** The byte of the escape at a place of a text; -1: there is none, or a malformed one. */
 function escapeAt(text: string, at: number): number {
   if (text.charCodeAt(at) !== percent) return -1;
-  const high = digitValues[text.charCodeAt(at + 1)] ?? 16;
-  const low = digitValues[text.charCodeAt(at + 2)] ?? 16;
+  const [high, low] = [digitAt(text, at + 1), digitAt(text, at + 2)];
   return high < 16 && low < 16 ? 16 * high + low : -1;
 }
 
 /** The text of escapes that follow each other: so many bytes of {@link escaped}. */
 function decodedText(length: number): string {
   if (length > 1) return escaped.toString('utf8', 0, length);
-  const byte = escaped[0] ?? 0;
+  const byte = escaped.readUInt8();
   return byte < 128 ? String.fromCharCode(byte) : '\ufffd';
 }
 
@@ -53,7 +57,7 @@ export function percentDecode(text: string): string {
       from = at = end;
     }
   }
-  return from === 0 ? text : decoded + text.slice(from);
+  return decoded + text.slice(from);
 }
 
 function decodeQueryPart(text: string): string {

@@ -32,6 +32,8 @@ export abstract class Reception {
   body: Uint8Array = noBytes;
 
   protected readonly startedMs: number;
+  /** True if others wait long already: the answer is written in the next turn of the event loop. */
+  protected readonly isLate: boolean;
   /** Its span; undefined: it has none. */
   protected readonly span: Span | undefined;
   protected readonly crossOrigin: boolean;
@@ -71,6 +73,7 @@ export abstract class Reception {
   ) {
     this.startedMs = server.clock.monotonicMs();
     server.inFlight += 1;
+    this.isLate = server.turn.isLong(this.startedMs);
     this.span = server.tracer?.take(request);
     if (this.span !== undefined) this.method = methodOf(request);
     const given = request.getHeader('x-request-id');

@@ -23,6 +23,7 @@ import { createRequestIds } from './identifiers.js';
 import { MemoryBudget, networkBytes } from './memory.js';
 import { httpMetrics, RouteMeter } from './meters.js';
 import type { ServerTiming } from './settings.js';
+import { Turn } from './turn.js';
 import { nearestRoute } from './nearest.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type TemplatedApp } from './uws.js';
@@ -136,6 +137,7 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
     clock: parts.clock,
     log: parts.log,
     requestIds: createRequestIds(parts.randomness),
+    turn: new Turn(),
     tracer: parts.tracer,
     timing: parts.timing ?? 'total',
     limits,

@@ -5,6 +5,7 @@ import type { Tracer } from '../telemetry/tracer.js';
 import type { RequestIds } from './identifiers.js';
 import type { IncomingState } from './incoming.js';
 import type { ServerTiming } from './settings.js';
+import type { Turn } from './turn.js';
 import type { UnsentState } from './unsent.js';
 
 /** Limits of a connection: times and amounts. */
@@ -16,6 +17,7 @@ export interface ServerState extends IncomingState, UnsentState {
   readonly clock: Clock;
   readonly log: Log;
   readonly requestIds: RequestIds;
+  readonly turn: Turn;
   /** Number of answers of 501 and above since they were last logged, by route and status. */
   readonly failures: Map<string, number>;
   /** Times that answers show. */

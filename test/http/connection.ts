@@ -7,6 +7,7 @@ import { MemoryBudget } from '../../src/http/memory.js';
 import { RouteMeter } from '../../src/http/meters.js';
 import type { MountedRoute } from '../../src/http/mounted.js';
 import type { Route } from '../../src/http/routes.js';
+import { Turn } from '../../src/http/turn.js';
 import type { ServerState } from '../../src/http/state.js';
 import type { HttpRequest, HttpResponse } from '../../src/http/uws.js';
 import type { LogFields } from '../../src/system/log.js';
@@ -251,6 +252,7 @@ export function serverState(given: Partial<ServerState> = {}, isDebugging = fals
       debugging: isDebugging,
     },
     requestIds: () => 'ours',
+    turn: new Turn(),
     failures: new Map(),
     timing: 'off',
     tracer: undefined,

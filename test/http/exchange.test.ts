@@ -89,6 +89,34 @@ describe('an answer', () => {
     assert.equal(ask(() => text('abc')).connection.line('content-length'), undefined, 'the server writes it');
   });
 
+  test('without a body ends its connection at some moments, as nothing tells if it was taken', async () => {
+    const state = serverState();
+    state.clock.leap(0.129);
+    const { connection, mounted } = ask(() => text('abc'), { more: { head: true }, state });
+    assert.deepEqual([connection.ended, connection.isLast], ['without a body', true]);
+    assert.deepEqual([connection.line('content-length'), mounted.meter.isUsed], ['3', true]);
+    assert.equal(connection.isClosed, false);
+    await turn();
+    assert.equal(connection.isClosed, true);
+  });
+
+  test('waits for the next turn if this one is long', async () => {
+    const state = serverState();
+    let calls = 0;
+    const handler = () => text(`${(calls += 1)}`);
+    const first = ask(handler, { state });
+    state.clock.leap(20);
+    const [second, third] = [ask(handler, { state }), ask(handler, { state })];
+    assert.deepEqual([first.connection.body.toString(), calls], ['1', 3]);
+    assert.deepEqual([second.connection.isAnswered, third.connection.isAnswered], [false, false]);
+    third.connection.leave();
+    await turn();
+    assert.deepEqual([second.connection.body.toString(), second.connection.isLast], ['2', false]);
+    assert.equal(third.connection.body.byteLength, 0);
+    assert.equal(ask(handler, { state }).connection.body.toString(), '4');
+    assert.equal(state.server.inFlight, 0);
+  });
+
   test('ends its connection while the server drains', () => {
     for (const [status, bytes] of [
       [200, 'a'],
@@ -192,7 +220,7 @@ describe('a large answer', () => {
   });
 
   test('after a chunked body is the last of its connection, which is not read once all is sent', async () => {
-    const bytes = 'a'.repeat(short);
+    const bytes = 'a'.repeat(large);
     const { connection } = ask(() => text(bytes), { sent: chunked, given: toBody, room: 10 });
     connection.piece('', true);
     await turn();
@@ -200,7 +228,7 @@ describe('a large answer', () => {
     connection.take(100);
     assert.deepEqual([connection.isAnswered, connection.isPaused], [false, false]);
     connection.take(Infinity);
-    assert.deepEqual([connection.isLast, connection.isPaused, connection.body.length], [true, true, short]);
+    assert.deepEqual([connection.isLast, connection.isPaused, connection.body.length], [true, true, large]);
   });
 
   test('is copied unless it is handed over or never changes', () => {
@@ -477,6 +505,23 @@ describe('a chunked request', () => {
     assert.equal(connection.isAnswered, false);
     await turn();
     assert.deepEqual([connection.body.toString(), connection.isLast], ['all', true]);
+  });
+
+  test('is the last of its connection: the server ends it after an answer below 128 KiB', async () => {
+    for (const [length, how] of [
+      [1, 'with a body'],
+      [large - 1, 'with a body'],
+      [large, 'with its last byte'],
+    ] as const) {
+      const state = serverState();
+      state.clock.leap(0.017);
+      const bytes = new Uint8Array(length);
+      const { connection } = ask(() => owned(length).answer, { sent: chunked, given: toBody, state });
+      connection.piece('ab', true);
+      await turn();
+      assert.deepEqual([connection.ended, connection.isLast, connection.isPaused], [how, true, true]);
+      assert.equal(connection.body.byteLength, bytes.byteLength);
+    }
   });
 
   test('has its answer copied if that is only lent', async () => {

@@ -121,6 +121,23 @@ describe('a request of lines', () => {
     }
   });
 
+  test('ends in a later turn if this one is long', async () => {
+    const state = serverState();
+    let hadEnded: boolean | undefined;
+    askLines(echo, { sent: withLength, state });
+    state.clock.leap(20);
+    const { connection } = askLines(
+      (request) => {
+        setImmediate(() => (hadEnded = connection.isAnswered));
+        return echo(request);
+      },
+      { sent: withLength, state },
+    );
+    connection.piece('one\n', true);
+    await settled();
+    assert.deepEqual([hadEnded, connection.isAnswered, connection.isPaused], [false, true, false]);
+  });
+
   test('with a chunked body is over if its client goes before that turn', async () => {
     const { connection, server } = askLines(echo, { sent: chunked });
     connection.piece('one\n', true);

@@ -50,6 +50,24 @@ describe('a value', () => {
     );
   });
 
+  test('has each row of escapes replaced by the text of its bytes, and nothing else', () => {
+    const naive = (text: string): string =>
+      text.replaceAll(/(?:%[\dA-Fa-f]{2})+/g, (row) =>
+        Buffer.from(row.replaceAll('%', ''), 'hex').toString('utf8'),
+      );
+    const part = fc.constantFrom('%', '%', '%', '4', '1', '8', '0', 'f', 'C3', '%C3', '%A9', '%80', 'é', 'x');
+    fc.assert(
+      fc.property(fc.array(part), (parts) => {
+        const text = parts.join('');
+        assert.equal(percentDecode(text), naive(text), text);
+      }),
+      { numRuns: 2_000 },
+    );
+    for (const text of ['%41x42', '%%41', '%80', '%7f', '%8', '%4%41', '%41%', '1%41']) {
+      assert.equal(percentDecode(text), naive(text), text);
+    }
+  });
+
   test('costs the same whether its escapes are well formed or not', () => {
     const cost = (unit: string): number => {
       const query = unit.repeat(64_000 / unit.length);
