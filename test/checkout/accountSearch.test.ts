@@ -39,6 +39,15 @@ describe('a search of an account', () => {
     assert.equal(said.at(-1), '1008 of 1021');
   });
 
+  test('is not begun on a node that cannot be relied on', async () => {
+    const store = await openTestStore();
+    const begin = (fault: string | Failed) =>
+      beginAccount({ account, chain: chainOf(3), store }, () => Promise.resolve(fault));
+    assert.deepEqual(await begin(locked), locked);
+    assert.deepEqual(await begin('It is behind.'), { kind: 'failed', reason: 'It is behind.' });
+    assert.equal((await nextAddressIndex(store, account.digest)).bytes, undefined);
+  });
+
   test('decides nothing where the node does not say which addresses it has handed out', async () => {
     const store = await openTestStore();
     const chain: Chain = { ...chainOf(), firstUnshown: () => Promise.resolve(locked) };

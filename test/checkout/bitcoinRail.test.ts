@@ -386,7 +386,8 @@ describe('a buyer', () => {
   });
 
   test('shares a quarter of the room with its network, rounded up, and at least its own limit', async () => {
-    const name = (buyer: number): Buffer => Buffer.concat([Buffer.alloc(8, 7), Buffer.alloc(16, buyer)]);
+    const network = Buffer.from('network.');
+    const name = (buyer: number): Buffer => Buffer.concat([network, Buffer.alloc(16, buyer)]);
     for (const [unpaidOrdersPerAddress, maxUnpaidOrders, most] of [
       [1, 9, 3],
       [3, 8, 3],
@@ -396,6 +397,16 @@ describe('a buyer', () => {
       const orders = buyers.map((buyer) => rail.create({ ...pricedWish, orderedBy: name(buyer) }));
       const kinds = (await Promise.all(orders)).map((each) => ('of' in each ? each.of : each.kind));
       assert.deepEqual(kinds, [...Array<string>(most).fill('made'), 'network']);
+    }
+    // Each address has its own limit, too; and where there is no room to share, only that.
+    const limited = await (await World.open()).begun({ unpaidOrdersPerAddress: 1, maxUnpaidOrders: 9 });
+    const unlimited = await (await World.open()).begun({ unpaidOrdersPerAddress: 1, maxUnpaidOrders: 0 });
+    for (const rail of [limited, unlimited]) {
+      const buy = async (buyer: number): Promise<string> => {
+        const made = await rail.create({ ...pricedWish, orderedBy: name(buyer) });
+        return 'of' in made ? made.of : made.kind;
+      };
+      assert.deepEqual([await buy(1), await buy(1), await buy(2)], ['made', 'address', 'made']);
     }
   });
 });

@@ -339,9 +339,26 @@ describe('looking orders up', () => {
     node.network = 'testnet';
     assert.equal(await after(3_600_000), 'pending');
     node.network = 'regtest';
+    node.broken = '/v1/getinfo';
+    assert.equal(await after(3_600_000), 'pending', 'it does not say which it is');
+    node.broken = `/v1/invoice/${gone.place}`;
+    assert.equal(await after(3_600_000), 'pending', 'it does not say what it has');
+    node.broken = undefined;
+    const { fence } = await lostLease();
+    await rail().reconcile(fence);
+    assert.equal((await shop.stored(gone.id)).status, 'pending', 'another process looks orders up');
     assert.equal(await after(3_600_000), 'expired');
     assert.equal((await shop.stored(gone.id)).open, false);
   });
+
+  /** The fence of a lease that is taken and released. */
+  async function lostLease() {
+    const name = 'orders lightning';
+    const taken = await acquireLease(shop.book, name, 'one', 60_000);
+    if (taken.kind !== 'held') assert.fail(taken.kind);
+    await releaseLease(shop.book, taken.lease);
+    return { name, fence: { lease: name, token: taken.lease.record.token } };
+  }
 
   test('if the node does not answer, nothing changes, and the look-up counts as incomplete', async () => {
     const order = await ordered();
@@ -363,11 +380,7 @@ describe('looking orders up', () => {
 
   test('a process that lost the lease no longer changes anything', async () => {
     const order = await ordered();
-    const name = 'orders lightning';
-    const taken = await acquireLease(shop.book, name, 'one', 60_000);
-    if (taken.kind !== 'held') assert.fail(taken.kind);
-    const fence = { lease: name, token: taken.lease.record.token };
-    await releaseLease(shop.book, taken.lease);
+    const { name, fence } = await lostLease();
     node.settle(order.place);
     assert.equal(await rail().reconcile(fence), undefined);
     assert.equal((await shop.stored(order.id)).status, 'pending');
