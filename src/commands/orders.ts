@@ -170,10 +170,10 @@ async function rescanAll(parts: OrdersParts, context: CommandContext, { from }: 
     const found = await rescan({ ...parts, ...context, ...chain, progress }, from);
     display.end();
     if ('reason' in found) return { wrong: `${found.reason}. Try again.` };
-    const { addresses, changed, unowned } = found;
+    const { addresses, changed, unowned, doubted } = found;
     await parts.write(`${addresses} addresses looked up, ${changed} orders changed\n`);
     for (const sentence of unowned) await parts.write(`${sentence}\n`);
-    return 0;
+    return doubted.length === 0 ? 0 : { wrong: doubted.join('\n') };
   } finally {
     display.end();
     opened.close();

@@ -27,7 +27,7 @@ const fresh = {
 const tip = 100;
 const btc: BtcOrder = {
   ...{ ...fresh, rail: 'btc', status: 'pending', network: 'regtest', addressIndex: 0, createdHeight: tip },
-  ...{ confirmationsRequired: 2, outputs: [], earlier: [], orderedBy: null },
+  ...{ confirmationsRequired: 2, outputs: [], earlier: [], orderedBy: null, seenHeight: null },
 };
 const lightning: LightningOrder = {
   ...{ ...fresh, rail: 'lightning', status: 'pending', network: 'regtest', bolt11: 'lnbcrt1', paidSat: 0n },

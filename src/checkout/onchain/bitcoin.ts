@@ -392,7 +392,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
       return true;
     }
     const outcome = await lookUpOrder({ ...this.parts, trust: this.trust, fence }, order);
-    if (outcome.kind !== 'failed') return true;
+    if (outcome.kind !== 'failed' && outcome.kind !== 'doubted') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // The order stays as it is: what was paid meanwhile is unknown.
     return false;
