@@ -28,8 +28,13 @@ export interface Rail<Order extends OrderRecord, Wish, Made, View> {
   /**
    * Looks up every open order, and the expired ones that are due since a round at `lastMs`. Resolves to their
    * number; undefined: the store or the network does not answer, or another process holds the fence's lease.
+   * Orders that alone could not be looked up are named to `onFailed`, and the next round tries them again.
    */
-  reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined>;
+  reconcile(
+    fence?: Fence,
+    lastMs?: number,
+    onFailed?: (orderId: string) => void,
+  ): Promise<number | undefined>;
   /** A polled order as its buyer sees it. */
   view(polled: Polled<Order>): View;
 }

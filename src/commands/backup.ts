@@ -167,7 +167,9 @@ async function bringUpToDate(
     });
     const reconciled: Told = { done: [], lost: [] };
     for (const [name, rail] of Object.entries(opened.rails)) {
-      const looked = await rail.reconcile();
+      const looked = await rail.reconcile(undefined, undefined, (id) => {
+        reconciled.lost.push(`${name}: order ${id} could not be looked up. The server tries it again.`);
+      });
       if (looked === undefined) reconciled.lost.push(`${name}: its node does not answer. ${later}`);
       else if (looked > 0) {
         const orders = looked === 1 ? 'order was' : 'orders were';

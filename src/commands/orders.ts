@@ -142,13 +142,16 @@ async function reconcile(parts: OrdersParts, context: CommandContext): Ended {
   const opened = await openRails({ ...parts, ...context, log: createLog('silent') });
   if ('wrong' in opened) return opened;
   try {
+    const wrong: string[] = [];
     for (const [name, rail] of Object.entries(opened.rails)) {
-      const looked = await rail.reconcile();
-      if (looked === undefined) return { wrong: `${name}: its node, or the store, does not answer.` };
-      await parts.write(`${name}: ${looked} open ${looked === 1 ? 'order' : 'orders'} looked up\n`);
+      const looked = await rail.reconcile(undefined, undefined, (id) => {
+        wrong.push(`${name}: order ${id} could not be looked up.`);
+      });
+      if (looked === undefined) wrong.push(`${name}: its node, or the store, does not answer.`);
+      else await parts.write(`${name}: ${looked} open ${looked === 1 ? 'order' : 'orders'} looked up\n`);
     }
     if (Object.keys(opened.rails).length === 0) return { wrong: 'No rail is configured here.' };
-    return 0;
+    return wrong.length === 0 ? 0 : { wrong: wrong.join('\n') };
   } finally {
     opened.close();
   }
@@ -170,10 +173,10 @@ async function rescanAll(parts: OrdersParts, context: CommandContext, { from }: 
     const found = await rescan({ ...parts, ...context, ...chain, progress }, from);
     display.end();
     if ('reason' in found) return { wrong: `${found.reason}. Try again.` };
-    const { addresses, changed, unowned } = found;
+    const { addresses, changed, unowned, doubted } = found;
     await parts.write(`${addresses} addresses looked up, ${changed} orders changed\n`);
     for (const sentence of unowned) await parts.write(`${sentence}\n`);
-    return 0;
+    return doubted.length === 0 ? 0 : { wrong: doubted.join('\n') };
   } finally {
     display.end();
     opened.close();

@@ -182,33 +182,30 @@ export interface Widening<Added extends Columns> {
   readonly without: RecordOf<Added>;
 }
 
+/** The members of all widenings together. */
+type AddedBy<Added extends readonly Columns[]> = Added extends readonly [
+  infer First extends Columns,
+  ...infer Later extends readonly Columns[],
+]
+  ? RecordOf<First> & AddedBy<Later>
+  : unknown;
+
 /**
- * A table whose formats 2 and 3 add members. A record is written in the first format that can hold it, so
- * that the same record has the same bytes, whichever version wrote it.
+ * A table whose formats from 2 on each add members. A record is written in the first format that can hold it,
+ * so that the same record has the same bytes, whichever version wrote it.
  */
-export function widenedTable<Members extends Columns, Second extends Columns>(
+export function widenedTable<Members extends Columns, const Added extends readonly Columns[]>(
   kind: string,
   members: Members,
-  second: Widening<Second>,
-): Table<RecordOf<Members> & RecordOf<Second>>;
-export function widenedTable<Members extends Columns, Second extends Columns, Third extends Columns>(
-  kind: string,
-  members: Members,
-  second: Widening<Second>,
-  third: Widening<Third>,
-): Table<RecordOf<Members> & RecordOf<Second> & RecordOf<Third>>;
-export function widenedTable<Members extends Columns, Second extends Columns, Third extends Columns>(
-  kind: string,
-  members: Members,
-  ...widenings: readonly [Widening<Second>, Widening<Third>?]
-): Table<RecordOf<Members> & RecordOf<Second> & RecordOf<Third>> {
+  ...widenings: { readonly [At in keyof Added]: Widening<Added[At]> }
+): Table<RecordOf<Members> & AddedBy<Added>> {
   const first = formatOf(kind, members);
-  const later = widenings.flatMap((added: Widening<Columns> | undefined) => {
-    if (added === undefined) return [];
-    const format = formatOf(kind, added.members);
-    return [{ format, absent: format.write(added.without) }];
+  const added: readonly Widening<Columns>[] = widenings;
+  const later = added.map(({ members: more, without }) => {
+    const format = formatOf(kind, more);
+    return { format, absent: format.write(without) };
   });
-  const empty = { ...first.empty, ...widenings[0].without, ...widenings[1]?.without };
+  const empty = added.reduce<Json>((all, { without }) => ({ ...all, ...without }), first.empty);
   return {
     encode(value) {
       const written = [first.write(value)];
@@ -226,8 +223,8 @@ export function widenedTable<Members extends Columns, Second extends Columns, Th
       const all = jsonOf(record);
       const value = { ...empty };
       first.read(all, value);
-      for (const added of later.slice(0, format - 1)) added.format.read(all, value);
-      return value as RecordOf<Members> & RecordOf<Second> & RecordOf<Third>;
+      for (const each of later.slice(0, format - 1)) each.format.read(all, value);
+      return value as RecordOf<Members> & AddedBy<Added>;
     },
   };
 }

@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/onchain/bitcoin.js';
-import type { Chain, ChainAnswer } from '../../src/checkout/onchain/chain.js';
+import type { Chain, ChainAnswer, ChainHints } from '../../src/checkout/onchain/chain.js';
 import { maxPassedOver } from '../../src/checkout/onchain/freshAddresses.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { until } from '../support/until.js';
 import { HandClock } from '../support/handClock.js';
 import { account, pricedWish, Shop } from '../support/shop.js';
 
@@ -159,6 +160,29 @@ describe('the node', () => {
     const watcher = rail.watch(fence);
     assert.ok(watcher !== undefined);
     await watcher.stop();
+  });
+
+  test('that notifies is asked on from where the last watcher of the process ended', async () => {
+    const world = await World.open();
+    const asked: string[] = [];
+    const lookup = (address: string): Promise<ChainAnswer<never>> => {
+      asked.push(address);
+      return Promise.resolve({ kind: 'failed', reason: 'lookup fails' });
+    };
+    const hints: ChainHints[] = [];
+    const follow: Chain['follow'] = (given) => {
+      hints.push(given);
+      return { watch: () => undefined, stop: () => undefined };
+    };
+    const rail = await world.begun({ chain: { ...world.chain, lookup, follow } });
+    for (let made = 0; made < 6; made += 1) await order(rail);
+    for (const count of [3, 6]) {
+      const watcher = rail.watch({ lease: 'orders btc', token: 7 });
+      hints.at(-1)?.onConnected();
+      await until(() => asked.length === count);
+      await watcher?.stop();
+    }
+    assert.equal(new Set(asked).size, 6);
   });
 
   test('that fails at any question makes no order, and the operator learns why', async () => {

@@ -28,7 +28,7 @@ import { request } from '../support/serving.js';
 import { channel, LndServer } from '../support/lndServer.js';
 import { call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from '../support/shop.js';
 import { collect } from '../support/collect.js';
-import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { StoreUnavailable, type Fence, type Store } from '../../src/store/store.js';
 
 const shop = await Shop.open();
 const node = await LndServer.start(() => shop.time.nowMs);
@@ -360,7 +360,14 @@ describe('looking orders up', () => {
     return { name, fence: { lease: name, token: taken.lease.record.token } };
   }
 
-  test('if the node does not answer, nothing changes, and the look-up counts as incomplete', async () => {
+  /** The orders that a round could not look up; undefined: none could be. */
+  async function failedIn(lightning: Lightning, fence?: Fence): Promise<readonly string[] | undefined> {
+    const failed: string[] = [];
+    const looked = await lightning.reconcile(fence, undefined, (id) => failed.push(id));
+    return looked === undefined ? undefined : failed;
+  }
+
+  test('if the node or the store does not answer, nothing changes, and that is reported', async () => {
     const order = await ordered();
     node.settle(order.place);
     node.up = false;
@@ -371,10 +378,10 @@ describe('looking orders up', () => {
     node.up = true;
     shop.failing.failure = 'not written';
     shop.failing.failReads = false;
-    assert.equal(await lightning.reconcile(), undefined);
+    assert.deepEqual(await failedIn(lightning), [order.id]);
     shop.failing.failure = undefined;
     shop.failing.failReads = true;
-    assert.notEqual(await lightning.reconcile(), undefined);
+    assert.deepEqual(await failedIn(lightning), []);
     assert.equal((await shop.stored(order.id)).status, 'settled');
   });
 
@@ -382,7 +389,7 @@ describe('looking orders up', () => {
     const order = await ordered();
     const { name, fence } = await lostLease();
     node.settle(order.place);
-    assert.equal(await rail().reconcile(fence), undefined);
+    assert.deepEqual(await failedIn(rail(), fence), [order.id]);
     assert.equal((await shop.stored(order.id)).status, 'pending');
     const again = await acquireLease(shop.book, name, 'two', 60_000);
     if (again.kind !== 'held') assert.fail(again.kind);

@@ -187,8 +187,8 @@ describe('a round', () => {
       const { shop, of } = await open({ lookUp });
       for (let each = 0; each < 7; each += 1) await ordered(shop);
       for (const [failing, looked, asked] of [
-        [[2], undefined, 7],
-        [[1, 2, 4, 5, 7], undefined, 7],
+        [[2], 6, 7],
+        [[1, 2, 4, 5, 7], 2, 7],
         [[1, 3, 4, 5], undefined, 5],
         [[5, 6, 7], undefined, 7],
         [[], 7, 7],
@@ -250,7 +250,8 @@ describe('a round', () => {
       let left = limit;
       const { asked, looked } = await round(() => Promise.resolve((left -= 1) >= 0));
       assert.equal(new Set(asked).size, asked.length, 'none twice');
-      assert.equal(looked, limit >= all.length ? all.length : undefined);
+      // Up to two that alone fail end no round.
+      assert.equal(looked, limit > all.length - 3 ? Math.min(limit, all.length) : undefined);
       return asked.slice(0, limit);
     };
     const [first = '', second = '', third = ''] = urgent;
@@ -268,16 +269,87 @@ describe('a round', () => {
 
   test('that looked up none is not begun again with the orders that failed', async () => {
     const { urgent, expired, round } = await withBoth(3, 4);
-    const only = ({ id }: BtcOrder): Promise<boolean> => Promise.resolve(expired.includes(id));
-    for (let times = 0; times < 2; times += 1) {
-      assert.deepEqual(await round(only), { asked: urgent, looked: undefined });
-      assert.deepEqual(await round(only), { asked: [...expired, ...urgent], looked: undefined });
-    }
     const none = (): Promise<boolean> => Promise.resolve(false);
     const all = [...urgent, ...expired];
     const seen = new Set<string>();
     for (let rounds = 0; rounds < 4; rounds += 1) for (const id of (await round(none)).asked) seen.add(id);
     assert.deepEqual([...seen].sort(), all.toSorted());
+  });
+
+  test('that looked up none is followed by one that takes urgent orders first', async () => {
+    for (const count of [3, 6]) {
+      const { urgent, expired, round } = await withBoth(count, 4);
+      const [probe = '', ...others] = expired;
+      // The node is away, which an expired order shows, too: the urgent ones may fail alone.
+      const away = await round(() => Promise.resolve(false));
+      assert.deepEqual(away, { asked: [...urgent.slice(0, 3), probe], looked: undefined });
+      const back = await round(() => Promise.resolve(true));
+      const inTurn = [...urgent.slice(3), ...urgent.slice(0, 3), ...others, probe];
+      assert.deepEqual(back, { asked: inTurn, looked: inTurn.length });
+    }
+  });
+
+  test('goes on after urgent orders that alone fail if an expired one is answered', async () => {
+    const { urgent, expired, round } = await withBoth(8, 4);
+    const bad = urgent.slice(0, 7);
+    const [one = '', two = '', ...others] = expired;
+    for (let times = 0; times < 2; times += 1) {
+      const { asked, looked } = await round(({ id }) => Promise.resolve(!bad.includes(id)));
+      const inTurn = [...urgent.slice(0, 3), one, ...urgent.slice(3, 6), two, ...urgent.slice(6), ...others];
+      assert.deepEqual([asked, looked], [inTurn, 5]);
+    }
+  });
+
+  test('is complete without an order that alone fails, which the next takes, too', async () => {
+    const { shop, looked, of, fail } = await failing();
+    const expired = await many(shop, 3);
+    shop.time.nowMs += hour;
+    for (const id of expired) await shop.happened(id, { kind: 'time' });
+    const waits = await ordered(shop);
+    const [bad = ''] = expired;
+    const told: string[] = [];
+    const round = async (lastMs?: number) => {
+      const count = await of.reconcile(undefined, lastMs, (id) => told.push(id));
+      return { count, looked: looked.splice(0), told: told.splice(0) };
+    };
+    fail.add(bad);
+    assert.deepEqual(await round(), { count: 3, looked: [waits.id, ...expired], told: [bad] });
+    for (let times = 0; times < 2; times += 1) {
+      assert.deepEqual(await round(shop.time.nowMs), { count: 1, looked: [waits.id, bad], told: [bad] });
+    }
+    // A round that the network did not answer forgets none.
+    fail.add(waits.id);
+    assert.deepEqual(await round(shop.time.nowMs), { count: undefined, looked: [waits.id, bad], told: [] });
+    fail.clear();
+    assert.deepEqual(await round(shop.time.nowMs), { count: 2, looked: [waits.id, bad], told: [] });
+    assert.deepEqual(await round(shop.time.nowMs), { count: 1, looked: [waits.id], told: [] });
+  });
+
+  /** Look-ups that fail for some orders. */
+  async function failing() {
+    const fail = new Set<string>();
+    const looked: string[] = [];
+    const lookUp = ({ id }: BtcOrder): Promise<boolean> => {
+      looked.push(id);
+      return Promise.resolve(!fail.has(id));
+    };
+    return { ...(await open({ lookUp })), looked, fail };
+  }
+
+  test('takes a suspended order with what is urgent, though it expired without a payment', async () => {
+    const { shop, looked, of } = await open();
+    const expired = await many(shop, 2);
+    const [, lost = ''] = expired;
+    shop.time.nowMs += 20 * hour;
+    for (const id of expired) await shop.happened(id, { kind: 'time' });
+    await paid(shop, await waiting(shop, lost), 2);
+    await shop.happened(lost, { kind: 'outputs', outputs: [] });
+    const { status, key, outputs } = await waiting(shop, lost);
+    assert.deepEqual([status, key, outputs], ['expired', 'suspended', []]);
+    await of.reconcile();
+    assert.deepEqual(looked.splice(0), expired.toReversed());
+    await of.reconcile(undefined, shop.time.nowMs);
+    assert.deepEqual(looked, [lost], 'every round takes it');
   });
 
   test('that an error ended is resumed, too', async () => {

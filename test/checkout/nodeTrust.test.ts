@@ -81,7 +81,7 @@ class Node {
   async look(trust = this.trust): Promise<string | undefined> {
     const parts = { ...this.shop.book, chain: this.parts.chain, trust };
     const outcome = await lookUpOrder(parts, await this.stored());
-    return outcome.kind === 'failed' ? outcome.reason : undefined;
+    return 'reason' in outcome ? `${outcome.kind}: ${outcome.reason}` : undefined;
   }
 
   /** The order is paid at a height, and looked up by a node at another one. */
@@ -133,26 +133,33 @@ describe('a confirmed payment', () => {
     );
     for (const found of [[], [paid(104, null)]]) {
       [node.tip, node.found] = [104, found];
-      assert.equal(await node.look(), 'it is behind, at block 104: it was at 105');
+      assert.equal(await node.look(), 'doubted: it is behind, at block 104: the payment was seen at 105');
     }
     // The block of the answer counts, not one that another node behind the same name has.
     [node.tip, node.found] = [105, [paid(103, 103)]];
-    assert.equal(await node.look(), 'it is behind, at block 103: it was at 105');
+    assert.equal(await node.look(), 'doubted: it is behind, at block 103: the payment was seen at 105');
     assert.deepEqual(await node.state(), ['confirmed', 'active']);
     [node.tip, node.found] = [105, []];
     assert.equal(await node.look(), undefined);
     assert.deepEqual(await node.state(), ['pending', 'suspended']);
   });
 
-  test('tells a process that began later how many blocks the node had at least', async () => {
-    const node = await Node.open();
-    await node.payAt(101, 105);
-    node.found = [];
-    node.tip = 104;
-    assert.equal(await node.look(node.other()), 'it is behind, at block 104: it was at 105');
-    node.tip = 105;
-    assert.equal(await node.look(node.other()), undefined);
-    assert.deepEqual(await node.state(), ['pending', 'suspended']);
+  test('is not taken away by another process, or a later one, whose node has fewer blocks', async () => {
+    for (const [height, tip] of [
+      [101, 105],
+      [105, 106],
+    ] as const) {
+      const node = await Node.open();
+      await node.payAt(height, tip);
+      for (const found of [[], [paid(tip - 1, height)]]) {
+        [node.tip, node.found] = [tip - 1, found];
+        const doubt = `doubted: it is behind, at block ${tip - 1}: the payment was seen at ${tip}`;
+        assert.equal(await node.look(node.other()), doubt);
+      }
+      [node.tip, node.found] = [tip, []];
+      assert.equal(await node.look(node.other()), undefined);
+      assert.deepEqual(await node.state(), ['pending', 'suspended']);
+    }
   });
 
   test('of one block is one, and of several the deepest counts', async () => {
@@ -160,35 +167,48 @@ describe('a confirmed payment', () => {
     await node.payAt(105, 105);
     node.found = [];
     node.tip = 104;
-    assert.equal(await node.look(), 'it is behind, at block 104: it was at 105');
+    assert.equal(await node.look(), 'doubted: it is behind, at block 104: the payment was seen at 105');
     node.tip = 106;
     node.found = [paid(106, 106), paid(106, 102, 1)];
     assert.equal(await node.look(), undefined);
     node.found = [];
     node.tip = 104;
-    assert.equal(await node.look(node.other()), 'it is behind, at block 104: it was at 105');
+    assert.equal(
+      await node.look(node.other()),
+      'doubted: it is behind, at block 104: the payment was seen at 106',
+    );
   });
 
-  test('is not taken away by a node with fewer blocks than another answer told of', async () => {
+  test('is taken away after a wrong height: one above all that a node can lack is not believed', async () => {
     const node = await Node.open();
     await node.payAt(103, 105);
-    const other = node.other();
-    [node.tip, node.found] = [110, []];
-    assert.equal(await node.look(other), undefined);
-    await node.payAt(106, 110);
-    [node.tip, node.found] = [109, []];
-    assert.equal(await node.look(other), 'it is behind, at block 109: it was at 110');
+    const stored = { ...(await node.stored()), seenHeight: 1_000 };
+    node.found = [];
+    const reason = 'it is behind, at block 928: the payment was seen at 1000';
+    node.tip = 1_000 - 72;
+    assert.deepEqual(await node.trust.doubt(stored, []), { kind: 'doubted', reason });
+    node.tip -= 1;
+    assert.equal(await node.trust.doubt(stored, []), undefined);
+    // What another order was told of is nothing to this one.
+    await node.trust.doubt({ ...stored, seenHeight: 110 }, [paid(999_999, 999_998)]);
+    node.tip = 105;
+    assert.equal(await node.look(), undefined);
+    assert.deepEqual(await node.state(), ['pending', 'suspended']);
   });
 
-  test('of an order that knows no height is taken away by a node that can be relied on', async () => {
+  test('of a record without that height was in a block after the order', async () => {
     const node = await Node.open();
     await node.payAt(103, 105);
     node.found = [];
-    const doubt = (order: BtcOrder) => node.other().doubt(order, []);
-    const stored = await node.stored();
+    const doubt = (order: BtcOrder) => node.trust.doubt(order, []);
+    const older = { ...(await node.stored()), seenHeight: null };
+    const reason = 'it is behind, at block 102: the payment was seen at 103';
+    node.tip = 102;
+    assert.deepEqual(await doubt(older), { kind: 'doubted', reason });
+    node.tip = 103;
+    assert.equal(await doubt(older), undefined);
     node.tip = 1;
-    assert.equal(await doubt(stored), 'it is behind, at block 1: it was at 103');
-    assert.equal(await doubt({ ...stored, createdHeight: null }), undefined);
+    assert.equal(await doubt({ ...older, createdHeight: null }), undefined);
   });
 
   test('is not taken away by a node that cannot be relied on', async () => {
@@ -197,15 +217,15 @@ describe('a confirmed payment', () => {
     node.found = [];
     for (const silent of ['network', 'tip', 'tipAtMs'] as const) {
       node.silent = silent;
-      assert.equal(await node.look(), 'it sleeps');
+      assert.equal(await node.look(), 'failed: it sleeps');
     }
     node.silent = undefined;
     node.network = 'testnet';
-    assert.equal(await node.look(), 'The Bitcoin node is on testnet, not on mainnet.');
+    assert.equal(await node.look(), 'failed: The Bitcoin node is on testnet, not on mainnet.');
     node.network = 'mainnet';
     const hour = 3_600_000;
     node.tipAtMs = node.shop.time.nowMs - 2 * hour - 1;
-    assert.equal(await node.look(), 'The Bitcoin node is catching up with the chain.');
+    assert.equal(await node.look(), 'failed: The Bitcoin node is catching up with the chain.');
     assert.deepEqual(await node.state(), ['confirmed', 'active']);
     node.tipAtMs = node.shop.time.nowMs - 2 * hour;
     assert.equal(await node.look(), undefined);
@@ -219,7 +239,7 @@ describe('a confirmed payment', () => {
     node.tip = 1_000;
     for (const found of [[], [paid(1_000, null)], [paid(1_000, 1_000)]]) {
       node.found = found;
-      assert.equal(await node.look(), 'it does not know a payment that was final');
+      assert.equal(await node.look(), 'doubted: it does not know a payment that was final');
     }
     node.found = [paid(1_000, 101)];
     assert.equal(await node.look(), undefined);

@@ -27,7 +27,7 @@ const fresh = {
 const tip = 100;
 const btc: BtcOrder = {
   ...{ ...fresh, rail: 'btc', status: 'pending', network: 'regtest', addressIndex: 0, createdHeight: tip },
-  ...{ confirmationsRequired: 2, outputs: [], earlier: [], orderedBy: null },
+  ...{ confirmationsRequired: 2, outputs: [], earlier: [], orderedBy: null, seenHeight: null },
 };
 const lightning: LightningOrder = {
   ...{ ...fresh, rail: 'lightning', status: 'pending', network: 'regtest', bolt11: 'lnbcrt1', paidSat: 0n },
@@ -239,7 +239,7 @@ describe('on-chain', () => {
   });
 
   test('an expired order is looked up after 15 s, then after twice as long each time, up to 6 h', () => {
-    const order = { status: 'expired', expiresAtMs: 1_000_000 };
+    const order = { status: 'expired', key: 'none', expiresAtMs: 1_000_000 } as const;
     const looked: number[] = [];
     const roundMs = 15_000;
     for (let nowMs = order.expiresAtMs; nowMs < order.expiresAtMs + 30 * 86_400_000; nowMs += roundMs) {
@@ -260,6 +260,30 @@ describe('on-chain', () => {
     for (const status of ['pending', 'underpaid', 'seen', 'confirmed']) {
       assert.ok(isDue({ ...order, status }, order.expiresAtMs + 46_000, order.expiresAtMs + 46_001));
     }
+    // Its payment was in a block that was removed.
+    assert.ok(isDue({ ...order, key: 'suspended' }, order.expiresAtMs + 46_000, order.expiresAtMs + 46_001));
+  });
+
+  test('has the height of the chain at which its payments were stored, and no other change stores it', () => {
+    const seen = (height: number, depth: number) => ({ ...output('a', price, depth), height });
+    const at = (order: BtcOrder, ...told: Parameters<typeof outputs>): BtcOrder =>
+      run(order, [outputs(...told)]).order as BtcOrder;
+    const first = at(btc, seen(tip + 5, 2), output('b', 1n, 0));
+    assert.equal(first.seenHeight, tip + 6);
+    assert.equal(
+      at(first, output('b', 1n, 0), seen(tip + 7, 2)),
+      first,
+      'the same depth after another block',
+    );
+    assert.equal(at(first, seen(tip + 5, 3)).seenHeight, tip + 7);
+    assert.equal(at(first, output('a', price, 0)).seenHeight, null);
+    assert.equal(at(first).seenHeight, null);
+    assert.equal((run(first, [time]).order as BtcOrder).seenHeight, tip + 6);
+    assert.equal(
+      at(btc, seen(tip, 2)).seenHeight,
+      null,
+      'what came before the order is none of its payments',
+    );
   });
 
   test('is watched as long as anything can happen to it', () => {

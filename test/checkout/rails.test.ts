@@ -85,9 +85,16 @@ async function onChain(): Promise<RailSubject> {
       await rail.refresh(onRail(order, 'btc'));
       return true;
     },
-    reconcile: async () => (await rail.reconcile()) !== undefined,
+    reconcile: () => learnsAll(rail),
     setUp: (up) => (simulated.up = up),
   };
+}
+
+/** True if a round looked up every open order. */
+async function learnsAll(rail: Pick<Bitcoin | Lightning, 'reconcile'>): Promise<boolean> {
+  let failed = 0;
+  const looked = await rail.reconcile(undefined, undefined, () => (failed += 1));
+  return looked !== undefined && failed === 0;
 }
 
 async function lightning(): Promise<RailSubject> {
@@ -113,7 +120,7 @@ async function lightning(): Promise<RailSubject> {
       await rail.refresh(onRail(order, 'lightning'));
       return true;
     },
-    reconcile: async () => (await rail.reconcile()) !== undefined,
+    reconcile: () => learnsAll(rail),
     setUp: (up) => (node.up = up),
   };
 }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ChainHints } from '../../src/checkout/onchain/chain.js';
-import { Watcher } from '../../src/checkout/onchain/watcher.js';
+import { Watcher, watcherRounds } from '../../src/checkout/onchain/watcher.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
@@ -38,6 +38,7 @@ class Watched {
   private constructor(
     readonly shop: Shop,
     readonly clock: HandClock,
+    private readonly rounds = watcherRounds(),
   ) {
     const { store } = shop.book;
     const read: Store = {
@@ -53,7 +54,7 @@ class Watched {
     };
     const hints: ChainHints[] = [];
     this.watcher = new Watcher({
-      ...{ store: read, clock, account },
+      ...{ store: read, clock, account, rounds },
       log: { debug: (about: object) => this.logged.push([about, this.count]) },
       follow: (given) => {
         hints.push(given);
@@ -77,6 +78,11 @@ class Watched {
     const watched = new Watched(shop, new HandClock(shop.time.nowMs));
     const { hints, watcher, clock } = watched;
     return { watched, prepared, hints, watcher, clock };
+  }
+
+  /** The process' next watcher, after this one has stopped. */
+  again(): Watched {
+    return new Watched(this.shop, this.clock, this.rounds);
   }
 
   private did(what: string): void {
@@ -369,6 +375,49 @@ describe('rounds', () => {
     assert.deepEqual(watched.done, []);
     await clock.pass(60_000);
     assert.deepEqual(await watched.next(5), [...later, first]);
+  });
+
+  test('that ended early are resumed by the next watcher of the process', async () => {
+    const { watched, hints, watcher, prepared } = await Watched.over(async (shop) => {
+      const orders = [await ordered(shop), await ordered(shop), await ordered(shop)];
+      return inOrderOfIds([...orders, await ordered(shop)]);
+    });
+    const [one = '', two = '', three = '', four = ''] = prepared.map(look);
+    // Three that alone cannot be looked up.
+    const isGood = ({ id }: BtcOrder): Promise<boolean> => Promise.resolve(id === prepared[3]?.id);
+    watched.onLookUp = isGood;
+    hints.onConnected();
+    assert.deepEqual(await watched.next(4), [watch(...prepared), one, two, three]);
+    await watcher.stop();
+    const next = watched.again();
+    next.onLookUp = isGood;
+    next.hints.onConnected();
+    assert.deepEqual(await next.next(5), [watch(...prepared), four, one, two, three]);
+    await next.watcher.stop();
+  });
+
+  test('are complete without an order that alone cannot be looked up, which the next ones take', async () => {
+    const { watched, prepared, hints, watcher, clock } = await Watched.over(async (shop) => {
+      const expired = [await ordered(shop, 1), await ordered(shop, 1)];
+      shop.time.nowMs += 86_400_000;
+      for (const { id } of expired) await shop.happened(id, { kind: 'time' });
+      return [await ordered(shop, 36_000_000), ...inOrderOfIds(expired)];
+    });
+    const [, bad] = prepared;
+    const [waits = '', fails = ''] = prepared.map(look);
+    watched.onLookUp = ({ id }) => Promise.resolve(id !== bad?.id);
+    hints.onConnected();
+    await watched.next(4);
+    for (let times = 0; times < 2; times += 1) {
+      await clock.pass(600_000);
+      assert.deepEqual(await watched.next(2), [waits, fails]);
+      assert.equal(watcher.failedRounds, 0);
+    }
+    watched.onLookUp = () => Promise.resolve(true);
+    await clock.pass(600_000);
+    assert.deepEqual(await watched.next(2), [waits, fails]);
+    await clock.pass(600_000);
+    assert.deepEqual(await watched.next(1), [waits]);
   });
 
   test('take unpaid orders in the minute in which they expire', async () => {

@@ -13,7 +13,9 @@ import { here } from '../support/here.js';
 import { LndServer } from '../support/lndServer.js';
 import { run, memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
-import { Shop } from '../support/shop.js';
+import { account, accountKey, Shop } from '../support/shop.js';
+import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
+import { QuietEsplora } from '../checkout/selling.js';
 import { StripeServer } from '../checkout/stripeServer.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -182,6 +184,44 @@ test('open orders are looked up at their node, and a node that does not answer i
   assert.equal(again.text, 'lightning: 0 open orders looked up\n');
   const none = await here(['orders', 'rescan'], environment);
   assert.match(none.said, /On-chain payments are not configured here\./);
+});
+
+test('an order that cannot be looked up is named, and hides neither others nor the next rail', async () => {
+  const folder = memoryFolder();
+  const STORE_URL = `lmdb:${folder}/store`;
+  const shop = await Shop.open(await storeAt(STORE_URL));
+  const lnd = await LndServer.start(() => shop.time.nowMs);
+  const esplora = await QuietEsplora.start();
+  const { order } = await shop.make('lightning', { place: lnd.paid('fusegate', 50_000n) });
+  const lost: string[] = [];
+  for (const [addressIndex, confirmations] of [6, 1, 0].entries()) {
+    const { id } = (await shop.make('btc', { place: account.address(addressIndex), addressIndex })).order;
+    if (confirmations === 0) continue;
+    const output = { txid: 'ab'.repeat(32), vout: 0, sat: 50_000n, atMs: null, height: 150 };
+    await shop.happened(id, { kind: 'outputs', outputs: [{ ...output, confirmations }] });
+    lost.push(id);
+  }
+  const before = await nextAddressIndex(shop.aside.store, account.digest);
+  await shop.aside.store.commit([takeIndexes(account.digest, before, 3)]);
+  await shop.book.store.close();
+  const url = esplora.chain?.kind === 'esplora' ? esplora.chain.url : assert.fail();
+  const chain = { BTC_XPUB: accountKey, BTC_CHAIN: `esplora+${url}` };
+  const environment = { STORE_URL, MASTER_SECRET, ...chain, ...lnd.settings(folder), BTC_NETWORK: 'mainnet' };
+  const [final = '', seen = ''] = lost;
+  const reconciled = await here(['orders', 'reconcile'], environment);
+  const said = `btc: order ${seen} could not be looked up.\n`;
+  const looked = 'btc: 1 open order looked up\nlightning: 1 open order looked up\n';
+  assert.deepEqual([reconciled.code, reconciled.text, reconciled.said], [1, looked, said]);
+  assert.equal(await statusOf(order.id, environment), 'settled');
+  const scanned = await here(['orders', 'rescan'], environment);
+  assert.equal(scanned.code, 1);
+  assert.equal(scanned.text, '23 addresses looked up, 0 orders changed\n');
+  const not = (id: string, index: number) => `Order ${id} (index ${index}) could not be looked up:`;
+  const why = [
+    `${not(final, 0)} it does not know a payment that was final.`,
+    `${not(seen, 1)} it is behind, at block 100: the payment was seen at 150.`,
+  ];
+  assert.ok(scanned.said.endsWith(`${why.join('\n')}\n`), scanned.said);
 });
 
 test('a restore looks the open orders up, or says that the server will', async () => {

@@ -48,15 +48,19 @@ export function orderBytes(order: OrderRecord): Buffer {
   };
   let format = 1;
   if (rail === 'btc') {
-    const { createdHeight, earlier, orderedBy } = order;
-    if (createdHeight !== null || earlier.length > 0 || orderedBy !== null) {
+    const { createdHeight, earlier, orderedBy, seenHeight } = order;
+    if (createdHeight !== null || earlier.length > 0 || orderedBy !== null || seenHeight !== null) {
       format = 2;
       json['created_height'] = createdHeight;
       json['earlier'] = earlier.map((outpoint) => [outpoint]);
     }
-    if (orderedBy !== null) {
+    if (orderedBy !== null || seenHeight !== null) {
       format = 3;
       json['ordered_by'] = base64url(orderedBy);
+    }
+    if (seenHeight !== null) {
+      format = 4;
+      json['seen_height'] = seenHeight;
     }
   }
   return Buffer.concat([Buffer.of(format), Buffer.from(JSON.stringify(json))]);

@@ -46,7 +46,14 @@ function any(id: string) {
 function order(id: string, given: Partial<BtcOrder> = {}): BtcOrder {
   return {
     ...{ ...any(id), rail: 'btc', network: 'regtest', addressIndex: 1, confirmationsRequired: 2 },
-    ...{ status: 'pending', createdHeight: null, outputs: [], earlier: [], orderedBy: null },
+    ...{
+      status: 'pending',
+      createdHeight: null,
+      outputs: [],
+      earlier: [],
+      orderedBy: null,
+      seenHeight: null,
+    },
     ...given,
   };
 }
@@ -138,6 +145,7 @@ test('orders of every format are read, and written in the first format that can 
     { ...plain, createdHeight: 9 },
     { ...plain, earlier: ['a:0'] },
     { ...plain, orderedBy },
+    { ...plain, seenHeight: 9 },
   ];
   for (const each of all) assert.deepEqual(decodeOrder(encodeOrder(each)), each);
   const same = (left: OrderRecord, right: OrderRecord): boolean =>
@@ -172,6 +180,7 @@ function randomOrder(dice: Dice): OrderRecord {
         ...{ ...common, network, status: dice.pick(statuses), addressIndex: dice.below(1e6), outputs },
         ...{ createdHeight: orNull(9), earlier: dice.pick([[], ['a:0', 'b:1']]) },
         ...{ confirmationsRequired: dice.below(7), orderedBy: orNull(Buffer.alloc(16, 3)) },
+        seenHeight: orNull(9),
       });
     }
     case 1: {

@@ -93,6 +93,7 @@ describe('kept records', () => {
       'orders 1',
       'orders 2',
       'orders 3',
+      'orders 4',
       'ledger 1',
     ];
     assert.deepEqual([...new Set(formats)].sort(), expected.sort());

@@ -26,11 +26,11 @@ import {
 import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
-import { LookUps, type MayLook } from '../order/lookUps.js';
+import { LookUps, type MayLook, type RoundWish } from '../order/lookUps.js';
 import { NodeTrust } from './nodeTrust.js';
 import type { Polled } from '../order/poll.js';
 import type { Rail, RailUnavailable, Readiness } from '../rail.js';
-import { Watcher } from './watcher.js';
+import { Watcher, watcherRounds } from './watcher.js';
 
 /** Time in which an order may be paid (ms). */
 const orderMs = 3_600_000;
@@ -148,6 +148,8 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   private running: Promise<void> | undefined;
   private readonly known: Recent<Readiness>;
   private readonly lookUps: LookUps<'btc'>;
+  /** Those of every watcher: each begins where the last one ended. */
+  private readonly rounds = watcherRounds();
   private readonly trust: NodeTrust;
   readonly view: (polled: Polled<BtcOrder>) => BitcoinOrder = viewOnChain;
   private begun = false;
@@ -217,8 +219,8 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return this.lookUps.refresh(order);
   }
 
-  reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
-    return this.lookUps.reconcile(fence, lastMs);
+  reconcile(...round: RoundWish): Promise<number | undefined> {
+    return this.lookUps.reconcile(...round);
   }
 
   /** True if the node sends notifications of payments. */
@@ -230,7 +232,8 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   watch(fence: Fence): Watcher | undefined {
     const { follow } = this.parts.chain;
     if (follow === undefined) return undefined;
-    return new Watcher({ ...this.parts, follow, lookUp: (order) => this.lookUps.lookUp(order, fence) });
+    const lookUp = (order: BtcOrder): Promise<boolean> => this.lookUps.lookUp(order, fence);
+    return new Watcher({ ...this.parts, follow, rounds: this.rounds, lookUp });
   }
 
   private async run(): Promise<void> {
@@ -410,7 +413,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
       return true;
     }
     const outcome = await lookUpOrder({ ...this.parts, trust: this.trust, fence }, order);
-    if (outcome.kind !== 'failed') return true;
+    if (outcome.kind !== 'failed' && outcome.kind !== 'doubted') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // The order stays as it is: what was paid meanwhile is unknown.
     return false;

@@ -2,11 +2,11 @@
 import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import type { OrderOutcome } from '../../store/tables/orders.js';
 import { applySince, type BookParts } from '../order/book.js';
-import type { Chain } from './chain.js';
-import type { NodeTrust } from './nodeTrust.js';
+import type { Chain, Failed } from './chain.js';
+import type { Doubted, NodeTrust } from './nodeTrust.js';
 
-/** Outcome of a look-up; `failed`: the node did not answer, or its answer cannot be relied on. */
-export type LookedUp = OrderOutcome | { readonly kind: 'failed'; readonly reason: string };
+/** Outcome of a look-up; `failed`: the node did not answer, or cannot be relied on for any order. */
+export type LookedUp = OrderOutcome | Doubted | Failed;
 
 /**
  * Looks up an order that was read from the store before. Nodes take time to answer: if the order has changed
@@ -20,7 +20,7 @@ export async function lookUpOrder(
     const answer = await parts.chain.lookup(order.place);
     if (answer.kind === 'failed') return answer;
     const doubt = await parts.trust.doubt(order, answer.value);
-    if (doubt !== undefined) return { kind: 'failed', reason: doubt };
+    if (doubt !== undefined) return doubt;
     const outcome = await applySince(parts, order, { kind: 'outputs', outputs: answer.value });
     if (outcome.kind !== 'moved') return outcome;
     ({ order } = outcome);

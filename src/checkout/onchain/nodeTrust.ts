@@ -2,7 +2,13 @@
  * Decides if a node can be trusted: it must be on the account's network and have all blocks. If blocks are
  * missing, it looks as if the chain had been reorganised, and buyers who have paid would lose their keys.
  */
-import { finalDepth, outpointOf, type BtcOrder, type FoundOutput } from '../../store/tables/bitcoinOrder.js';
+import {
+  finalDepth,
+  outpointOf,
+  tipOf,
+  type BtcOrder,
+  type FoundOutput,
+} from '../../store/tables/bitcoinOrder.js';
 import type { Clock } from '../../system/clock.js';
 import type { Account } from './addresses.js';
 import type { Chain, Failed } from './chain.js';
@@ -13,6 +19,13 @@ import type { Chain, Failed } from './chain.js';
  */
 const maxTipAgeMs = 2 * 3_600_000;
 
+/**
+ * Most blocks that a node can lack whose last block is younger than that. A block's time may be two hours
+ * ahead, and 24 blocks are expected in four hours: three times as many do not come. A height that is further
+ * above the node's was never true.
+ */
+const maxLackedBlocks = 72;
+
 /** The node, and what its view is for. */
 export interface NodeTrustParts {
   readonly chain: Chain;
@@ -20,11 +33,14 @@ export interface NodeTrustParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** Checks a node, and remembers its highest block, in one process. */
-export class NodeTrust {
-  /** The highest block that the node is known to have had. */
-  private highest = -Infinity;
+/** An answer that is not applied to its order, though the node answers; the reason is a sentence part. */
+export interface Doubted {
+  readonly kind: 'doubted';
+  readonly reason: string;
+}
 
+/** Checks a node. */
+export class NodeTrust {
   constructor(private readonly parts: NodeTrustParts) {}
 
   /** Why the node cannot be relied on, a sentence, or that it does not answer; undefined if it can. */
@@ -44,39 +60,33 @@ export class NodeTrust {
 
   /**
    * Why an answer about an order's address cannot be applied; undefined if it can. One that takes blocks from
-   * a known payment is applied only if the chain was reorganised: the node has as many blocks as it, or the
-   * payment, showed before.
+   * a known payment is applied only if the chain was reorganised: the node has as many blocks as there were
+   * when the payment was stored. `failed`: the node cannot be relied on for any order.
    */
-  async doubt(order: BtcOrder, found: readonly FoundOutput[]): Promise<string | undefined> {
-    let tip = tipOf(found);
+  async doubt(order: BtcOrder, found: readonly FoundOutput[]): Promise<Doubted | Failed | undefined> {
     const lacking = deepestLacking(order, found);
     // On regtest, blocks are taken back by hand.
-    if (lacking === undefined || this.parts.account.network === 'regtest') {
-      if (tip !== undefined) this.saw(tip);
-      return undefined;
+    if (lacking === undefined || this.parts.account.network === 'regtest') return undefined;
+    if (lacking >= finalDepth(order)) {
+      return { kind: 'doubted', reason: 'it does not know a payment that was final' };
     }
-    if (lacking >= finalDepth(order)) return 'it does not know a payment that was final';
     const fault = await this.fault();
-    if (fault !== undefined) return typeof fault === 'string' ? fault : fault.reason;
-    if (tip === undefined) {
-      const answer = await this.parts.chain.tip();
-      if (answer.kind === 'failed') return answer.reason;
-      tip = answer.value;
-    }
-    if (order.createdHeight !== null) this.saw(order.createdHeight + lacking);
-    this.saw(tip);
-    return tip < this.highest ? `it is behind, at block ${tip}: it was at ${this.highest}` : undefined;
+    if (fault !== undefined) return typeof fault === 'string' ? { kind: 'failed', reason: fault } : fault;
+    const tip = await this.tip(found);
+    if (typeof tip !== 'number') return tip;
+    const seen = seenHeight(order, lacking);
+    if (tip >= seen || seen - tip > maxLackedBlocks) return undefined;
+    return { kind: 'doubted', reason: `it is behind, at block ${tip}: the payment was seen at ${seen}` };
   }
 
-  private saw(height: number): void {
-    this.highest = Math.max(this.highest, height);
+  /** Height of the last block of the view that an answer was made from, or else of the node's chain now. */
+  private async tip(found: readonly FoundOutput[]): Promise<number | Failed> {
+    const inBlock = found.find(({ height }) => height !== null);
+    const tip = inBlock === undefined ? null : tipOf(inBlock);
+    if (tip !== null) return tip;
+    const answer = await this.parts.chain.tip();
+    return answer.kind === 'failed' ? answer : answer.value;
   }
-}
-
-/** Height of the last block of the view that an answer was made from; undefined: no payment is in a block. */
-function tipOf(found: readonly FoundOutput[]): number | undefined {
-  for (const { height, confirmations } of found) if (height !== null) return height + confirmations - 1;
-  return undefined;
 }
 
 /** The most confirmations, by the order, of a payment that an answer gives fewer; undefined: none. */
@@ -84,4 +94,12 @@ function deepestLacking({ outputs }: BtcOrder, found: readonly FoundOutput[]): n
   const now = new Map(found.map((each) => [outpointOf(each), each.confirmations]));
   const lacking = outputs.filter((each) => each.confirmations > (now.get(outpointOf(each)) ?? 0));
   return lacking.length === 0 ? undefined : Math.max(...lacking.map(({ confirmations }) => confirmations));
+}
+
+/**
+ * Height of the chain when an order's payments were stored. Records of formats 1 to 3 do not have it: their
+ * payments are in blocks after the one at which the order was made.
+ */
+function seenHeight({ seenHeight: seen, createdHeight }: BtcOrder, lacking: number): number {
+  return seen ?? (createdHeight === null ? -Infinity : createdHeight + lacking);
 }

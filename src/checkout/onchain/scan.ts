@@ -5,8 +5,8 @@ import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import type { Account } from './addresses.js';
 import type { BookParts } from '../order/book.js';
-import type { Chain } from './chain.js';
-import { lookUpOrder } from './lookUp.js';
+import type { Chain, Failed } from './chain.js';
+import { lookUpOrder, type LookedUp } from './lookUp.js';
 import { NodeTrust } from './nodeTrust.js';
 
 /** Addresses after the last one given out that are looked up, too: as many as wallets look ahead. */
@@ -45,6 +45,8 @@ export interface Rescan {
   readonly changed: number;
   /** Sentences about payments that no order explains. */
   readonly unowned: readonly string[];
+  /** Sentences about orders that could not be looked up, though the node answers. */
+  readonly doubted: readonly string[];
 }
 
 /** Parts of a scan. */
@@ -56,15 +58,15 @@ export interface RescanParts extends BookParts {
   readonly progress: (asked: number, about: number) => void;
 }
 
-/** Looks up every address from an index on, even those of closed orders, and applies what is found. */
-export async function rescan(
-  parts: RescanParts,
-  from: number,
-): Promise<Rescan | { readonly kind: 'failed'; readonly reason: string }> {
+/**
+ * Looks up every address from an index on, even those of closed orders, and applies what is found. It ends
+ * early only if the node does not answer, or cannot be relied on.
+ */
+export async function rescan(parts: RescanParts, from: number): Promise<Rescan | Failed> {
   const { store, account, progress } = parts;
   const index = await nextAddressIndex(store, account.digest);
   const end = index.next + ahead;
-  const unowned: string[] = [];
+  const sentences: Record<'unowned' | 'doubted', string[]> = { unowned: [], doubted: [] };
   const trusting = { ...parts, trust: new NodeTrust(parts) };
   let changed = 0;
   for (let at = from; at < end; at += together) {
@@ -73,12 +75,12 @@ export async function rescan(
     for (const outcome of await Promise.all(indexes.map((each) => settle(trusting, each)))) {
       if (outcome?.kind === 'failed') return outcome;
       if (outcome?.kind === 'changed') changed += 1;
-      if (outcome?.kind === 'unowned') unowned.push(outcome.sentence);
+      else if (outcome !== undefined) sentences[outcome.kind].push(outcome.sentence);
     }
   }
   const addresses = Math.max(0, end - from);
   progress(addresses, addresses);
-  return { addresses, changed, unowned };
+  return { addresses, changed, ...sentences };
 }
 
 type SettleParts = RescanParts & { readonly trust: NodeTrust };
@@ -87,15 +89,24 @@ type SettleParts = RescanParts & { readonly trust: NodeTrust };
 type Settled =
   | undefined
   | { readonly kind: 'changed' }
-  | { readonly kind: 'unowned'; readonly sentence: string }
-  | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'unowned' | 'doubted'; readonly sentence: string }
+  | Failed;
 
 async function settle(parts: SettleParts, index: number): Promise<Settled> {
   const place = parts.account.address(index);
   const found = await findOrderAt(parts.store, 'btc', place);
   if (found === undefined) return settleUnowned(parts, index, place);
-  const outcome = await lookUpOrder(parts, found);
+  const asked: Promise<LookedUp> = lookUpOrder(parts, found);
+  // The master secret of an order may be missing here. If the store fails, so does the next address.
+  const outcome = await whenUnavailable(
+    asked,
+    ({ message: reason }) => ({ kind: 'doubted', reason }) as const,
+  );
   if (outcome.kind === 'failed') return outcome;
+  if (outcome.kind === 'doubted') {
+    const sentence = `Order ${found.id} (index ${index}) could not be looked up: ${outcome.reason}.`;
+    return { kind: 'doubted', sentence };
+  }
   const { status, outputs } = found;
   const after = outcome.kind !== 'absent' && isOn(outcome.order, 'btc') ? outcome.order : found;
   // An order without payments that expired does not count as changed.

@@ -13,6 +13,13 @@ import type { Chain, Following } from './chain.js';
 import { Rounds } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
 
+/** Rounds over orders that are due, that have ended, and that are paid. */
+export type WatcherRounds = Readonly<Record<'due' | 'ended' | 'paid', Rounds<BtcOrder>>>;
+
+export function watcherRounds(): WatcherRounds {
+  return { due: new Rounds(), ended: new Rounds(), paid: new Rounds() };
+}
+
 /** Dependencies of a watcher. */
 export interface WatcherParts {
   readonly store: Store;
@@ -20,6 +27,8 @@ export interface WatcherParts {
   readonly account: Account;
   readonly log: Pick<Log, 'debug'>;
   readonly follow: NonNullable<Chain['follow']>;
+  /** The state of its rounds, which outlives it. */
+  readonly rounds: WatcherRounds;
   /**
    * Looks one order up and applies what the node knows; false if the node or the store does not answer, or
    * another process holds the lease.
@@ -53,9 +62,6 @@ export class Watcher {
     hints: Promise.resolve(),
     rounds: Promise.resolve(),
   };
-  private readonly ofDue = new Rounds((id) => this.find(id));
-  private readonly ofEnded = new Rounds((id) => this.find(id));
-  private readonly ofPaid = new Rounds((id) => this.find(id));
   private looking: Promise<void> | undefined;
   /** Addresses whose payments a removed block may have taken away, and each one's remaining look-ups. */
   private readonly lost = new Map<string, number>();
@@ -80,7 +86,7 @@ export class Watcher {
       clock.every(lostMs, () => this.then('rounds', () => this.lookForLost())),
       clock.every(endedMs, () => {
         const isSilent = this.isSilent();
-        this.then('rounds', () => (isSilent ? this.roundOfDue() : this.round(this.ofEnded, isOver)));
+        this.then('rounds', () => (isSilent ? this.roundOfDue() : this.round('ended', isOver)));
       }),
       clock.every(allMs, () => this.then('rounds', () => this.roundOfDue())),
     ];
@@ -125,7 +131,7 @@ export class Watcher {
     this.following.watch(addresses);
     this.nextIndex = index.next;
     const nowMs = this.parts.clock.wallMs();
-    if (await this.round(this.ofDue, () => true)) this.dueAtMs = nowMs;
+    if (await this.round('due', () => true)) this.dueAtMs = nowMs;
     log.debug({ rail: 'btc', looked: addresses.length }, 'open orders were looked up');
   }
 
@@ -163,7 +169,9 @@ export class Watcher {
   /** Looks up the orders that are due since the last such round; what a round did not reach stays due. */
   private async roundOfDue(): Promise<void> {
     const [lastMs, nowMs] = [this.dueAtMs, this.parts.clock.wallMs()];
-    if (await this.round(this.ofDue, (order) => isDue(order, lastMs, nowMs))) this.dueAtMs = nowMs;
+    const { due } = this.parts.rounds;
+    const isIncluded = (order: BtcOrder): boolean => isDue(order, lastMs, nowMs) || due.isOwed(order.id);
+    if (await this.round('due', isIncluded)) this.dueAtMs = nowMs;
   }
 
   /**
@@ -172,7 +180,7 @@ export class Watcher {
    */
   private async roundOfPaid(before: Promise<unknown>): Promise<void> {
     await before;
-    await this.round(this.ofPaid, ({ place, outputs }) => {
+    await this.round('paid', ({ place, outputs }) => {
       if (outputs.length === 0) return false;
       this.lost.set(place, lostLookUps);
       return true;
@@ -191,18 +199,20 @@ export class Watcher {
     }
   }
 
-  /** Looks up orders; false if it did not look up all of them. */
-  private async round(rounds: Rounds<BtcOrder>, which: (order: BtcOrder) => boolean): Promise<boolean> {
+  /** Looks up orders; false if some had no turn. */
+  private async round(name: keyof WatcherRounds, which: (order: BtcOrder) => boolean): Promise<boolean> {
     let failed = this.failed + 1;
-    const looked = await rounds.run(this.open(which), async (order) => {
-      const done = await this.parts.lookUp(order);
+    const lookUp = async (order: BtcOrder): Promise<boolean> => {
+      const done = !this.stopped && (await this.parts.lookUp(order));
       // Orders of another network need no answer.
       if (done && order.network === this.parts.account.network) failed = 0;
       return done;
-    });
+    };
+    const rounds = this.parts.rounds[name];
+    const round = await rounds.run({ orders: this.open(which), find: (id) => this.find(id), lookUp });
     // An order that alone cannot be looked up says nothing against the node, a round of none nothing for it.
-    if (looked === undefined || failed === 0) this.failed = failed;
-    return looked !== undefined;
+    if (round === undefined || round.failed.size > 0 || failed === 0) this.failed = failed;
+    return round !== undefined;
   }
 
   /** An order, until the watcher is stopped. */

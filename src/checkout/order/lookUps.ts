@@ -1,11 +1,12 @@
 /** Look-ups of open orders: of one order for its polls, and of all orders in rounds. */
-import { wasPaid, type OrderOn, type OrderRecord } from '../../store/tables/order.js';
+import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
 import { findOrder, isOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { Recent } from '../../system/shared.js';
-import { isDue } from './orders.js';
+import type { Rail } from '../rail.js';
+import { isDue, isUrgent } from './orders.js';
 
 /** Decides whether a poll looks its order up: true at most once per `everyMs` for each order. */
 export type MayLook = (orderId: string, everyMs: number) => boolean;
@@ -24,11 +25,48 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
   readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;
 }
 
+/** What {@link Rail.reconcile} takes. */
+export type RoundWish = Parameters<Rail<never, never, never, never>['reconcile']>;
+
 /** Failed look-ups in a row from which a network counts as unreachable. */
 const maxFailedInARow = 3;
 
+/** Where the next round begins: after the last orders that an incomplete one looked up. */
+interface Resumption {
+  readonly urgent: string;
+  readonly expired: string;
+  /** True if the urgent orders before that one come after the expired ones. */
+  readonly isLimited: boolean;
+}
+
 /** No id precedes the empty one. */
-const fromFirst = { urgent: '', expired: '' };
+const fromFirst: Resumption = { urgent: '', expired: '', isLimited: false };
+
+/** Outcome of a round of look-ups. */
+export interface Round {
+  /** Number of orders that were looked up. */
+  readonly looked: number;
+  /** Ids of those that alone could not be. */
+  readonly failed: ReadonlySet<string>;
+}
+
+/** What a round looks up, and how. */
+interface RoundParts<Order extends OrderRecord> {
+  /** In the order of ids. */
+  readonly orders: AsyncIterable<Order>;
+  /** Reads an expired order again when its turn comes; undefined: it is not looked up any more. */
+  readonly find: (id: string) => Promise<Order | undefined>;
+  /** False if the order could not be looked up. */
+  readonly lookUp: (order: Order) => Promise<boolean>;
+}
+
+/** What waits for its turn; of the expired ones, which are many, only the ids. */
+interface Turns<Order> {
+  readonly urgent: Order[];
+  readonly expired: string[];
+  /** Urgent ones that come after the expired ones. */
+  readonly later: Order[];
+}
 
 /**
  * Rounds of look-ups of one kind. A round takes each of its orders once: first those that await money or have
@@ -37,77 +75,97 @@ const fromFirst = { urgent: '', expired: '' };
  * asked about every order in turn. If that order was an expired one, all the others come first nevertheless.
  */
 export class Rounds<Order extends OrderRecord> {
-  /** The last order of each sort that an incomplete round looked up. */
   private after = fromFirst;
+  /** What the last complete round could not look up. */
+  private failed: ReadonlySet<string> = new Set();
+  /** Those of them that failed before another order was answered. */
+  private alone: ReadonlySet<string> = new Set();
 
-  /** `find` reads an order again when its turn comes; undefined: it is not looked up any more. */
-  constructor(private readonly find: (id: string) => Promise<Order | undefined>) {}
+  /** True if the last complete round could not look an order up: it is due in the next. */
+  isOwed(id: string): boolean {
+    return this.failed.has(id);
+  }
 
   /**
-   * Looks up orders, which are given in the order of ids, one after the other; `lookUp`: false if its order
-   * could not be looked up. An order that alone cannot be does not keep the others waiting, but after several
-   * in a row the network counts as unreachable. Resolves to their number, or to undefined if not all were
-   * looked up.
+   * Looks up orders one after the other. An order that alone cannot be looked up does not keep the others
+   * waiting. The network counts as unreachable if none could be, or several in a row: undefined. If these are
+   * urgent ones, which may fail alone, an expired one tells which it is.
    */
-  async run(
-    orders: AsyncIterable<Order>,
-    lookUp: (order: Order) => Promise<boolean>,
-  ): Promise<number | undefined> {
+  async run({ orders, find, lookUp }: RoundParts<Order>): Promise<Round | undefined> {
+    const turns = await this.turns(orders);
+    const failed: Order[] = [];
     let looked = 0;
-    let failedInARow = 0;
-    let isComplete = true;
-    for await (const order of this.inTurn(orders)) {
+    /** Number of orders that failed before the last one that was looked up. */
+    let alone = 0;
+    const isInDoubt = (): boolean => failed.length - alone >= maxFailedInARow;
+    for (;;) {
+      const next = isInDoubt() ? turns.expired.shift() : nextOf(turns);
+      if (next === undefined) break;
+      const order = typeof next === 'string' ? await find(next) : next;
+      if (order?.open !== true) continue;
       if (await lookUp(order)) {
         looked += 1;
-        failedInARow = 0;
+        alone = failed.length;
         this.reached(order);
         continue;
       }
-      isComplete = false;
-      failedInARow += 1;
-      if (failedInARow < maxFailedInARow) continue;
-      // Each of these orders may fail alone: if no other was looked up, the next round begins after them.
-      if (looked === 0) this.reached(order);
-      return undefined;
+      failed.push(order);
+      if (isInDoubt() && !isUrgent(order)) break;
     }
-    if (!isComplete) return undefined;
-    this.after = fromFirst;
-    return looked;
+    const isKnown = ({ id }: Order): boolean => this.alone.has(id);
+    if (!isInDoubt() && failed.slice(alone).every(isKnown)) this.after = fromFirst;
+    else if (looked === 0) this.passOver(failed);
+    if (isInDoubt() || (looked === 0 && failed.length > 0)) return undefined;
+    this.alone = idsOf(failed.filter((order, at) => at < alone || isKnown(order)));
+    this.failed = idsOf(failed);
+    return { looked, failed: this.failed };
   }
 
-  /** The urgent orders as they are listed; of all others only the ids wait until then. */
-  private async *inTurn(orders: AsyncIterable<Order>): AsyncGenerator<Order, void> {
-    const { urgent, expired } = this.after;
-    const [expiredNext, expiredBefore, urgentBefore]: [string[], string[], string[]] = [[], [], []];
+  private async turns(orders: AsyncIterable<Order>): Promise<Turns<Order>> {
+    const { urgent, expired, isLimited } = this.after;
+    const [urgentNext, urgentBefore]: [Order[], Order[]] = [[], []];
+    const [expiredNext, expiredBefore]: [string[], string[]] = [[], []];
     for await (const order of orders) {
       const { id } = order;
-      if (!isUrgent(order)) (id > expired ? expiredNext : expiredBefore).push(id);
-      else if (id > urgent) yield order;
-      else urgentBefore.push(id);
+      if (isUrgent(order)) (id > urgent ? urgentNext : urgentBefore).push(order);
+      else (id > expired ? expiredNext : expiredBefore).push(id);
     }
-    for (const ids of [expiredNext, expiredBefore, urgentBefore]) {
-      for (const id of ids) {
-        const order = await this.find(id);
-        if (order?.open === true) yield order;
-      }
-    }
+    const allExpired = [...expiredNext, ...expiredBefore];
+    if (isLimited) return { urgent: urgentNext, expired: allExpired, later: urgentBefore };
+    return { urgent: [...urgentNext, ...urgentBefore], expired: allExpired, later: [] };
   }
 
   private reached(order: Order): void {
     const { id } = order;
-    this.after = isUrgent(order) ? { ...this.after, urgent: id } : { ...fromFirst, expired: id };
+    const { expired } = this.after;
+    this.after = isUrgent(order) ? { urgent: id, expired, isLimited: true } : { ...fromFirst, expired: id };
+  }
+
+  /** Each of these orders may fail alone: as no other was looked up, the next round begins after them. */
+  private passOver(failed: readonly Order[]): void {
+    const last = (isOne: (order: Order) => boolean): string | undefined => failed.findLast(isOne)?.id;
+    const { urgent, expired } = this.after;
+    this.after = {
+      urgent: last(isUrgent) ?? urgent,
+      expired: last((order) => !isUrgent(order)) ?? expired,
+      isLimited: false,
+    };
   }
 }
 
-/** True if an order awaits its payment, or has one. */
-function isUrgent(order: OrderRecord): boolean {
-  return order.status !== 'expired' || wasPaid(order);
+function idsOf(orders: readonly OrderRecord[]): ReadonlySet<string> {
+  return new Set(orders.map(({ id }) => id));
+}
+
+/** Takes the next order, or its id. */
+function nextOf<Order>({ urgent, expired, later }: Turns<Order>): Order | string | undefined {
+  return urgent.shift() ?? expired.shift() ?? later.shift();
 }
 
 /** The look-ups of one process. */
 export class LookUps<Name extends OrderRecord['rail']> {
   private readonly looked: Recent<boolean>;
-  private readonly rounds = new Rounds((id) => this.find(id));
+  private readonly rounds = new Rounds<OrderOn<Name>>();
 
   constructor(private readonly parts: LookUpParts<Name>) {
     this.looked = new Recent(parts.clock, parts.freshMs);
@@ -146,19 +204,26 @@ export class LookUps<Name extends OrderRecord['rail']> {
   }
 
   /** A round over all open orders that are due; resolves as {@link Rail.reconcile} does. */
-  reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
-    return whenUnavailable(this.round(fence, lastMs), () => undefined);
+  reconcile(...round: RoundWish): Promise<number | undefined> {
+    return whenUnavailable(this.round(...round), () => undefined);
   }
 
-  private round(fence?: Fence, lastMs?: number): Promise<number | undefined> {
-    return this.rounds.run(this.due(lastMs), (order) => this.lookUp(order, fence));
+  private async round(...[fence, lastMs, onFailed]: RoundWish): Promise<number | undefined> {
+    const round = await this.rounds.run({
+      orders: this.due(lastMs),
+      find: (id) => this.find(id),
+      lookUp: (order) => this.lookUp(order, fence),
+    });
+    for (const id of round?.failed ?? []) onFailed?.(id);
+    return round?.looked;
   }
 
   private async *due(lastMs: number | undefined): AsyncGenerator<OrderOn<Name>> {
     const { store, rail, clock } = this.parts;
     const nowMs = clock.wallMs();
     for await (const order of openOrders(store, rail)) {
-      if (lastMs === undefined || isDue(order, lastMs, nowMs)) yield order;
+      const isIncluded = lastMs === undefined || isDue(order, lastMs, nowMs) || this.rounds.isOwed(order.id);
+      if (isIncluded) yield order;
     }
   }
 }

@@ -2,7 +2,13 @@
  * Transitions of an order: a pure function of its record, an event, and the time (table in docs/checkout.md).
  * Nothing else changes an order's state. The rules of each rail are with the record of its orders.
  */
-import { isUnconfirmed, kindOf, type OrderRecord, type RailEvent } from '../../store/tables/order.js';
+import {
+  isUnconfirmed,
+  kindOf,
+  wasPaid,
+  type OrderRecord,
+  type RailEvent,
+} from '../../store/tables/order.js';
 import { unchanged, type Transition } from '../../store/tables/orderKind.js';
 
 /** Events of an order. */
@@ -47,16 +53,24 @@ const firstExpiredLookUpMs = 15_000;
 const maxExpiredLookUpMs = 6 * 3_600_000;
 
 /**
+ * True if an order awaits its payment, has one, or had one until now: a payment that a removed block took
+ * away is soon in another block, and its buyer's key is suspended until then.
+ */
+export function isUrgent(order: OrderRecord): boolean {
+  return order.status !== 'expired' || order.key === 'suspended' || wasPaid(order);
+}
+
+/**
  * True if a round of look-ups at `nowMs` includes an order, after a round at `lastMs`. Every round includes
  * orders that still await something. Expired ones come up ever more rarely, as there are thousands and money
  * seldom comes.
  */
 export function isDue(
-  { status, expiresAtMs }: { readonly status: string; readonly expiresAtMs: number },
+  { status, key, expiresAtMs }: Pick<OrderRecord, 'key' | 'expiresAtMs'> & { readonly status: string },
   lastMs: number,
   nowMs: number,
 ): boolean {
-  if (status !== 'expired') return true;
+  if (status !== 'expired' || key === 'suspended') return true;
   let intervalMs = firstExpiredLookUpMs;
   let dueMs = expiresAtMs + intervalMs;
   while (dueMs <= lastMs) {

@@ -28,6 +28,11 @@ export interface BtcOrder extends AnyOrder {
    * order is confirmed or expires; null: unknown, or not any more.
    */
   readonly orderedBy: Uint8Array | null;
+  /**
+   * Height of the chain's last block when the outputs were stored; null if none of them was in a block, and
+   * in orders of formats 1 to 3.
+   */
+  readonly seenHeight: number | null;
 }
 
 /** Members of a new order besides the common ones. */
@@ -41,6 +46,11 @@ export type NewBtcOrder = Pick<
 export interface FoundOutput extends Output {
   /** Height of its block; null: unconfirmed. */
   readonly height: number | null;
+}
+
+/** Height of the last block of the view in which a payment was found; null: it is in no block. */
+export function tipOf({ height, confirmations: depth }: FoundOutput): number | null {
+  return height === null ? null : height + depth - 1;
 }
 
 /** An output's id: a transaction creates each of its outputs once. */
@@ -110,16 +120,23 @@ function cameBefore(order: BtcOrder, { height, atMs }: FoundOutput): boolean {
  * Separates the outputs that count from those that came before the order. Both are final: a reorganisation
  * that moves an output to a lower or a higher block does not change which it is.
  */
-function sortOutputs(order: BtcOrder, found: readonly FoundOutput[]): Pick<BtcOrder, 'outputs' | 'earlier'> {
+function sortOutputs(
+  order: BtcOrder,
+  found: readonly FoundOutput[],
+): Pick<BtcOrder, 'outputs' | 'earlier' | 'seenHeight'> {
   const counted = new Set(order.outputs.map(outpointOf));
   const earlier = new Set(order.earlier);
   const outputs: Output[] = [];
+  let seenHeight: number | null = null;
   for (const { height, ...output } of eachOnce(found)) {
     const outpoint = outpointOf(output);
     if (!counted.has(outpoint) && cameBefore(order, { height, ...output })) earlier.add(outpoint);
-    if (!earlier.has(outpoint)) outputs.push(output);
+    if (earlier.has(outpoint)) continue;
+    outputs.push(output);
+    seenHeight ??= tipOf({ height, ...output });
   }
-  return { outputs, earlier: earlier.size === order.earlier.length ? order.earlier : [...earlier].sort() };
+  const sorted = earlier.size === order.earlier.length ? order.earlier : [...earlier].sort();
+  return { outputs, earlier: sorted, seenHeight };
 }
 
 /** The next state of `order`, which is `before` with the outputs that are known now. */
@@ -202,7 +219,7 @@ export const btcKind: OrderKind<BtcOrder, BtcEvent> = {
   statuses: ['pending', 'underpaid', 'seen', 'confirmed', 'expired'],
   columns: [
     ...(['network', 'addressIndex', 'confirmationsRequired', 'outputs'] as const),
-    ...(['createdHeight', 'earlier', 'orderedBy'] as const),
+    ...(['createdHeight', 'earlier', 'orderedBy', 'seenHeight'] as const),
   ],
   read: (row) => ({
     network: there(row, 'network', row.network),
@@ -212,9 +229,10 @@ export const btcKind: OrderKind<BtcOrder, BtcEvent> = {
     createdHeight: row.createdHeight,
     earlier: row.earlier,
     orderedBy: row.orderedBy,
+    seenHeight: row.seenHeight,
   }),
   write: (order) => ({ ...none, ...order }),
-  beginning: { status: 'pending', open: true, outputs: [], earlier: [], orderedBy: null },
+  beginning: { status: 'pending', open: true, outputs: [], earlier: [], orderedBy: null, seenHeight: null },
   unit: 'sat',
   held: receivedSat,
   wasPaid: ({ outputs }) => outputs.length > 0,

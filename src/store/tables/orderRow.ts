@@ -129,12 +129,16 @@ const earlierColumns = {
 /** Columns that format 3 adds; the hash has 16 bytes. */
 const addressColumns = { orderedBy: orNull(bytes) } as const;
 
+/** Columns that format 4 adds. */
+const seenColumns = { seenHeight: orNull(integer) } as const;
+
 /** The table of orders. */
 export const orderTable = widenedTable(
   'order',
   columns,
   { members: earlierColumns, without: { createdHeight: null, earlier: [] } },
   { members: addressColumns, without: { orderedBy: null } },
+  { members: seenColumns, without: { seenHeight: null } },
 );
 
 /** An order as a row: the columns of all rails. */
@@ -144,6 +148,7 @@ export type OrderRow = ValueOf<typeof orderTable>;
 export const none = {
   ...{ network: null, cents: null, reference: null, addressIndex: null, confirmationsRequired: 0 },
   ...{ outputs: [], paid: 0n, refunded: 0n, createdHeight: null, earlier: [], orderedBy: null },
+  seenHeight: null,
 } as const;
 
 /** Members of orders on every rail. Listed by name: a spread takes twice as long. */
