@@ -20,9 +20,8 @@ export class Turn {
   isLong(nowMs: number): boolean {
     if (this.sinceMs !== undefined) return nowMs - this.sinceMs >= longMs;
     if (nowMs < this.nextLookMs) return false;
-    this.sinceMs = nowMs;
-    this.nextLookMs = nowMs + lookMs;
     setImmediate(() => (this.sinceMs = undefined));
+    [this.sinceMs, this.nextLookMs] = [nowMs, nowMs + lookMs];
     return false;
   }
 }

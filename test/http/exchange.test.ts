@@ -67,15 +67,17 @@ describe('an answer', () => {
     }
   });
 
-  test('has no body for 204, 304 and HEAD, and only HEAD gets a length', () => {
+  test('has no body for 204, 304 and HEAD, or if it is empty, and a length where one is due', () => {
     for (const [status, isHead, length] of [
       [204, false, undefined],
       [304, false, undefined],
       [204, true, undefined],
       [304, true, '3'],
       [200, true, '3'],
+      [200, false, '0'],
     ] as const) {
-      const { connection, mounted } = ask(() => text('abc', status), {
+      const body = length === '0' ? '' : 'abc';
+      const { connection, mounted } = ask(() => text(body, status), {
         more: { head: isHead },
       });
       assert.deepEqual(
@@ -98,6 +100,7 @@ describe('an answer', () => {
     assert.equal(connection.isClosed, false);
     await turn();
     assert.equal(connection.isClosed, true);
+    assert.deepEqual([mounted.meter.aborted, state.server.inFlight], [0, 0], 'its end is no abort');
   });
 
   test('waits for the next turn if this one is long', async () => {
@@ -191,6 +194,7 @@ describe('a large answer', () => {
         const answer = { status: 200, body: { bytes, type }, charge: 0 };
         const { connection, mounted, server, logged } = ask(() => answer);
         assert.deepEqual([connection.ended, connection.body.byteLength, server.inFlight], [how, length, 0]);
+        assert.equal(connection.isPaused, false);
         assert.deepEqual([mounted.meter.bytesOut, connection.isLast, logged], [length, false, []]);
         assert.equal(connection.lines, 'x-request-id: ours\r\ncontent-type: text/plain');
       }
