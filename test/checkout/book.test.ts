@@ -344,6 +344,17 @@ test('a key is left for the next poll if the client leaves while the store is aw
   assert.equal(keyStatus, 'revealed_now');
 });
 
+test('a poll that hands out no key does not wait for the store', async (context) => {
+  const parts = await book(context);
+  const { order, claimToken } = await made(parts);
+  const failing = new FailingStore(parts.store);
+  failing.failReads = false;
+  failing.failure = 'not written';
+  const asked = { claim: claimToken, claimRequired: false, mayAct: true, aborted: () => false };
+  await assert.rejects(poll({ ...parts, store: failing.seen }, order, asked), StoreUnavailable);
+  assert.equal(failing.commits, 1);
+});
+
 test('an order is open as long as its network can change it', async (context) => {
   const parts = await book(context);
   const [first, second] = [await made(parts), await made(parts)];

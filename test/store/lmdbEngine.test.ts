@@ -306,6 +306,37 @@ test('a read of many records lets other work run first', async () => {
   await engine.close();
 });
 
+test('keys are looked up together, 100 in a turn of the event loop', async () => {
+  const engine = await engineAt(`lmdb:${fresh()}`);
+  const keys = Array.from({ length: 201 }, (_, at) => keyOf(`k${at}`));
+  const writes = keys.map((key, at) => ({ key, value: Buffer.of(at) }));
+  await engine.transact(
+    () => [],
+    () => writes,
+  );
+  for (const [count, turns] of [
+    [0, 0],
+    [100, 0],
+    [101, 1],
+    [200, 1],
+    [201, 2],
+  ] as const) {
+    let passed = 0;
+    let timer = setImmediate(function next() {
+      passed += 1;
+      timer = setImmediate(next);
+    });
+    const found = await engine.getMany(keys.slice(0, count));
+    assert.equal(passed, turns, `${count} keys`);
+    clearImmediate(timer);
+    assert.deepEqual(
+      found,
+      writes.slice(0, count).map(({ value }) => value),
+    );
+  }
+  await engine.close();
+});
+
 test('a unit without an id leaves only what it writes, and every record is counted', async () => {
   const engine = await engineAt(`lmdb:${fresh()}`);
   assert.equal(await engine.count(), 0);

@@ -2,6 +2,7 @@
 import type { KeyStatus } from '../../contract/orders.js';
 import type { KeyRecord } from '../../store/tables/keys.js';
 import type { OrderRecord } from '../../store/tables/order.js';
+import type { Commit } from '../../store/store.js';
 import { commitSurely } from '../../store/surely.js';
 import { changeOrder, type OrderChange } from '../../store/tables/orders.js';
 import { isClaim, type BookParts } from './book.js';
@@ -103,7 +104,9 @@ export async function poll<Order extends OrderRecord>(
     return { to: { ...record, claimed } };
   };
   // Otherwise the seed of a key could be erased that nobody was handed.
-  const commit = commitSurely(parts.store, parts.clock, wish.aborted);
+  const surely = commitSurely(parts.store, parts.clock, wish.aborted);
+  const commit: Commit = (operations) =>
+    handedOut === undefined ? parts.store.commit(operations) : surely(operations);
   const outcome = await changeOrder(parts.store, order.id, change, undefined, commit);
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
   // No change moves an order to another rail.
