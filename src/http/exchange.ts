@@ -31,7 +31,7 @@ const shortAnswerBytes = 1_024;
 const shortAnswersUnseen = 16;
 
 /** Of a head alone the server never tells if it was taken: one in so many ends its connection. */
-const headsUnseen = 64;
+const headsUnseen = 256;
 
 /** The request as its handler sees it, and the writing of its answer. One object per request. */
 export class Exchange extends Reception implements RouteRequest {

@@ -93,7 +93,7 @@ describe('an answer', () => {
 
   test('without a body ends its connection at some moments, as nothing tells if it was taken', async () => {
     const state = serverState();
-    state.clock.leap(0.129);
+    state.clock.leap(0.257);
     const { connection, mounted } = ask(() => text('abc'), { more: { head: true }, state });
     assert.deepEqual([connection.ended, connection.isLast], ['without a body', true]);
     assert.deepEqual([connection.line('content-length'), mounted.meter.isUsed], ['3', true]);

@@ -1,7 +1,7 @@
 /** All processes of a server killed at once: the leads and clicks that it acknowledged are there. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exchange, head, post, RawClient } from '../support/raw.js';
+import { exchange, head, post } from '../support/raw.js';
 import { commandApart, processesOf, temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
 import { browser, environmentOf, linkIn, rowsOf, starter } from './served.js';
@@ -45,11 +45,9 @@ test('an acknowledged lead survives a kill of every process', onLinux, async () 
 test('clicks up to a second before a kill are in the log', onLinux, async () => {
   const link = ['click', 'link', 'https://good.example/docs', '--id', 'kill'];
   const path = linkIn(await commandApart(link, environment));
-  const client = await RawClient.open(port);
   for (let index = 0; index < 500; index += 1) {
-    assert.equal((await client.send(head('GET', path, browser)).response()).status, 302);
+    assert.equal((await exchange(port, head('GET', path, browser))).status, 302);
   }
-  client.destroy();
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   await killAll();
   // A server that was started again adds none.

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { here, type Ended } from '../support/here.js';
-import { exchange, head, post, RawClient, type RawResponse } from '../support/raw.js';
+import { exchange, head, post, type RawResponse } from '../support/raw.js';
 import { commandApart, run, temporaryFolder } from '../support/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
 import { browser, environmentOf, linkIn, main, rowsOf, starter } from './served.js';
@@ -196,21 +196,22 @@ describe('clicks', () => {
   });
 
   test('no evil destination leads away, ends a header or breaks anything', async () => {
-    const client = await RawClient.open(port);
     for (const { d, path } of evilDestinations) {
       const spellings = [encodeURIComponent(d)];
       if (/^[\x21-\x7e]*$/.test(d) && !/[%&+#]/.test(d)) spellings.push(d);
       for (const spelled of spellings.filter(({ length }) => length < 65_000)) {
-        const response = await client.send(head('GET', `/c/x.y?d=${spelled}`)).response();
+        const response = await exchange(port, head('GET', `/c/x.y?d=${spelled}`));
         assert.equal(response.status, 302, spelled.slice(0, 80));
         assert.equal(response.headers.get('location'), path, spelled.slice(0, 80));
-        assert.deepEqual([...response.headers.keys()].sort(), [
+        const names = new Set(response.headers.keys());
+        // One answer without a body in 256 ends its connection, and says so.
+        for (const name of ['uwebsockets', 'connection']) names.delete(name);
+        assert.deepEqual([...names].sort(), [
           ...['cache-control', 'content-length', 'content-type', 'date', 'location', 'referrer-policy'],
-          ...['uwebsockets', 'x-content-type-options', 'x-request-id', 'x-robots-tag'],
+          ...['x-content-type-options', 'x-request-id', 'x-robots-tag'],
         ]);
       }
     }
-    client.destroy();
     const long = await exchange(port, head('GET', `/c/x?d=${'a'.repeat(66_000)}`));
     assert.equal(long.status, 431);
   });
