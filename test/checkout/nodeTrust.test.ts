@@ -246,6 +246,15 @@ describe('a confirmed payment', () => {
     assert.deepEqual(await node.state(), ['confirmed', 'active']);
   });
 
+  test('that was final stays, also beside one that was not', async () => {
+    const node = await Node.open();
+    node.tip = 106;
+    node.found = [paid(106, 101), paid(106, 106, 1)];
+    assert.equal(await node.look(), undefined);
+    node.found = [];
+    assert.equal(await node.look(), 'doubted: it does not know a payment that was final');
+  });
+
   test('on regtest, where blocks are taken back by hand, goes as the node says', async () => {
     const node = await Node.open({ account: { network: 'regtest' } });
     await node.payAt(103, 105);
