@@ -416,11 +416,15 @@ describe('a buyer', () => {
       [1, 9, 3],
       [3, 8, 3],
     ] as const) {
-      const rail = await (await World.open()).begun({ unpaidOrdersPerAddress, maxUnpaidOrders });
+      const world = await World.open();
+      const rail = await world.begun({ unpaidOrdersPerAddress, maxUnpaidOrders });
       const buyers = Array.from({ length: most + 1 }, (_, at) => at);
       const orders = buyers.map((buyer) => rail.create({ ...pricedWish, orderedBy: name(buyer) }));
       const kinds = (await Promise.all(orders)).map((each) => ('of' in each ? each.of : each.kind));
       assert.deepEqual(kinds, [...Array<string>(most).fill('made'), 'network']);
+      const later = await rail.create({ ...pricedWish, orderedBy: name(most + 1) });
+      const untilMs = world.clock.wallMs() + 120_000;
+      assert.deepEqual(later, { kind: 'address busy', of: 'network', unpaid: most, untilMs });
     }
     // Each address has its own limit, too; and where there is no room to share, only that.
     const limited = await (await World.open()).begun({ unpaidOrdersPerAddress: 1, maxUnpaidOrders: 9 });
