@@ -300,6 +300,17 @@ describe('a round', () => {
     }
   });
 
+  test('gets to an order behind three that alone fail, also where no other tells that', async () => {
+    const { shop, urgent, expired, round } = await withBoth(4, 1);
+    const [last = ''] = urgent.slice(3);
+    const only = ({ id }: BtcOrder): Promise<boolean> => Promise.resolve(!urgent.slice(0, 3).includes(id));
+    const [told = ''] = expired;
+    assert.deepEqual((await round(only)).asked, [...urgent.slice(0, 3), told, last]);
+    await paid(shop, await waiting(shop, told), 6);
+    assert.deepEqual(await round(only), { asked: urgent.slice(0, 3), looked: undefined });
+    assert.equal((await round(only)).asked[0], last);
+  });
+
   test('is complete without an order that alone fails, which the next takes, too', async () => {
     const { shop, looked, of, fail } = await failing();
     const expired = await many(shop, 3);
