@@ -3,7 +3,7 @@ import type { Tiers } from '../access/tiers.js';
 import type { Handlers } from '../contract/routes.js';
 import { Candidate } from '../store/leases.js';
 import { keepRate } from '../store/tables/rates.js';
-import { whenUnavailable, type Fence } from '../store/store.js';
+import { whenUnavailable } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { Bitcoin } from './onchain/bitcoin.js';
@@ -19,7 +19,14 @@ import type { NodeValues } from './nodeSettings.js';
 import type { OnChain } from './onchain/onChain.js';
 import type { Shop } from './orderRoutes.js';
 import { pricesOf, pricing, quote } from './pricing.js';
-import { checkRoom, notConfigured, type RailChecks, type Readiness, type StorageLimit } from './rail.js';
+import {
+  checkRoom,
+  notConfigured,
+  type RailChecks,
+  type Readiness,
+  type StorageLimit,
+  type RoundWish,
+} from './rail.js';
 import { createRates, type RateParts, type Rates } from './rates.js';
 import { gapSentence } from './onchain/scan.js';
 import type { CheckoutValues } from './settings.js';
@@ -262,7 +269,7 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
 function keepReconciled(
   parts: CheckoutParts,
   name: string,
-  rail: { readonly reconcile: (fence: Fence, lastMs: number | undefined) => Promise<number | undefined> },
+  rail: { readonly reconcile: (wish: RoundWish) => Promise<number | undefined> },
 ): () => Promise<void> {
   const { clock, log, holder } = parts;
   const lease = `orders ${name}`;
@@ -277,7 +284,7 @@ function keepReconciled(
   let stopped = false;
   const round = async (token: number): Promise<void> => {
     const beganMs = clock.wallMs();
-    const looked = await rail.reconcile({ lease, token }, lastMs);
+    const looked = await rail.reconcile({ fence: { lease, token }, lastMs });
     if (looked !== undefined) lastMs = beganMs;
     if (looked !== undefined && looked > 0) log.debug({ rail: name, looked }, 'open orders were looked up');
     failedRounds = looked === undefined ? failedRounds + 1 : 0;

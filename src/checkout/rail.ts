@@ -17,6 +17,16 @@ export interface RailUnavailable {
   readonly reason: string;
 }
 
+/** How a round of look-ups is made. */
+export interface RoundWish {
+  /** The lease under which its findings are applied; absent: none. */
+  readonly fence?: Fence | undefined;
+  /** Time of the last round (ms since 1970): expired orders not due since are left out; absent: none. */
+  readonly lastMs?: number | undefined;
+  /** Told each order that alone could not be looked up; the next round tries it again. */
+  readonly onFailed?: (orderId: string) => void;
+}
+
 /** A rail of one process. */
 export interface Rail<Order extends OrderRecord, Wish, Made, View> {
   /** Readiness to receive this number of satoshi. It never throws, and answers soon. */
@@ -26,15 +36,10 @@ export interface Rail<Order extends OrderRecord, Wish, Made, View> {
   /** The order after a look-up in its network, if that can change it. */
   refresh(order: Order): Promise<Order>;
   /**
-   * Looks up every open order, and the expired ones that are due since a round at `lastMs`. Resolves to their
-   * number; undefined: the store or the network does not answer, or another process holds the fence's lease.
-   * Orders that alone could not be looked up are named to `onFailed`, and the next round tries them again.
+   * Looks up every open order. Resolves to their number; undefined: the store or the network does not answer,
+   * or another process holds the fence's lease.
    */
-  reconcile(
-    fence?: Fence,
-    lastMs?: number,
-    onFailed?: (orderId: string) => void,
-  ): Promise<number | undefined>;
+  reconcile(wish?: RoundWish): Promise<number | undefined>;
   /** A polled order as its buyer sees it. */
   view(polled: Polled<Order>): View;
 }

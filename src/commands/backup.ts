@@ -167,8 +167,10 @@ async function bringUpToDate(
     });
     const reconciled: Told = { done: [], lost: [] };
     for (const [name, rail] of Object.entries(opened.rails)) {
-      const looked = await rail.reconcile(undefined, undefined, (id) => {
-        reconciled.lost.push(`${name}: order ${id} could not be looked up. The server tries it again.`);
+      const looked = await rail.reconcile({
+        onFailed: (id) => {
+          reconciled.lost.push(`${name}: order ${id} could not be looked up. The server tries it again.`);
+        },
       });
       if (looked === undefined) reconciled.lost.push(`${name}: its node does not answer. ${later}`);
       else if (looked > 0) {

@@ -144,8 +144,10 @@ async function reconcile(parts: OrdersParts, context: CommandContext): Ended {
   try {
     const wrong: string[] = [];
     for (const [name, rail] of Object.entries(opened.rails)) {
-      const looked = await rail.reconcile(undefined, undefined, (id) => {
-        wrong.push(`${name}: order ${id} could not be looked up.`);
+      const looked = await rail.reconcile({
+        onFailed: (id) => {
+          wrong.push(`${name}: order ${id} could not be looked up.`);
+        },
       });
       if (looked === undefined) wrong.push(`${name}: its node, or the store, does not answer.`);
       else await parts.write(`${name}: ${looked} open ${looked === 1 ? 'order' : 'orders'} looked up\n`);

@@ -165,11 +165,11 @@ describe('look-ups of on-chain orders', () => {
     if (taken.kind !== 'held') assert.fail(taken.kind);
     const fence = { lease: 'orders btc', token: taken.lease.record.token };
     world.outputs = [paid(price, 0)];
-    assert.equal(await world.rail().reconcile(fence), 1);
+    assert.equal(await world.rail().reconcile({ fence }), 1);
     assert.equal((await world.stored(order)).status, 'seen');
     await releaseLease(leases, taken.lease);
     world.outputs = [paid(price, 2)];
-    assert.equal(await world.rail().reconcile(fence), undefined);
+    assert.equal(await world.rail().reconcile({ fence }), undefined);
     assert.equal((await world.stored(order)).status, 'seen');
   });
 });

@@ -224,7 +224,11 @@ describe('the node', () => {
       reason: 'Too many on-chain orders wait for their payment.',
     });
     await world.clock.pass(made.expiresAtMs - world.clock.wallMs());
-    assert.equal(await rail.reconcile({ lease: 'orders btc', token: 7 }), undefined, 'no such lease');
+    assert.equal(
+      await rail.reconcile({ fence: { lease: 'orders btc', token: 7 } }),
+      undefined,
+      'no such lease',
+    );
     assert.equal((await world.shop.stored(made.id)).status, 'pending');
     assert.equal(await rail.reconcile(), 1);
     assert.equal((await world.shop.stored(made.id)).status, 'expired');

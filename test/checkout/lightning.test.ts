@@ -345,7 +345,7 @@ describe('looking orders up', () => {
     assert.equal(await after(3_600_000), 'pending', 'it does not say what it has');
     node.broken = undefined;
     const { fence } = await lostLease();
-    await rail().reconcile(fence);
+    await rail().reconcile({ fence });
     assert.equal((await shop.stored(gone.id)).status, 'pending', 'another process looks orders up');
     assert.equal(await after(3_600_000), 'expired');
     assert.equal((await shop.stored(gone.id)).open, false);
@@ -363,7 +363,7 @@ describe('looking orders up', () => {
   /** The orders that a round could not look up; undefined: none could be. */
   async function failedIn(lightning: Lightning, fence?: Fence): Promise<readonly string[] | undefined> {
     const failed: string[] = [];
-    const looked = await lightning.reconcile(fence, undefined, (id) => failed.push(id));
+    const looked = await lightning.reconcile({ fence, onFailed: (id) => failed.push(id) });
     return looked === undefined ? undefined : failed;
   }
 
@@ -393,7 +393,7 @@ describe('looking orders up', () => {
     assert.equal((await shop.stored(order.id)).status, 'pending');
     const again = await acquireLease(shop.book, name, 'two', 60_000);
     if (again.kind !== 'held') assert.fail(again.kind);
-    await rail().reconcile({ lease: name, token: again.lease.record.token });
+    await rail().reconcile({ fence: { lease: name, token: again.lease.record.token } });
     assert.equal((await shop.stored(order.id)).status, 'settled');
   });
 

@@ -146,7 +146,7 @@ describe('a round', () => {
     await paid(shop, over, 6);
     await shop.make('lightning');
     await shop.make('card');
-    assert.equal(await of.reconcile(fence), 2);
+    assert.equal(await of.reconcile({ fence }), 2);
     assert.deepEqual(new Set(looked), new Set([one.id, other.id]));
     assert.deepEqual(fences, [fence, fence]);
     assert.equal(await of.reconcile(), 2);
@@ -163,13 +163,13 @@ describe('a round', () => {
     looked.splice(0);
     const lastMs = shop.time.nowMs;
     shop.time.nowMs += 14_000;
-    assert.equal(await of.reconcile(undefined, lastMs), 1);
+    assert.equal(await of.reconcile({ lastMs }), 1);
     assert.deepEqual(looked.splice(0), [waiting.id]);
     shop.time.nowMs += 1_000;
-    assert.equal(await of.reconcile(undefined, lastMs), 2);
+    assert.equal(await of.reconcile({ lastMs }), 2);
     // A round without another before it takes them all.
     shop.time.nowMs += 1_000;
-    assert.equal(await of.reconcile(undefined, shop.time.nowMs - 1), 1);
+    assert.equal(await of.reconcile({ lastMs: shop.time.nowMs - 1 }), 1);
     assert.equal(await of.reconcile(), 2);
   });
 
@@ -320,7 +320,7 @@ describe('a round', () => {
     const [bad = ''] = expired;
     const told: string[] = [];
     const round = async (lastMs?: number) => {
-      const count = await of.reconcile(undefined, lastMs, (id) => told.push(id));
+      const count = await of.reconcile({ lastMs, onFailed: (id) => told.push(id) });
       return { count, looked: looked.splice(0), told: told.splice(0) };
     };
     fail.add(bad);
@@ -359,7 +359,7 @@ describe('a round', () => {
     assert.deepEqual([status, key, outputs], ['expired', 'suspended', []]);
     await of.reconcile();
     assert.deepEqual(looked.splice(0), expired.toReversed());
-    await of.reconcile(undefined, shop.time.nowMs);
+    await of.reconcile({ lastMs: shop.time.nowMs });
     assert.deepEqual(looked, [lost], 'every round takes it');
   });
 

@@ -93,7 +93,7 @@ async function onChain(): Promise<RailSubject> {
 /** True if a round looked up every open order. */
 async function learnsAll(rail: Pick<Bitcoin | Lightning, 'reconcile'>): Promise<boolean> {
   let failed = 0;
-  const looked = await rail.reconcile(undefined, undefined, () => (failed += 1));
+  const looked = await rail.reconcile({ onFailed: () => (failed += 1) });
   return looked !== undefined && failed === 0;
 }
 

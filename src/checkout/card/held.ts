@@ -7,14 +7,14 @@ export type Held = { readonly createdAtMs: number } & (
   | { readonly cents: null; readonly dispute: string; readonly what: 'begun' | 'won' | 'lost' }
 );
 
-/** What is stored of an event that must wait. */
+/** The form in which an event is stored until its order is there. */
 export function heldOf({ createdAtMs }: CardEvent, subject: IntentChange): Held {
   return subject.kind === 'refund'
     ? { createdAtMs, cents: subject.cents.toString() }
     : { createdAtMs, cents: null, dispute: subject.dispute, what: subject.what };
 }
 
-/** What an event that waited changes. */
+/** The change that a stored event makes. */
 export function changeOf(held: Held): IntentChange {
   if (held.cents !== null) return { kind: 'refund', cents: BigInt(held.cents) };
   return { kind: 'dispute', dispute: held.dispute, what: held.what };

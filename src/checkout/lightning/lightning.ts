@@ -18,9 +18,9 @@ import {
 } from '../order/book.js';
 import { viewLightning } from './lightningView.js';
 import type { Lnd, LndFailure, NodeInfo } from '../lnd.js';
-import { LookUps, type MayLook, type RoundWish } from '../order/lookUps.js';
+import { LookUps, type MayLook } from '../order/lookUps.js';
 import type { Polled } from '../order/poll.js';
-import type { Rail, RailUnavailable, Readiness } from '../rail.js';
+import type { Rail, RailUnavailable, Readiness, RoundWish } from '../rail.js';
 
 /** Prefix of each network's invoices (BOLT 11). */
 const prefixes: Readonly<Record<Network, string>> = {
@@ -129,8 +129,8 @@ export class Lightning implements Rail<
   }
 
   /** Asks about every open order: a stream from LND could miss changes while it was down. */
-  reconcile(...round: RoundWish): Promise<number | undefined> {
-    return this.lookUps.reconcile(...round);
+  reconcile(wish?: RoundWish): Promise<number | undefined> {
+    return this.lookUps.reconcile(wish);
   }
 
   /** Looks an order up; false if LND does not answer. */

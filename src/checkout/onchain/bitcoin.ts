@@ -26,10 +26,10 @@ import {
 import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
-import { LookUps, type MayLook, type RoundWish } from '../order/lookUps.js';
+import { LookUps, type MayLook } from '../order/lookUps.js';
 import { NodeTrust } from './nodeTrust.js';
 import type { Polled } from '../order/poll.js';
-import type { Rail, RailUnavailable, Readiness } from '../rail.js';
+import type { Rail, RailUnavailable, Readiness, RoundWish } from '../rail.js';
 import { Watcher, watcherRounds } from './watcher.js';
 
 /** Time in which an order may be paid (ms). */
@@ -219,8 +219,8 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return this.lookUps.refresh(order);
   }
 
-  reconcile(...round: RoundWish): Promise<number | undefined> {
-    return this.lookUps.reconcile(...round);
+  reconcile(wish?: RoundWish): Promise<number | undefined> {
+    return this.lookUps.reconcile(wish);
   }
 
   /** True if the node sends notifications of payments. */

@@ -4,7 +4,7 @@ import type { Handler } from '../../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../../contract/bitcoin.js';
 import { problemOf } from '../../contract/problem.js';
 import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
-import { findOrder, isOn } from '../../store/tables/orders.js';
+import { findOrderOn } from '../../store/tables/orders.js';
 import { derive } from '../../system/masterSecret.js';
 import type { AddressBusy, Bitcoin } from './bitcoin.js';
 import { paymentUri, viewOnChain } from './bitcoinView.js';
@@ -63,10 +63,7 @@ function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Ui
 const idForm = /^[a-z2-7]{26}$/;
 
 function findOnChain({ store }: BookParts): (id: string) => Promise<BtcOrder | undefined> {
-  return async (id) => {
-    const found = await findOrder(store, idForm.test(id) ? id : '');
-    return isOn(found, 'btc') ? found : undefined;
-  };
+  return (id) => findOrderOn(store, 'btc', idForm.test(id) ? id : '');
 }
 
 /** Orders on chain: each has an address of its own. */

@@ -7,6 +7,7 @@ import type { Store } from '../../store/store.js';
 import { inSlice } from '../../system/slices.js';
 import type { Account } from './addresses.js';
 import type { Chain, ChainAnswer, Failed } from './chain.js';
+import { failedBy } from './nodeTrust.js';
 
 /** An account and the node that knows its payments. */
 export interface AccountOnChain {
@@ -119,7 +120,7 @@ export async function beginAccount(
     const index = await nextAddressIndex(store, account.digest);
     if (index.bytes !== undefined) return { kind: 'begun', index, searched };
     const fault = await nodeFault();
-    if (fault !== undefined) return typeof fault === 'string' ? { kind: 'failed', reason: fault } : fault;
+    if (fault !== undefined) return failedBy(fault);
     const history = await searchHistory(parts, 0, () => undefined);
     if (history.kind === 'failed') return history;
     const unshown = await chain.firstUnshown?.();

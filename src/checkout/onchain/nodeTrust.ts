@@ -39,6 +39,11 @@ export interface Doubted {
   readonly reason: string;
 }
 
+/** A fault of a node, as a failed answer. */
+export function failedBy(fault: string | Failed): Failed {
+  return typeof fault === 'string' ? { kind: 'failed', reason: fault } : fault;
+}
+
 /** Checks a node. */
 export class NodeTrust {
   constructor(private readonly parts: NodeTrustParts) {}
@@ -71,7 +76,7 @@ export class NodeTrust {
       return { kind: 'doubted', reason: 'it does not know a payment that was final' };
     }
     const fault = await this.fault();
-    if (fault !== undefined) return typeof fault === 'string' ? { kind: 'failed', reason: fault } : fault;
+    if (fault !== undefined) return failedBy(fault);
     const tip = await this.tip(found);
     if (typeof tip !== 'number') return tip;
     const seen = seenHeight(order, lacking);
@@ -81,9 +86,10 @@ export class NodeTrust {
 
   /** Height of the last block of the view that an answer was made from, or else of the node's chain now. */
   private async tip(found: readonly FoundOutput[]): Promise<number | Failed> {
-    const inBlock = found.find(({ height }) => height !== null);
-    const tip = inBlock === undefined ? null : tipOf(inBlock);
-    if (tip !== null) return tip;
+    for (const each of found) {
+      const tip = tipOf(each);
+      if (tip !== null) return tip;
+    }
     const answer = await this.parts.chain.tip();
     return answer.kind === 'failed' ? answer : answer.value;
   }

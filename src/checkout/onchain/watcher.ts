@@ -4,7 +4,7 @@
  */
 import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
-import { findOrder, findOrderAt, isOn, openOrders } from '../../store/tables/orders.js';
+import { findOrderAt, findOrderOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
@@ -217,8 +217,7 @@ export class Watcher {
 
   /** An order, until the watcher is stopped. */
   private async find(id: string): Promise<BtcOrder | undefined> {
-    const order = this.stopped ? undefined : await findOrder(this.parts.store, id);
-    return isOn(order, 'btc') ? order : undefined;
+    return this.stopped ? undefined : findOrderOn(this.parts.store, 'btc', id);
   }
 
   /** Open orders, until the watcher is stopped. */

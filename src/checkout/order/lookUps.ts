@@ -1,11 +1,11 @@
 /** Look-ups of open orders: of one order for its polls, and of all orders in rounds. */
 import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
-import { findOrder, isOn, openOrders } from '../../store/tables/orders.js';
+import { findOrderOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { Recent } from '../../system/shared.js';
-import type { Rail } from '../rail.js';
+import type { RoundWish } from '../rail.js';
 import { isDue, isUrgent } from './orders.js';
 
 /** Decides whether a poll looks its order up: true at most once per `everyMs` for each order. */
@@ -24,9 +24,6 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
   /** Applies what the network knows of an order; false if it does not answer. */
   readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;
 }
-
-/** What {@link Rail.reconcile} takes. */
-export type RoundWish = Parameters<Rail<never, never, never, never>['reconcile']>;
 
 /** Failed look-ups in a row from which a network counts as unreachable. */
 const maxFailedInARow = 3;
@@ -50,7 +47,7 @@ export interface Round {
   readonly failed: ReadonlySet<string>;
 }
 
-/** What a round looks up, and how. */
+/** The orders of a round, and how they are looked up. */
 interface RoundParts<Order extends OrderRecord> {
   /** In the order of ids. */
   readonly orders: AsyncIterable<Order>;
@@ -60,7 +57,7 @@ interface RoundParts<Order extends OrderRecord> {
   readonly lookUp: (order: Order) => Promise<boolean>;
 }
 
-/** What waits for its turn; of the expired ones, which are many, only the ids. */
+/** Orders that wait for their turn; of the expired ones, which are many, only the ids. */
 interface Turns<Order> {
   readonly urgent: Order[];
   readonly expired: string[];
@@ -76,7 +73,7 @@ interface Turns<Order> {
  */
 export class Rounds<Order extends OrderRecord> {
   private after = fromFirst;
-  /** What the last complete round could not look up. */
+  /** Orders that the last complete round could not look up. */
   private failed: ReadonlySet<string> = new Set();
   /** Those of them that failed before another order was answered. */
   private alone: ReadonlySet<string> = new Set();
@@ -185,10 +182,8 @@ export class LookUps<Name extends OrderRecord['rail']> {
     return (await this.find(order.id)) ?? order;
   }
 
-  private async find(id: string): Promise<OrderOn<Name> | undefined> {
-    const { store, rail } = this.parts;
-    const found = await findOrder(store, id);
-    return isOn(found, rail) ? found : undefined;
+  private find(id: string): Promise<OrderOn<Name> | undefined> {
+    return findOrderOn(this.parts.store, this.parts.rail, id);
   }
 
   /**
@@ -204,11 +199,11 @@ export class LookUps<Name extends OrderRecord['rail']> {
   }
 
   /** A round over all open orders that are due; resolves as {@link Rail.reconcile} does. */
-  reconcile(...round: RoundWish): Promise<number | undefined> {
-    return whenUnavailable(this.round(...round), () => undefined);
+  reconcile(wish: RoundWish = {}): Promise<number | undefined> {
+    return whenUnavailable(this.round(wish), () => undefined);
   }
 
-  private async round(...[fence, lastMs, onFailed]: RoundWish): Promise<number | undefined> {
+  private async round({ fence, lastMs, onFailed }: RoundWish): Promise<number | undefined> {
     const round = await this.rounds.run({
       orders: this.due(lastMs),
       find: (id) => this.find(id),

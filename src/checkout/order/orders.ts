@@ -52,12 +52,20 @@ const firstExpiredLookUpMs = 15_000;
 /** Longest interval between look-ups of an expired order (ms). */
 const maxExpiredLookUpMs = 6 * 3_600_000;
 
+/** The members that decide how soon an order is looked up. */
+type Standing = Pick<OrderRecord, 'key'> & { readonly status: string };
+
 /**
- * True if an order awaits its payment, has one, or had one until now: a payment that a removed block took
- * away is soon in another block, and its buyer's key is suspended until then.
+ * True if an order expired, and no payment is expected back. A payment that a removed block took away is soon
+ * in another block; its buyer's key is suspended until then.
  */
+function isGivenUp({ status, key }: Standing): boolean {
+  return status === 'expired' && key !== 'suspended';
+}
+
+/** True if an order awaits its payment, has one, or had one until now. */
 export function isUrgent(order: OrderRecord): boolean {
-  return order.status !== 'expired' || order.key === 'suspended' || wasPaid(order);
+  return !isGivenUp(order) || wasPaid(order);
 }
 
 /**
@@ -66,13 +74,13 @@ export function isUrgent(order: OrderRecord): boolean {
  * seldom comes.
  */
 export function isDue(
-  { status, key, expiresAtMs }: Pick<OrderRecord, 'key' | 'expiresAtMs'> & { readonly status: string },
+  order: Standing & Pick<OrderRecord, 'expiresAtMs'>,
   lastMs: number,
   nowMs: number,
 ): boolean {
-  if (status !== 'expired' || key === 'suspended') return true;
+  if (!isGivenUp(order)) return true;
   let intervalMs = firstExpiredLookUpMs;
-  let dueMs = expiresAtMs + intervalMs;
+  let dueMs = order.expiresAtMs + intervalMs;
   while (dueMs <= lastMs) {
     intervalMs = Math.min(2 * intervalMs, maxExpiredLookUpMs);
     dueMs += intervalMs;

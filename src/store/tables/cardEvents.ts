@@ -4,7 +4,7 @@
  */
 import type { CardOrder } from './cardOrder.js';
 import { findRecord, recordsAfter, recordsUnder, removeOver } from '../entries.js';
-import { findOrder, isOn } from './orders.js';
+import { findOrderOn } from './orders.js';
 import type { Operation, Store } from '../store.js';
 import { integer, orNull, table, text, type ValueOf } from '../table.js';
 
@@ -65,8 +65,7 @@ export function bindIntent(intent: string, orderId: string): Operation {
 /** The order that a payment intent paid for. */
 export async function findOrderOfIntent(store: Store, intent: string): Promise<CardOrder | undefined> {
   const id = await store.get('cardMarks', intentKey(intent));
-  const order = id === undefined ? undefined : await findOrder(store, Buffer.from(id).toString());
-  return isOn(order, 'card') ? order : undefined;
+  return id === undefined ? undefined : findOrderOn(store, 'card', Buffer.from(id).toString());
 }
 
 function disputeKey(dispute: string): Buffer {

@@ -48,6 +48,16 @@ export function isOn<Rail extends OrderRecord['rail']>(
   return order?.rail === rail;
 }
 
+/** A rail's order by its id. */
+export async function findOrderOn<Rail extends OrderRecord['rail']>(
+  store: Store,
+  rail: Rail,
+  id: string,
+): Promise<OrderOn<Rail> | undefined> {
+  const order = await findOrder(store, id);
+  return isOn(order, rail) ? order : undefined;
+}
+
 /** The order at a rail's address, payment hash or session id. */
 export async function findOrderAt<Rail extends OrderRecord['rail']>(
   store: Store,
@@ -56,9 +66,7 @@ export async function findOrderAt<Rail extends OrderRecord['rail']>(
 ): Promise<OrderOn<Rail> | undefined> {
   if (Buffer.byteLength(place) > longestName) return undefined;
   const id = await store.get('orderPlaces', placeKey(rail, place));
-  if (id === undefined) return undefined;
-  const order = await findOrder(store, Buffer.from(id).toString());
-  return isOn(order, rail) ? order : undefined;
+  return id === undefined ? undefined : findOrderOn(store, rail, Buffer.from(id).toString());
 }
 
 /** An order as operators name it: by its id, or by its session at the card processor. */
