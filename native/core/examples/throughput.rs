@@ -15,13 +15,7 @@ fn main() -> std::io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
     let model = Model::open_static("static-256".to_owned(), [0; 32], &folder)?;
     let models = Arc::new(Models::new(vec![model], Some(0), None));
-    let embedding = Embedding {
-        models: &models,
-        most_docs: usize::MAX,
-        most_bytes: usize::MAX,
-        on_loop: false,
-        corpora: None,
-    };
+    let embedding = Embedding::whole(&models, usize::MAX, None);
     let mut workspace = Workspace::default();
     let mut out = vec![0; 4 << 20];
     let mut arguments = std::env::args().skip(1).peekable();

@@ -50,18 +50,7 @@ fn docs(members: &Map<String, Value>, dense: bool) -> Value {
 fn answer(request: &Map<String, Value>, profiles: &Profiles) -> (Outcome, String) {
     let body = serde_json::to_vec(request).expect("JSON");
     let corpora = Corpora::default();
-    let embedding = Embedding {
-        models: &MODELS,
-        most_docs: 50,
-        most_bytes: usize::MAX,
-        on_loop: false,
-        corpora: Some(Visible {
-            corpora: &corpora,
-            profiles: Some(profiles),
-            owner: b"",
-            owner_known: true,
-        }),
-    };
+    let embedding = Embedding::whole(&MODELS, 50, Some(Visible::to(b"", &corpora, Some(profiles))));
     let (outcome, out) = WORKSPACE.with_borrow_mut(|workspace| rooms::answered(workspace, &body, embedding));
     (outcome, String::from_utf8(out).expect("text"))
 }

@@ -324,18 +324,7 @@ fn assert_diverse(request: &Value, results: &[Value], plain: &[Value]) {
 fn answered(request: &Value) -> Vec<Value> {
     let body = serde_json::to_vec(request).expect("JSON");
     let mut out = vec![0; 64 * body.len() + 65_536];
-    let embedding = Embedding {
-        models: &MODELS,
-        most_docs: 50,
-        most_bytes: usize::MAX,
-        on_loop: false,
-        corpora: Some(Visible {
-            corpora: &CORPORA,
-            profiles: None,
-            owner: b"",
-            owner_known: true,
-        }),
-    };
+    let embedding = Embedding::whole(&MODELS, 50, Some(Visible::to(b"", &CORPORA, None)));
     let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(&body, &mut out, embedding));
     let Outcome::Written { length, .. } = outcome else {
         panic!("{outcome:?} of {request}");

@@ -123,13 +123,7 @@ fn answers_are_json() {
     let model = Model::open_static("static-256".to_owned(), [0; 32], &folder).expect("the model");
     let models = Arc::new(Models::new(vec![model], Some(0), None));
     let none = Arc::new(Models::new(Vec::new(), None, None));
-    let embedding = Embedding {
-        models: &models,
-        most_docs: 50,
-        most_bytes: usize::MAX,
-        on_loop: false,
-        corpora: None,
-    };
+    let embedding = Embedding::whole(&models, 50, None);
     let mut workspace = Workspace::default();
     let (mut scored, mut computed_here) = (0, 0);
     let mut out = vec![0; 1 << 20];

@@ -9,13 +9,7 @@ use serde_json::Value;
 /// The answer to a request that brings its dense scores, and the characters that count for it.
 fn answer(workspace: &mut Workspace, request: &Value) -> (Value, u64) {
     let models = Arc::new(Models::new(Vec::new(), None, None));
-    let embedding = Embedding {
-        models: &models,
-        most_docs: 0,
-        most_bytes: usize::MAX,
-        on_loop: false,
-        corpora: None,
-    };
+    let embedding = Embedding::whole(&models, 0, None);
     let body = serde_json::to_vec(request).expect("JSON");
     let mut out = vec![0; 1 << 20];
     let outcome = workspace.fuse(&body, &mut out, embedding);

@@ -11,13 +11,7 @@ mod shipped;
 use shipped::{MODELS, WORKSPACE};
 
 fuzz_target!(|body: &[u8]| {
-    let embedding = Embedding {
-        models: &MODELS,
-        most_docs: 50,
-        most_bytes: usize::MAX,
-        on_loop: false,
-        corpora: None,
-    };
+    let embedding = Embedding::whole(&MODELS, 50, None);
     let (outcome, out) = WORKSPACE.with_borrow_mut(|workspace| rooms::answered(workspace, body, embedding));
     let request = serde_json::from_slice::<serde_json::Value>(body);
     let Outcome::Written { characters, .. } = outcome else {

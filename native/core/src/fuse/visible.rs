@@ -19,7 +19,18 @@ pub struct Visible<'a> {
     pub owner_known: bool,
 }
 
-impl Visible<'_> {
+impl<'a> Visible<'a> {
+    /// What an owner who was looked up may name; an empty one names what is public.
+    #[must_use]
+    pub fn to(owner: &'a [u8], corpora: &'a Corpora, profiles: Option<&'a Profiles>) -> Self {
+        Self {
+            corpora,
+            profiles,
+            owner,
+            owner_known: true,
+        }
+    }
+
     /// The names of collections, in order.
     #[must_use]
     pub fn names(&self) -> Vec<String> {

@@ -97,6 +97,20 @@ pub struct Embedding<'a> {
     pub corpora: Option<Visible<'a>>,
 }
 
+impl<'a> Embedding<'a> {
+    /// For a caller off the event loop who takes an answer of any length.
+    #[must_use]
+    pub fn whole(models: &'a Arc<Models>, most_docs: usize, corpora: Option<Visible<'a>>) -> Self {
+        Self {
+            models,
+            most_docs,
+            most_bytes: usize::MAX,
+            on_loop: false,
+            corpora,
+        }
+    }
+}
+
 /// The source of the dense scores, for the answer.
 pub(super) struct Source<'a> {
     pub(super) model: Option<String>,

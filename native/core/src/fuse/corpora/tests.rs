@@ -154,12 +154,7 @@ fn inline_statistics_are_read_as_a_request_reads_them() {
 #[test]
 fn names_have_versions_and_pinned_ones_stay() {
     let corpora = Corpora::default();
-    let visible = Visible {
-        corpora: &corpora,
-        profiles: None,
-        owner: b"",
-        owner_known: true,
-    };
+    let visible = Visible::to(b"", &corpora, None);
     let version = |number, docs| {
         let body = format!(r#"{{"docs":{docs},"average_length":1,"df":{{}}}}"#);
         let statistics = Statistics::read_inline(body.as_bytes(), &KEY).expect("valid");
@@ -203,13 +198,7 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
     add("ada/shop", 2);
     add("ada/wiki", 3);
     let docs = |owner: &str, name: &str| {
-        let found = Visible {
-            corpora: &corpora,
-            profiles: None,
-            owner: owner.as_bytes(),
-            owner_known: true,
-        }
-        .find(name.as_bytes(), None);
+        let found = Visible::to(owner.as_bytes(), &corpora, None).find(name.as_bytes(), None);
         found.map(|found| found.statistics.docs)
     };
     assert_eq!(
@@ -220,15 +209,7 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
         (docs("", "wiki"), docs("bob", "wiki"), docs("ada", "wiki")),
         (None, None, Some(3.0))
     );
-    let names = |owner: &str| {
-        Visible {
-            corpora: &corpora,
-            profiles: None,
-            owner: owner.as_bytes(),
-            owner_known: true,
-        }
-        .names()
-    };
+    let names = |owner: &str| Visible::to(owner.as_bytes(), &corpora, None).names();
     assert_eq!(
         (names("").join(" "), names("ada").join(" ")),
         ("shop".to_owned(), "shop wiki".to_owned())
@@ -263,12 +244,7 @@ fn a_sample_has_the_smallest_digests_and_no_doc_of_too_many_terms() {
 #[test]
 fn names_that_are_learnt_are_few_and_texts_that_wait_are_short() {
     let corpora = Corpora::new(&KEY);
-    let visible = |owner: &'static [u8]| Visible {
-        corpora: &corpora,
-        profiles: None,
-        owner,
-        owner_known: true,
-    };
+    let visible = |owner: &'static [u8]| Visible::to(owner, &corpora, None);
     let terming = Terming::of(Tokenizer::Ws, None);
     let learn = |owner, name: String| visible(owner).learn(name.as_bytes(), terming).err();
     for number in 0..8 {

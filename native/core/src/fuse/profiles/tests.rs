@@ -51,18 +51,11 @@ const WEIGHTS: [usize; 2] = [2, 11];
 fn answer(body: &str, profiles: &Profiles, owner: &str) -> (Outcome, Vec<u8>, Option<Vec<u8>>) {
     let models = Arc::new(Models::new(Vec::new(), None, None));
     let corpora = Corpora::default();
-    let embedding = Embedding {
-        models: &models,
-        most_docs: 50,
-        most_bytes: usize::MAX,
-        on_loop: false,
-        corpora: Some(Visible {
-            corpora: &corpora,
-            profiles: Some(profiles),
-            owner: owner.as_bytes(),
-            owner_known: true,
-        }),
-    };
+    let embedding = Embedding::whole(
+        &models,
+        50,
+        Some(Visible::to(owner.as_bytes(), &corpora, Some(profiles))),
+    );
     let mut out = vec![0; 1 << 16];
     let mut workspace = Workspace::default();
     let outcome = workspace.fuse(body.as_bytes(), &mut out, embedding);
@@ -254,18 +247,7 @@ fn a_request_names_no_profile_of_one_before_it() {
     let corpora = Corpora::default();
     let mut workspace = Workspace::default();
     let mut answer = |members: &[&str]| {
-        let embedding = Embedding {
-            models: &models,
-            most_docs: 50,
-            most_bytes: usize::MAX,
-            on_loop: false,
-            corpora: Some(Visible {
-                corpora: &corpora,
-                profiles: Some(&profiles),
-                owner: b"",
-                owner_known: true,
-            }),
-        };
+        let embedding = Embedding::whole(&models, 50, Some(Visible::to(b"", &corpora, Some(&profiles))));
         let mut out = vec![0; 1 << 16];
         let body = request(members);
         let Outcome::Written { length, .. } = workspace.fuse(body.as_bytes(), &mut out, embedding) else {
