@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endlessRoom } from '../src/receipts/total.js';
 import { submit } from '../src/receipts/submit.js';
 import { auditLog } from '../src/log/audit.js';
 import { logKey, signCheckpoint } from '../src/log/note.js';
@@ -64,7 +65,7 @@ async function submissions(store: Store, seconds: number, mark: string): Promise
   const began = performance.now();
   const until = began + seconds * 1_000;
   let done = 0;
-  const parts = { store, clock: systemClock, sealFragment: native.sealFragment, isFull: () => false };
+  const parts = { store, clock: systemClock, sealFragment: native.sealFragment, room: endlessRoom };
   const one = async (lane: number): Promise<void> => {
     for (let number = 0; performance.now() < until; number += 1) {
       const title = `Title ${mark} ${lane} ${number}`;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { readCollection, type Collection } from '../src/commands/collection.js';
 import { withModel } from '../src/commands/evaluate.js';
 import { openSession } from '../src/compose/models.js';
-import { CorpusFollower } from '../src/corpora/follower.js';
+import { followCorpora } from '../src/corpora/follower.js';
 import { CorpusLearner } from '../src/corpora/learner.js';
 import type { InstalledModel } from '../src/models/embedder.js';
 import { readModelFolder } from '../src/models/modelFolder.js';
@@ -143,7 +143,7 @@ async function teach(
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-rank-'));
   const store = await storeAt(`lmdb:${folder}/store`);
   const parts = { store, corpora, clock: systemClock, randomness: systemRandomness, log: console };
-  const [learner, follower] = [new CorpusLearner(parts), new CorpusFollower(parts)];
+  const [learner, follower] = [new CorpusLearner(parts), followCorpora(parts)];
   const [out, facts] = [Buffer.alloc(4 << 20), new Float64Array(2)];
   let used = { versions: 0, docs: 0 };
   try {

@@ -8,8 +8,10 @@ import { commands } from './compose/commands.js';
 export async function main(args: readonly string[]): Promise<void> {
   // The reader of the output may end first, as `head` does. A server continues without a reader.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    if (args[0] !== 'serve') process.exit();
+    if (args.includes('serve')) return;
+    if (error.code === 'EPIPE') process.exit();
+    process.stderr.write(`The output cannot be written (${error.code ?? error.message}).\n`);
+    process.exit(1);
   });
   await runProgram(args, await commands(thisProcess(), args[0]));
 }

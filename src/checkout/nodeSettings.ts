@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
 import { isPrivate } from '../system/network.js';
 import { fileOrNull, integer, oneOf, parseText } from '../system/settingValues.js';
+import { stripEnd } from '../system/strip.js';
 
 /** The Bitcoin networks. */
 const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
@@ -55,7 +56,8 @@ function parseChain(text: string): Parsed<BitcoinChain | null> {
   if (text === 'lnd') return { value: { kind: 'lnd', account: null } };
   const [, account] = /^lnd:([\w.-]{1,64})$/.exec(text) ?? [];
   if (account !== undefined) return { value: { kind: 'lnd', account } };
-  const [, esplora] = /^esplora\+(https?:\/\/[^?#]+?)\/*$/.exec(text) ?? [];
+  const [, url] = /^esplora\+(https?:\/\/[^?#]+)$/.exec(text) ?? [];
+  const esplora = url === undefined ? undefined : stripEnd(url, '/');
   if (esplora !== undefined && URL.canParse(esplora)) {
     return isPrivate(new URL(esplora)) ? { value: { kind: 'esplora', url: esplora } } : { wrong: readable };
   }

@@ -9,6 +9,7 @@ import { reasonOf } from '../system/reason.js';
 import { auditReport, knownStack, type AuditContext, type Versions } from '../text/audit.js';
 import { stacks } from '../text/stacks.js';
 import { nearestName } from '../system/lookalikes.js';
+import { writeOwn, type WriteFile } from './ownFile.js';
 import { progressOn } from './progress.js';
 
 /** An audit of one file, part by part. */
@@ -29,7 +30,7 @@ export interface AuditCommandParts {
   /**
    * @throws Error if the file cannot be written
    */
-  readonly writeFile: (path: string, text: string) => void;
+  readonly writeFile: WriteFile;
   readonly versions: () => Versions;
   readonly print: (line: string) => void;
   readonly printError: (line: string) => void;
@@ -136,17 +137,6 @@ async function auditFile(
   return audit.findings() ?? `${path} was not read.`;
 }
 
-/** Writes the report's page; returns true on success. */
-function writeReport(path: string, page: string, { writeFile, printError }: AuditCommandParts): boolean {
-  try {
-    writeFile(path, page);
-    return true;
-  } catch (error) {
-    printError(`${path} cannot be written (${reasonOf(error)}).`);
-    return false;
-  }
-}
-
 const COLUMNS = 100;
 
 /** A sentence wrapped into lines; a number and its unit stay together. */
@@ -186,7 +176,11 @@ async function audit(path: string, given: GivenOptions, parts: AuditCommandParts
   const report = auditReport(found, contextOf(given), parts.versions());
   if (given.report !== undefined) {
     const page = reportPage(report, { company: given.company, wallMs: parts.clock.wallMs() });
-    if (!writeReport(given.report, page, parts)) return 1;
+    const unwritten = writeOwn(parts.writeFile, given.report, page);
+    if (unwritten !== undefined) {
+      parts.printError(unwritten.wrong);
+      return 1;
+    }
   }
   if (given.json) {
     parts.print(JSON.stringify(report, null, 2));

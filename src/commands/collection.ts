@@ -64,7 +64,7 @@ async function readJudgements(
   const places = new Map(docs.map(({ id }, place) => [id, place]));
   const judged = new Map<string, Map<number, number>>();
   for await (const [number, line] of linesOf(path)) {
-    const columns = line.trim().split(line.includes('\t') ? /\t/ : /\s+/);
+    const columns = line.includes('\t') ? line.trim().split('\t') : (line.match(/\S+/g) ?? []);
     const [query, doc, grade] = columns.length === 4 ? [columns[0], ...columns.slice(2)] : columns;
     const value = Number(grade);
     if (number === 1 && Number.isNaN(value)) continue;

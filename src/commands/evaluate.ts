@@ -23,6 +23,7 @@ import { readCollection, type Collection } from './collection.js';
 import { evaluationOf, renderEvaluation } from './evaluation.js';
 import { readLegs } from './evaluationLegs.js';
 import { evaluationPlot } from './evaluationPlot.js';
+import { writeOwn, type WriteFile } from './ownFile.js';
 import { progressOn } from './progress.js';
 import type { Ended } from './withStore.js';
 
@@ -37,7 +38,7 @@ export interface EvaluateParts {
   readonly openSession: OpenSession;
   readonly write: (text: string) => Promise<void>;
   readonly printError: (line: string) => void;
-  readonly writeFile: (path: string, text: string) => void;
+  readonly writeFile: WriteFile;
   /** The stream that shows progress. */
   readonly progressTo: NodeJS.WriteStream;
 }
@@ -162,8 +163,9 @@ export async function evaluate(
   const printed =
     options.json === true ? `${JSON.stringify(evaluation, null, 2)}\n` : renderEvaluation(name, evaluation);
   await parts.write(printed);
-  if (options.plot !== undefined) parts.writeFile(options.plot, evaluationPlot(name, evaluation));
-  return 0;
+  const { plot } = options;
+  if (plot === undefined) return 0;
+  return writeOwn(parts.writeFile, plot, evaluationPlot(name, evaluation)) ?? 0;
 }
 
 /** A parser of whole numbers for an option. */

@@ -12,6 +12,7 @@ import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrus
 import { addLogStamp, type StampCommandParts } from './logStamp.js';
 import { addLogWitness, type WitnessCommandParts } from './logWitness.js';
 import { progressOn } from './progress.js';
+import { stripEnd } from '../system/strip.js';
 import { withStore, type CommandContext } from './withStore.js';
 
 /** Dependencies of the commands besides the store. */
@@ -43,7 +44,7 @@ async function audit(parts: LogCommandParts, place: string, options: AuditOption
   if ('wrong' in trust) return trust;
   const { since } = options;
   try {
-    const base = place.replace(/\/*$/, '/');
+    const base = `${stripEnd(place, '/')}/`;
     const fetch = (path: string): Promise<Buffer> => parts.getBytes(base + path);
     const served = trust.keys.length > 0 ? undefined : (await fetch('log/vkey')).toString();
     const key = served === undefined ? await keyOf(trust, fetch) : parseVerifierKey(served);

@@ -10,6 +10,7 @@ import { reasonOf } from '../system/reason.js';
 import { readCollection, type Collection } from './collection.js';
 import { addCollectionCommand, withModel } from './evaluate.js';
 import type { CollectionRun, EvaluateParts, RankingOptions } from './evaluate.js';
+import { writeOwn } from './ownFile.js';
 import { keptText, type OpenedProfile } from './profiles.js';
 import { tunePlot } from './tunePlot.js';
 import type { Ended } from './withStore.js';
@@ -142,10 +143,9 @@ export async function tune(
       ? `${JSON.stringify(outcome, null, 2)}\n`
       : render(name, about, tuned, members, kept);
   await parts.write(text);
-  if (options.plot !== undefined) {
-    parts.writeFile(options.plot, tunePlot(name, about, tuned, curvesOf(grid, found.values)));
-  }
-  return 0;
+  const { plot } = options;
+  if (plot === undefined) return 0;
+  return writeOwn(parts.writeFile, plot, tunePlot(name, about, tuned, curvesOf(grid, found.values))) ?? 0;
 }
 
 /** Adds the command to the program. */

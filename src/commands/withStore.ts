@@ -1,5 +1,6 @@
 /** Commands on the store: they work beside a running server, and return an exit code. */
-import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
+import { StoreUnavailable, type Store } from '../store/store.js';
+import { UnreadableRecord } from '../store/table.js';
 import type { Clock } from '../system/clock.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import { beginEntry } from '../store/tables/history.js';
@@ -68,7 +69,7 @@ export function withStore(parts: CommandParts, command: (context: CommandContext
     const opened = await parts.openStore(configuration);
     if ('refused' in opened) return { wrong: opened.refused };
     try {
-      return await whenUnavailable(recorded(parts, { ...opened, configuration }, command), storeFailed);
+      return await answeredBy(recorded(parts, { ...opened, configuration }, command));
     } finally {
       await opened.store.close();
     }
@@ -89,7 +90,7 @@ export async function inHistory(
   const opened = await parts.openStore(configuration);
   if ('refused' in opened) return command();
   try {
-    return await whenUnavailable(recorded(parts, { ...opened, configuration }, command), storeFailed);
+    return await answeredBy(recorded(parts, { ...opened, configuration }, command));
   } finally {
     await opened.store.close();
   }
@@ -118,7 +119,11 @@ async function recorded(
   return ended;
 }
 
-/** The error for a store that does not answer. */
-function storeFailed({ message }: StoreUnavailable): { readonly wrong: string } {
-  return { wrong: `The store does not answer (${message}).` };
+/** What a command resolves to, or the sentence for a store that does not answer or a record that is unreadable. */
+function answeredBy(ended: Ended): Ended {
+  return ended.catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return { wrong: `The store does not answer (${error.message}).` };
+    if (error instanceof UnreadableRecord) return { wrong: error.message };
+    throw error;
+  });
 }

@@ -1,6 +1,6 @@
 /** The named statistics of a worker: the native table, and the follower of the store's. */
 import type { OpenedStore } from '../commands/withStore.js';
-import { CorpusFollower, type CorpusFollowerParts } from '../corpora/follower.js';
+import { followCorpora, type CorpusFollowerParts } from '../corpora/follower.js';
 import { CorpusLearner, type CorpusLearnerParts } from '../corpora/learner.js';
 import { native } from '../native/addon.js';
 import type { Corpora } from '../native/index.js';
@@ -35,7 +35,7 @@ export async function namedStatistics({
   }): Promise<NamedStatistics> {
   const key = corpusKey(parts.secrets);
   const table = new native.Corpora(key);
-  const follower = new CorpusFollower({ ...parts, corpora: table });
+  const follower = followCorpora({ ...parts, corpora: table });
   const learner = new CorpusLearner({ ...parts, corpora: table, randomness: systemRandomness });
   if (isServed) {
     await follower.start();

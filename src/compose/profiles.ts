@@ -1,7 +1,7 @@
 /** The profiles of a worker: the native table, and the follower of the store's. */
 import { native } from '../native/addon.js';
 import type { Profiles } from '../native/index.js';
-import { ProfileFollower, type ProfileFollowerParts } from '../profiles/follower.js';
+import { followProfiles, type ProfileFollowerParts } from '../profiles/follower.js';
 
 /** The profiles of a process. */
 export interface NamedProfiles {
@@ -17,7 +17,7 @@ export async function namedProfiles({
   ...parts
 }: Omit<ProfileFollowerParts, 'profiles'> & { readonly isServed: boolean }): Promise<NamedProfiles> {
   const table = new native.Profiles();
-  const follower = new ProfileFollower({ ...parts, profiles: table });
+  const follower = followProfiles({ ...parts, profiles: table });
   if (isServed) await follower.start();
   return { table, look: () => follower.look(), stop: () => follower.stop() };
 }

@@ -145,7 +145,7 @@ function exploration(
 /** The fragment door's handlers. */
 function door(
   configuration: Configuration,
-  opened: OpenedStore & Pick<SubmitParts, 'isFull'>,
+  opened: OpenedStore & Pick<SubmitParts, 'room'>,
   { explore }: ExplorationProcess,
   log: Log,
 ) {
@@ -238,7 +238,7 @@ function holderHandlers(
 /** The door's handlers, with its pages for browsers. */
 function doorForAll(
   configuration: Configuration,
-  opened: OpenedStore & Pick<SubmitParts, 'isFull'>,
+  opened: OpenedStore & Pick<SubmitParts, 'room'>,
   explorer: ExplorationProcess,
   page: PageMaker,
   log: Log,
@@ -258,7 +258,7 @@ function doorForAll(
 function handlers(
   configuration: Configuration,
   tiers: Tiers,
-  opened: OpenedStore & Pick<SubmitParts, 'isFull'>,
+  opened: OpenedStore & Pick<SubmitParts, 'room'>,
   clicks: ClickLog,
   checkout: Checkout,
   explorer: ExplorationProcess,
@@ -321,7 +321,7 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
   const fragments = followTotal({ ...any, store, mostBytes: doorMaxGb * 1_000_000_000 });
   return {
     isStorageReserved: reserve.isReserved,
-    isFull: fragments.isFull,
+    fragments,
     stop() {
       reserve.stop();
       fragments.stop();
@@ -411,7 +411,7 @@ export async function buildServer(
   const { embedMode, corpora, profiles } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);
-  const door = { ...opened, isFull: room.isFull };
+  const door = { ...opened, room: room.fragments };
   const rest = handlers(configuration, tiers, door, clicks, checkout, explorer, search, page, log);
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, page, log) };
   const pipeline = { ...native, access, ...room, ...keylessStoring(configuration), page };

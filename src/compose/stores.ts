@@ -71,18 +71,26 @@ const keptEventsDays = 30;
  */
 export function expiry(configuration: Configuration, { store }: OpenedStore): SweepParts['removeExpired'] {
   let usageMs = -Infinity;
-  return async () => {
+  return () => {
     const nowMs = systemClock.wallMs();
-    await removeRates(store, nowMs - keptRatesDays * dayMs);
-    await removeEmbeddings(store, nowMs);
-    await removePreviews(store, nowMs);
-    await countFragments(store);
-    await removeOldEvents(store, nowMs - keptEventsDays * dayMs);
-    await removeOldNotices(store, nowMs - dayMs);
-    const expired = await removeExpired(store, configuration, nowMs);
-    if (systemClock.monotonicMs() - usageMs < dayMs) return expired;
+    const each = [
+      () => removeRates(store, nowMs - keptRatesDays * dayMs),
+      () => removeEmbeddings(store, nowMs),
+      () => removePreviews(store, nowMs),
+      async () => {
+        await countFragments(store);
+        return 0;
+      },
+      () => removeOldEvents(store, nowMs - keptEventsDays * dayMs),
+      () => removeOldNotices(store, nowMs - dayMs),
+      () => removeExpired(store, configuration, nowMs),
+    ];
+    if (systemClock.monotonicMs() - usageMs < dayMs) return each;
     usageMs = systemClock.monotonicMs();
-    const erased = await eraseUnpaidOrders(store, nowMs - unpaidOrderDays * dayMs);
-    return expired + erased + (await removeOldUsage(store, nowMs));
+    return [
+      ...each,
+      () => eraseUnpaidOrders(store, nowMs - unpaidOrderDays * dayMs),
+      () => removeOldUsage(store, nowMs),
+    ];
   };
 }

@@ -1,6 +1,6 @@
 /** The store's named statistics in this process: loaded before the first request, then followed. */
 import type { Corpora } from '../native/index.js';
-import { allCorpora, findCorpus, findStatistics, type CorpusRecord } from '../store/tables/corpora.js';
+import { decodeCorpus, findStatistics, type CorpusRecord } from '../store/tables/corpora.js';
 import { Follower } from '../store/follower.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
@@ -16,29 +16,28 @@ export interface CorpusFollowerParts {
 }
 
 /** Follows the named statistics. */
-export class CorpusFollower extends Follower {
-  constructor(parts: CorpusFollowerParts) {
-    const { store, clock } = parts;
-    const takeAll = async (): Promise<void> => {
-      for (const record of await allCorpora(store)) await take(parts, record);
-    };
-    super({ store, clock, changes: 'corpusChanges', takeAll, takeChange: (name) => takeChange(parts, name) });
-  }
+export function followCorpora(parts: CorpusFollowerParts): Follower<CorpusRecord> {
+  const take = (name: string, record: CorpusRecord | undefined): Promise<void> =>
+    takeCorpus(parts, name, record);
+  return new Follower({ ...parts, changes: 'corpusChanges', space: 'corpora', decode: decodeCorpus, take });
 }
 
-async function takeChange(parts: CorpusFollowerParts, name: string): Promise<void> {
-  const { store, corpora } = parts;
-  const record = await findCorpus(store, name);
+async function takeCorpus(
+  parts: CorpusFollowerParts,
+  name: string,
+  record: CorpusRecord | undefined,
+): Promise<void> {
+  const { corpora } = parts;
   const stored = new Set(record?.versions.map(({ version }) => version));
   // Versions from before a removal are gone, even if the name exists again.
   if (corpora.versions(name).some((version) => !stored.has(version))) corpora.remove(name);
-  if (record !== undefined) await take(parts, record);
+  if (record !== undefined) await addVersions(parts, record);
   // A removal makes room for names that could not be stored.
   corpora.retry();
 }
 
 /** Adds the versions of a name that are newer than the known ones. */
-async function take(
+async function addVersions(
   { store, corpora, log }: CorpusFollowerParts,
   { name, versions }: CorpusRecord,
 ): Promise<void> {

@@ -46,7 +46,9 @@ export class CorpusLearner {
   /** Stores everything learned before the call. Names for which the store does not answer stay pending. */
   async storeAll(): Promise<void> {
     for (const name of this.parts.corpora.unsaved()) {
-      await whenUnavailable(this.store(name), () => undefined);
+      await whenUnavailable(this.store(name), () => undefined).catch((error: unknown) => {
+        this.end(name, error);
+      });
     }
   }
 
@@ -59,7 +61,7 @@ export class CorpusLearner {
   }
 
   private async join(name: string, sample: Uint8Array | undefined): Promise<LearntChange | undefined> {
-    const { corpora, randomness, log } = this.parts;
+    const { corpora, randomness } = this.parts;
     const stored = sample === undefined ? null : Buffer.from(sample);
     try {
       const step = await corpora.learn(name, stored, randomness(idBytes));
@@ -69,9 +71,13 @@ export class CorpusLearner {
       const { bytes: statistics, docs, averageLength, terms } = frozen;
       return { ...change, frozen: { statistics, docs, averageLength, terms } };
     } catch (error) {
-      log.error({ name, reason: reasonOf(error) }, 'a name no longer learns');
-      corpora.endLearning(name, true);
+      this.end(name, error);
       return undefined;
     }
+  }
+
+  private end(name: string, error: unknown): void {
+    this.parts.log.error({ name, reason: reasonOf(error) }, 'a name no longer learns');
+    this.parts.corpora.endLearning(name, true);
   }
 }

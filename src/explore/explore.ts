@@ -1,6 +1,6 @@
 /** Parts that the exploration routes share: the state that they read, cards of fragments, queues of tasks. */
 import { setImmediate } from 'node:timers/promises';
-import { problemAnswer } from '../contract/answer.js';
+import { ownJson, problemAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
@@ -149,9 +149,7 @@ export async function cardsOf(
 
 /** A JSON answer with long lists, written piece by piece: it may have megabytes. */
 export async function longAnswer(body: object): Promise<Answer> {
-  const bytes = await jsonInSlices(body);
-  // Not copied: http sends from these bytes.
-  return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
+  return ownJson(await jsonInSlices(body), 0);
 }
 
 /** A card without its content. */

@@ -46,10 +46,10 @@ async function graphPage(
   const { store, vectors, embedding, inTurn } = parts;
   const to = Math.min(from + limit, vectors.count(asOf));
   const receipts = vectors.receipts(from, to);
-  const links = await inTurn(() => vectors.links(asOf, from, to), signal);
+  const hidden = await parts.hidden();
+  const links = await inTurn(() => vectors.links(asOf, from, to, hidden.places), signal);
   if (links === 'busy') return links;
   const cards = await cardsOf(store, receipts);
-  const hidden = await parts.hidden();
   const made = frame(parts, asOf);
   return {
     ...made,
@@ -78,7 +78,9 @@ const timeForm = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[
 
 function sinceOf(text: string): number | ValidationError {
   const sinceMs = timeForm.test(text) ? Date.parse(text.replace(' ', 'T').toUpperCase()) : NaN;
-  if (Number.isFinite(sinceMs)) return Math.max(0, sinceMs);
+  // Date.parse takes 30 February for 2 March.
+  const isDay = new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
+  if (Number.isFinite(sinceMs) && isDay) return Math.max(0, sinceMs);
   return valueError(['query', 'since'], 'since must be a time of RFC 3339', text);
 }
 

@@ -30,6 +30,9 @@ const lastLookMs = 1_000;
 const mostFailed = 500;
 const bytesPerFailed = 128;
 
+/** Characters of an error that count as a further one: an error may list many faults. */
+const charactersPerFailed = 512;
+
 /** Stands in for the answer in its head, which shows only the media type. */
 const answerHead = { body: { bytes: '', type: ndjson } };
 
@@ -364,8 +367,9 @@ export class LineExchange extends Exchange implements PacedSender {
     const body = bodyOf(answer);
     const { keylessAnswerLimit } = this.mounted.route;
     if (answer.status !== 200) {
-      this.failed += 1;
-      this.answers.add(failureLine(count, answer, body));
+      const failure = failureLine(count, answer, body);
+      this.failed += 1 + Math.floor(failure.length / charactersPerFailed);
+      this.answers.add(failure);
     } else if (!this.keyed && lengthOf(body) > keylessAnswerLimit) {
       const refusal = answerTooLarge(keylessAnswerLimit);
       this.answers.add(failureLine(count, refusal, bodyOf(refusal)));

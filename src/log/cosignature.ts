@@ -12,6 +12,9 @@ import {
 
 const timeBytes = 8;
 
+/** The latest time that a Date holds (s since 1970); a witness that counts in microseconds signs later ones. */
+const latestS = 8_640_000_000_000n;
+
 /**
  * The text that a witness signs: up to this time it has seen no larger and no contradicting state of the log.
  */
@@ -40,7 +43,7 @@ export function openCosignature(text: string, line: string, key: VerifierKey): C
   const bytes = signatureOf(line, key, 'witness', timeBytes + signatureBytes);
   if (bytes === undefined) return undefined;
   const time = bytes.readBigUInt64BE();
-  if (time > BigInt(Number.MAX_SAFE_INTEGER)) return undefined;
+  if (time > latestS) return undefined;
   const isSigned = isSignedBy(statement(text, time), key, bytes.subarray(timeBytes));
   return isSigned ? { line, name: key.name, timeS: Number(time) } : undefined;
 }

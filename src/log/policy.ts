@@ -1,6 +1,7 @@
 /** Policies of the cosignatures that a checkpoint must carry: C2SP tlog-policy. */
 import { cosignaturesOf } from './cosignature.js';
 import { parseVerifierKey, type VerifierKey } from './note.js';
+import { stripEnd } from '../system/strip.js';
 
 /** A witness of a policy. */
 export interface PolicyWitness {
@@ -66,7 +67,7 @@ class Reading {
     const isKnown = this.witnesses.some((each) => isSame(each.key.publicKey, key.publicKey));
     if (isKnown || !this.isNew(name)) return 'has a name or key for the second time';
     if (url !== undefined && !URL.canParse(url)) return 'has an address that is no URL';
-    this.witnesses.push({ name, key, url: url?.replace(/\/*$/, '') ?? null });
+    this.witnesses.push({ name, key, url: url === undefined ? null : stripEnd(url, '/') });
     return undefined;
   }
 

@@ -20,7 +20,10 @@ export type SeenResult = Seen | undefined | { readonly wrong: string };
 /** The file and its operations. */
 export interface SeenFile {
   readonly read: () => SeenResult;
-  /** Replaces the state; durable when it resolves. Writes of one process must not overlap. */
+  /**
+   * Replaces the state, unless another process has written a larger one meanwhile; durable when it resolves.
+   * Writes of one process must not overlap.
+   */
   readonly write: (seen: Seen) => Promise<void>;
   /** Replaces the state; durable when it returns. For a process where nothing else needs the event loop. */
   readonly writeNow: (seen: Seen) => void;
@@ -37,21 +40,26 @@ function textOf({ size, root }: Seen): string {
 export function seenFile(dataFolder: string, own: string, file = 'log-seen'): SeenFile {
   const path = join(dataFolder, file);
   const draft = `${path}-${own}`;
+  const read = (): SeenResult => {
+    let text: string;
+    try {
+      text = readFileSync(path, 'utf8');
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    }
+    const [, size, root] = form.exec(text) ?? [];
+    if (size === undefined || root === undefined) return { wrong: `${path} is damaged` };
+    return { size: Number(size), root: Buffer.from(root, 'hex') };
+  };
   return {
-    read() {
-      let text: string;
-      try {
-        text = readFileSync(path, 'utf8');
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') return undefined;
-        throw error;
-      }
-      const [, size, root] = form.exec(text) ?? [];
-      if (size === undefined || root === undefined) return { wrong: `${path} is damaged` };
-      return { size: Number(size), root: Buffer.from(root, 'hex') };
-    },
+    read,
     // Off the event loop: a busy disk takes long to sync, and the log does this twice a second.
-    write: (seen) => replaceFileLater(path, draft, textOf(seen)),
+    write: (seen) =>
+      replaceFileLater(path, draft, textOf(seen), () => {
+        const newest = read();
+        return newest !== undefined && !('wrong' in newest) && newest.size > seen.size;
+      }),
     writeNow: (seen) => replaceFile(path, draft, textOf(seen)),
     remove() {
       rmSync(path, { force: true });

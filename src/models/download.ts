@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import type { Clock } from '../system/clock.js';
+import { reasonOf } from '../system/reason.js';
 import { fileSha256 } from './modelFolder.js';
 
 /** Dependencies of downloads. */
@@ -63,11 +64,6 @@ async function follow(
     at = new URL(location, at).href;
   }
   throw new Error(`more than ${MOST_REDIRECTS} redirects`);
-}
-
-function reason(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** The received part of a file: its length, and the ETag that it belongs to. */
@@ -139,7 +135,7 @@ async function attempt(url: string, path: string, parts: DownloadParts): Promise
     const told = await follow(url, headers, silence.signal, parts);
     return await take(told, url, path, have.bytes, parts, heard);
   } catch (error) {
-    return { kind: 'again', reason: `${url} could not be read to its end (${reason(error)}).` };
+    return { kind: 'again', reason: `${url} could not be read to its end (${reasonOf(error)}).` };
   } finally {
     timer.stop();
   }

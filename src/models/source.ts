@@ -2,6 +2,7 @@
 import { copyFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { shortReasonOf } from '../system/reason.js';
+import { stripEnd } from '../system/strip.js';
 import { download, type Downloaded, type DownloadParts } from './download.js';
 
 /** A source of a model's files. */
@@ -32,7 +33,7 @@ export interface SourceParts extends Pick<DownloadParts, 'fetch' | 'clock'> {
 const hubPattern = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 
 function hubSource(id: string, { hub, revision, ...parts }: SourceParts): ModelSource {
-  const at = hub.replace(/\/+$/, '');
+  const at = stripEnd(hub, '/');
   let commit: string | undefined;
   return {
     name: id.split('/')[1] ?? id,

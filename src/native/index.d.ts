@@ -399,7 +399,7 @@ export declare class Vectors {
   /** A walk that is about to begin. */
   walk(position: number, rules: WalkRules): Walking
   /** For the fragments at indexes `from` to `to` - 1: the nearest earlier ones of each, at most three. */
-  links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
+  links(position: number, from: number, to: number, hidden: Array<number>): Promise<Array<Array<Neighbour>>>
   /** The current ranking; null while the writer updates it. */
   board(): FragmentBoard | null
   /**
@@ -674,8 +674,8 @@ export interface FileAuditStep {
   fault?: string
 }
 
-/** Every shard marker of a text, in order. Lone surrogates become U+FFFD. */
-export declare function findShards(text: string): Array<ShardMarker>
+/** Every shard marker of a text. Lone surrogates become U+FFFD. */
+export declare function findShards(text: string): ShardMarkers
 
 /** Neighbours, and how they were found. */
 export interface FoundNeighbours {
@@ -1045,14 +1045,17 @@ export declare function sealFragment(title: string, content: string, mechanism: 
 /** Sends up to 64 descriptors with a text to the inbox at `path`. This process's own stay open. */
 export declare function sendDescriptors(path: string, text: string, descriptors: Array<number>): void
 
-/** One shard marker of a text. */
-export interface ShardMarker {
-  /** Number of characters before it in the text. */
-  at: number
-  /** Its JSON object, which `JSON.parse` accepts; `""` if there is none. */
-  object: string
-  /** Why there is none, as the end of a sentence; `""` if there is one. */
-  fault: string
+/** The shard markers of a text, in order, in columns: an object for each would take longer than finding it. */
+export interface ShardMarkers {
+  /** Number of characters before each in the text. */
+  at: Uint32Array
+  /** 1 for a marker with a JSON object, else 0. */
+  whole: Uint8Array
+  /**
+   * Its JSON object, which `JSON.parse` accepts, or why there is none, as the end of a sentence. Between two
+   * of them is a NUL, which neither can contain.
+   */
+  texts: string
 }
 
 /** A text's tokens for its model. */

@@ -80,7 +80,10 @@ const pageEvents = 50;
 /** Most concurrent requests to one webhook. */
 const atOnce = 8;
 
-/** Most pending deliveries of a webhook; beyond that, its logs are not read further. */
+/** The longest pause before an attempt (ms), Retry-After included. */
+const longestPauseMs = dayMs * (1 + jitter);
+
+/** Most pending deliveries of a webhook from one log; beyond that, the log is not read further. */
 const mostWaiting = 1_000;
 
 /** Time before a key's expiry at which it is announced (ms), and the interval of checking all keys. */
@@ -106,9 +109,9 @@ type Attempt =
   /** This process is ending or has lost the lease. */
   | { readonly kind: 'aborted' };
 
-/** Pending deliveries of a webhook: an upper bound of their number, and the objects that they are about. */
+/** Pending deliveries of a webhook: an upper bound of their number by log, and the objects that they are about. */
 interface Backlog {
-  count: number;
+  readonly counts: Record<EventLog, number>;
   readonly objects: Set<string>;
 }
 
@@ -159,7 +162,9 @@ class Receiver {
   private async advance(): Promise<void> {
     const { store } = this.parts;
     const waiting = await waitingDeliveries(store, this.webhook.id);
-    const backlog = { count: waiting.length, objects: await this.again(waiting) };
+    const counts = { events: 0, leads: 0, interests: 0 };
+    for (const { log } of waiting) counts[log] += 1;
+    const backlog = { counts, objects: await this.again(waiting) };
     let place = this.isOver() ? undefined : await placeOf(store, this.webhook.id);
     for (const log of eventLogs) {
       if (place !== undefined) place = await this.readOn(log, place, backlog);
@@ -175,7 +180,9 @@ class Receiver {
     const blocked = new Set(waiting.map(({ object }) => object));
     await eachOf(byObject(waiting), async (deliveries) => {
       for (const delivery of deliveries) {
-        if (this.isOver() || delivery.nextAtMs > clock.wallMs()) return;
+        const leftMs = delivery.nextAtMs - clock.wallMs();
+        // A longer pause than any was planned while the clock was ahead.
+        if (this.isOver() || (leftMs > 0 && leftMs <= longestPauseMs)) return;
         const event = await eventOf(store, delivery);
         const attempt: Attempt = event === undefined ? { kind: 'void' } : await this.attempt(event);
         if (attempt.kind === 'aborted' || attempt.kind === 'gone') return;
@@ -204,13 +211,15 @@ class Receiver {
   }
 
   /**
-   * Sends a log's events from the webhook's position on, a page at a time. Resolves to the position after
-   * them; undefined: nothing more can be sent now.
+   * Sends a log's events from the webhook's position on, a page at a time, until none is left or too many are
+   * pending. Resolves to the position after them; undefined: nothing more can be sent now.
    */
   private async readOn(log: EventLog, begin: Place, backlog: Backlog): Promise<Place | undefined> {
     const { store } = this.parts;
     for (let from = begin; ;) {
-      if (this.isOver() || backlog.count >= mostWaiting) return undefined;
+      if (this.isOver()) return undefined;
+      // Strangers write leads: those that are refused must not hold up what was paid.
+      if (backlog.counts[log] >= mostWaiting) return from;
       const { events, upTo } = await readEvents(store, log, from[log], pageEvents);
       if (upTo === from[log]) return from;
       const untaken = await this.sendPage(events, backlog.objects);
@@ -218,7 +227,7 @@ class Receiver {
       const to: Place = { ...from, [log]: upTo };
       const moved = await movePlace(store, this.turn.fence, this.webhook.id, { from, to, untaken });
       if (!moved) return undefined;
-      backlog.count += untaken.length;
+      backlog.counts[log] += untaken.length;
       for (const { object } of untaken) backlog.objects.add(object);
       from = to;
     }

@@ -1,5 +1,5 @@
 /** The handlers of POST /v1/audit and GET /v1/audit/stacks: no audited data is stored. */
-import { jsonAnswer, problemAnswer, unprocessable } from '../contract/answer.js';
+import { jsonAnswer, ownJson, problemAnswer, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { AuditResponse } from '../contract/audit.js';
 import type { Clock } from '../system/clock.js';
@@ -44,7 +44,7 @@ function longAnswer(report: AuditResponse, longTexts: Buffer): Answer {
   head.copy(longTexts, start);
   const bytes = longTexts.subarray(start);
   // Not copied: the memory belongs to this answer alone.
-  return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
+  return ownJson(bytes, 0);
 }
 
 /** Makes the handler of POST /v1/audit. */

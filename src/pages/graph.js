@@ -218,13 +218,10 @@ function moveTo(graph, node) {
 
 let opener;
 
-/** The prefix of a URL fragment that opens a fragment. */
-const opening = '#fragment=';
-
 /** Puts the open fragment into the URL, so that a link to this page opens it again. */
 function remember(receipt) {
   const { pathname, search } = location;
-  const hash = receipt === undefined ? '' : `${opening}${encodeURIComponent(receipt)}`;
+  const hash = receipt === undefined ? '' : `#fragment=${receipt}`;
   history.replaceState(null, '', `${pathname}${search}${hash}`);
 }
 
@@ -347,8 +344,7 @@ async function start() {
   listenToLists(() => graph);
   if (document.getElementById('text').value !== '')
     for (const link of document.querySelectorAll('#list a[data-receipt]')) matches.add(link.dataset.receipt);
-  const asked = location.hash.startsWith(opening);
-  const opened = asked ? decodeURIComponent(location.hash.slice(opening.length)) : undefined;
+  const [, opened] = /^#fragment=([\w-]+)$/.exec(location.hash) ?? [];
   if (opened !== undefined) void choose(graph, opened);
   if (Number(total) === 0 || !document.createElement('canvas').getContext('webgl2')) return;
   picture.hidden = false;

@@ -81,13 +81,20 @@ function tryJson(text) {
   }
 }
 
+/** A line's text and the score after its last tab; null if there is none. */
+function withScore(line) {
+  const tab = line.lastIndexOf('\t', line.trimEnd().length - 1);
+  const score = line.slice(tab + 1).trim();
+  return tab >= 0 && /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(score) ? [line.slice(0, tab), score] : null;
+}
+
 /** Docs from lines, with a score after a tab if each line has one. */
 function fromLines(lines) {
-  const scored = lines.map((line) => /^(.*)\t\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*$/.exec(line));
+  const scored = lines.map(withScore);
   const hasScores = scored.every((match) => match !== null);
   const docs = lines.map((line, index) => {
     const id = String(index + 1);
-    const [, text, score] = (hasScores && scored[index]) || [];
+    const [text, score] = (hasScores && scored[index]) || [];
     return hasScores ? { id, text: text.trim(), dense_score: Number(score) } : { id, text: line.trim() };
   });
   return { docs, kind: 'lines', fields: [] };

@@ -12,7 +12,13 @@ export async function toFragment(state) {
   const bytes = await through(JSON.stringify(state), new CompressionStream('deflate-raw'));
   let binary = '';
   for (const byte of bytes) binary += String.fromCharCode(byte);
-  return name + btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+  return (
+    name +
+    btoa(binary)
+      .replaceAll('+', '-')
+      .replaceAll('/', '_')
+      .replace(/={1,2}$/, '')
+  );
 }
 
 /** The state from a fragment; undefined if it cannot be decoded. */

@@ -265,7 +265,11 @@ export class WorkerPool {
     const worker: Worker = { child, startedMs, generation, ...state };
     this.workers.add(worker);
     child.on('message', (message: ToParent) => this.hear(worker, message));
-    child.on('error', (error) => (worker.refused ??= `A worker could not be started (${error.message}).`));
+    child.on('error', (error) => {
+      worker.refused ??= `A worker could not be started (${error.message}).`;
+      // Without a process no exit follows.
+      if (child.pid === undefined) this.ended(worker, null, null);
+    });
     child.on('exit', (code, signal) => this.ended(worker, code, signal));
     const order = { kind: 'start', configuration, tiers, models, port, doorPort, niceness } as const;
     this.tell(worker, { ...order, left: left === undefined ? undefined : placesOf(left) });
@@ -299,7 +303,7 @@ export class WorkerPool {
 
   private ended(worker: Worker, code: number | null, signal: NodeJS.Signals | null): void {
     const { generation } = worker;
-    this.workers.delete(worker);
+    if (!this.workers.delete(worker)) return;
     worker.onClosed();
     this.parts.embedder.forget(worker);
     this.onRetired(countersOf(worker.metrics));

@@ -1,7 +1,7 @@
 /** The profiles of the store in this process: loaded before the first request, then followed. */
 import type { Profiles } from '../native/index.js';
 import { Follower } from '../store/follower.js';
-import { allProfiles, findProfile, type ProfileRecord } from '../store/tables/profiles.js';
+import { decodeProfile, type ProfileRecord } from '../store/tables/profiles.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -16,21 +16,20 @@ export interface ProfileFollowerParts {
 }
 
 /** Follows the profiles. */
-export class ProfileFollower extends Follower {
-  constructor(parts: ProfileFollowerParts) {
-    const { store, clock, profiles } = parts;
-    const takeAll = async (): Promise<void> => {
-      for (const record of await allProfiles(store)) takeProfile(parts, record);
-    };
-    const takeChange = async (name: string): Promise<void> => {
-      const record = await findProfile(store, name);
-      const stored = new Set(record?.versions.map(({ version }) => version));
-      // Versions from before a removal are gone, even if the name exists again.
-      if (profiles.versions(name).some((version) => !stored.has(version))) profiles.remove(name);
-      if (record !== undefined) takeProfile(parts, record);
-    };
-    super({ store, clock, changes: 'profileChanges', takeAll, takeChange });
-  }
+export function followProfiles(parts: ProfileFollowerParts): Follower<ProfileRecord> {
+  const take = (name: string, record: ProfileRecord | undefined): void => {
+    const stored = new Set(record?.versions.map(({ version }) => version));
+    // Versions from before a removal are gone, even if the name exists again.
+    if (parts.profiles.versions(name).some((version) => !stored.has(version))) parts.profiles.remove(name);
+    if (record !== undefined) takeProfile(parts, record);
+  };
+  return new Follower({
+    ...parts,
+    changes: 'profileChanges',
+    space: 'profiles',
+    decode: decodeProfile,
+    take,
+  });
 }
 
 /** Adds the versions of a profile that are newer than the known ones. */

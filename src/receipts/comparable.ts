@@ -32,10 +32,10 @@ function collapse(text: string): string {
   return collapsed.slice(start, collapsed.endsWith(' ') ? -1 : undefined);
 }
 
+const foldable = new RegExp(`[${[...foldings.keys()].join('')}]`, 'gu');
+
 function fold(text: string): string {
-  let folded = '';
-  for (const character of text) folded += foldings.get(character) ?? character;
-  return folded;
+  return text.replace(foldable, (character) => foldings.get(character) ?? character);
 }
 
 /** The comparable form of an accepted title or content. */

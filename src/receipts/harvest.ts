@@ -1,28 +1,44 @@
 /** `POST /harvest` (contract, fragment door): every shard marker of a pasted reply, each on its own. */
-import { jsonAnswer } from '../contract/answer.js';
+import { ownJson } from '../contract/answer.js';
 import { dreamRequestType, type DreamRequest } from '../contract/dream.js';
 import type { Handler } from '../contract/exchange.js';
 import type { HarvestItem, HarvestRequest, HarvestResponse } from '../contract/harvest.js';
 import { checkBody } from '../contract/schema/validate.js';
 import type { ValidationError } from '../contract/schema/validation.js';
-import type { ShardMarker } from '../native/index.js';
-import { inSlice } from '../system/slices.js';
+import type { ShardMarkers } from '../native/index.js';
+import { inSlice, jsonInSlices } from '../system/slices.js';
 import { digestsOf, fullDetail, statusOf, warningField } from './answers.js';
 import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
 
 /** Dependencies of harvesting. */
 export interface HarvestParts extends SubmitParts {
   /** Every shard marker of a text, in its order. */
-  readonly findShards: (text: string) => ShardMarker[];
+  readonly findShards: (text: string) => ShardMarkers;
+}
+
+/** A shard marker. */
+interface Marker {
+  /** Characters before it in the text. */
+  readonly at: number;
+  /** True if it has a JSON object. */
+  readonly isWhole: boolean;
+  /** The object, or why there is none. */
+  readonly text: string;
+}
+
+function markersOf({ at, whole, texts }: ShardMarkers): Marker[] {
+  const each = texts.split('\0');
+  return Array.from(at, (place, index) => {
+    return { at: place, isWhole: whole[index] === 1, text: each[index] ?? '' };
+  });
 }
 
 /** Markers stored together; between lots other requests get their turn. */
 const lot = 64;
 
-/** A marker's fields, or why it is rejected. */
-function fieldsOf(marker: ShardMarker, mind: string | null | undefined): GivenFragment | { error: string } {
-  if (marker.fault !== '') return { error: marker.fault };
-  const { title, content, mechanism, test, kind } = JSON.parse(marker.object) as Record<string, unknown>;
+/** A whole marker's fields, or why it is rejected. */
+function fieldsOf(marker: Marker, mind: string | null | undefined): GivenFragment | { error: string } {
+  const { title, content, mechanism, test, kind } = JSON.parse(marker.text) as Record<string, unknown>;
   const fields = Object.entries({ title, content, mechanism, test, kind }).filter(
     ([, it]) => it !== undefined,
   );
@@ -35,7 +51,7 @@ function sentence({ loc, msg }: ValidationError): string {
   return `${loc.slice(1).join('.')}: ${msg}`;
 }
 
-function rejected(index: number, { at }: ShardMarker, error: string): HarvestItem {
+function rejected(index: number, { at }: Marker, error: string): HarvestItem {
   return {
     index,
     ok: false,
@@ -63,7 +79,7 @@ function admitted(index: number, received: Received, warning: { warning?: string
 
 async function harvestOne(
   parts: HarvestParts,
-  marker: ShardMarker,
+  marker: Marker,
   index: number,
   mind: string | null | undefined,
 ): Promise<HarvestItem> {
@@ -92,16 +108,21 @@ function summary(results: HarvestItem[]): HarvestResponse {
  */
 export function harvest(parts: HarvestParts): Handler<HarvestRequest> {
   return async ({ input }) => {
-    const markers = parts.findShards(input.text);
+    const markers = markersOf(parts.findShards(input.text));
     const results: HarvestItem[] = [];
     for (let from = 0; from < markers.length; from += lot) {
       const next = markers.slice(from, from + lot);
+      const faulty = await inSlice(() =>
+        next.map((marker, index) => (marker.isWhole ? marker : rejected(from + index, marker, marker.text))),
+      );
       const items = await Promise.all(
-        next.map((marker, index) => harvestOne(parts, marker, from + index, input.mind)),
+        faulty.map((item, index) =>
+          'isWhole' in item ? harvestOne(parts, item, from + index, input.mind) : item,
+        ),
       );
       results.push(...items);
     }
     // Every marker counts, also a malformed one.
-    return { ...jsonAnswer(200, summary(results)), charge: markers.length };
+    return ownJson(await jsonInSlices(summary(results)), markers.length);
   };
 }

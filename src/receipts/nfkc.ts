@@ -28,7 +28,12 @@ export function readMapping(from: string, to: string): Map<number, readonly numb
   return new Map(readDeltas(from).map((code, index) => [code, sequences[index] ?? []]));
 }
 
-const decompositions = readMapping(decomposeFrom, decomposeTo);
+const decompositions = new Map(
+  [...readMapping(decomposeFrom, decomposeTo)].map(([code, to]) => [
+    String.fromCodePoint(code),
+    String.fromCodePoint(...to),
+  ]),
+);
 
 /** Canonical combining classes except 0. */
 const classes = readClasses();
@@ -78,7 +83,7 @@ function markActive(): Uint8Array {
   const mark = (code: number): void => {
     bits[code >> 3] = (bits[code >> 3] ?? 0) | (1 << (code & 7));
   };
-  for (const code of decompositions.keys()) mark(code);
+  for (const character of decompositions.keys()) mark(character.codePointAt(0) ?? 0);
   for (const code of classes.keys()) mark(code);
   for (const bySecond of composites.values()) for (const code of bySecond.keys()) mark(code);
   for (let code = hangul.vowel; code < hangul.trailing + hangul.trailingCount; code += 1) mark(code);
@@ -96,14 +101,9 @@ function isInert(text: string): boolean {
 }
 
 /** The full decomposition, except of Hangul syllables, whose parts would compose again in any case. */
-function decompose(text: string): number[] {
-  const out: number[] = [];
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    const to = decompositions.get(code);
-    if (to === undefined) out.push(code);
-    else out.push(...to);
-  }
+function decompose(text: string): string {
+  let out = '';
+  for (const character of text) out += decompositions.get(character) ?? character;
   return out;
 }
 
@@ -176,7 +176,9 @@ export function textOf(codes: readonly number[]): string {
 /** The NFKC form of a text without lone surrogates. */
 export function nfkc(text: string): string {
   if (isInert(text)) return text;
-  const codes = decompose(text);
+  const decomposed = decompose(text);
+  if (isInert(decomposed)) return decomposed;
+  const codes = Array.from(decomposed, (character) => character.codePointAt(0) ?? 0);
   order(codes);
   return textOf(compose(codes));
 }

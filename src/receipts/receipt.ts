@@ -9,6 +9,7 @@ import { findWithheld } from '../store/tables/notices.js';
 import { findLeaf, findSigned, includedAtMs } from '../store/tables/receiptLog.js';
 import type { Store } from '../store/store.js';
 import { timeText } from '../system/clock.js';
+import { inSlice } from '../system/slices.js';
 import { digestsOf, identityOf, storedStatus } from './answers.js';
 import { isLegacyId, legacyBody, readLegacy } from './legacy.js';
 import { isReceiptId } from '../store/receiptId.js';
@@ -56,7 +57,7 @@ async function findBody(store: Store, id: string): Promise<ReceiptResponse | und
   if (isReceiptId(id)) {
     const found = await findFragment(store, id);
     if (found === undefined) return undefined;
-    return sealedBody(receiptOf(id, found), await logOf(store, id));
+    return sealedBody(await inSlice(() => receiptOf(id, found)), await logOf(store, id));
   }
   if (!isLegacyId(id)) return undefined;
   const found = await findLegacyReceipt(store, id);

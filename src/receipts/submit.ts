@@ -18,6 +18,7 @@ import type { Operation, Store } from '../store/store.js';
 import { timeText, type Clock } from '../system/clock.js';
 import { inSlice } from '../system/slices.js';
 import { receiptId } from '../store/receiptId.js';
+import type { FragmentRoom } from './total.js';
 import { verify } from './verify.js';
 
 /** Accepts a fragment and makes its digests, in one call of the native module. */
@@ -37,8 +38,8 @@ export interface SubmitParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly sealFragment: SealFragment;
-  /** True if fragments have reached their limit on the disk. */
-  readonly isFull: () => boolean;
+  /** What fragments may take of the disk. */
+  readonly room: FragmentRoom;
 }
 
 /** The six fields as received; null and undefined mean absent. */
@@ -166,29 +167,34 @@ export async function replay(
 }
 
 /**
- * The original with the same content, after binding the key to it if `mayBind`; undefined: none. `changed`:
- * look again.
+ * The original with the same content, after binding the key to it if there is room; undefined: none.
+ * `changed`: look again.
  */
 async function byContent(
   store: Store,
   candidate: Candidate,
-  mayBind: boolean,
+  room: FragmentRoom,
 ): Promise<Submitted | 'changed' | undefined> {
   const found = await findDuplicate(store, duplicateKey(candidate));
   if (found === undefined) return undefined;
-  if (candidate.key !== undefined && mayBind) {
+  if (candidate.key !== undefined && !room.isFull()) {
     const operations = [insertBinding(candidate.key, bindingOf(candidate, found))];
     const outcome = await store.commit(operations);
     if (outcome.kind !== 'done') return 'changed';
+    room.countBinding();
   }
   return duplicateOf(store, found, false);
 }
 
 /** One round: finds the stored receipt, or commits the unit that stores it; `changed` after a conflict. */
-async function attempt(store: Store, candidate: Candidate, isFull: boolean): Promise<Submitted | 'changed'> {
-  const known = (await byKey(store, candidate)) ?? (await byContent(store, candidate, !isFull));
+async function attempt(
+  store: Store,
+  candidate: Candidate,
+  room: FragmentRoom,
+): Promise<Submitted | 'changed'> {
+  const known = (await byKey(store, candidate)) ?? (await byContent(store, candidate, room));
   if (known !== undefined) return known;
-  if (isFull) return { kind: 'full' };
+  if (room.isFull()) return { kind: 'full' };
   const { key, stored } = candidate;
   const bindings: Operation[] =
     key === undefined ? [] : [insertBinding(key, bindingOf(candidate, stored.receipt))];
@@ -203,7 +209,7 @@ async function attempt(store: Store, candidate: Candidate, isFull: boolean): Pro
  * this payload for good. Resolves to the accepted fragment and its outcome.
  */
 export async function submit(
-  { store, clock, sealFragment, isFull }: SubmitParts,
+  { store, clock, sealFragment, room }: SubmitParts,
   given: GivenFragment,
   key: string | undefined,
 ): Promise<{ readonly accepted: Accepted; readonly submitted: Submitted }> {
@@ -212,7 +218,7 @@ export async function submit(
   const own = accepted(sealed);
   const stored = { receipt, fragment: own.fragment, envelope: sealed.envelope, seal: sealed.seal };
   for (;;) {
-    const submitted = await attempt(store, { stored, key, ...own }, isFull());
+    const submitted = await attempt(store, { stored, key, ...own }, room);
     if (submitted !== 'changed') return { accepted: own, submitted };
   }
 }

@@ -1,5 +1,5 @@
 /** Answers of the native module in pooled memory, also those of requests that wait for vectors. */
-import { answerTooLarge } from '../contract/answer.js';
+import { answerTooLarge, ownJson } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
@@ -26,7 +26,7 @@ export interface Attempt {
 /** An answer in memory that nobody else writes to. */
 export function ownAnswer(bytes: Uint8Array | null, charge: number): Answer {
   if (bytes === null) throw new Error('the native module wrote an answer, and has none');
-  return { status: 200, body: { bytes, type: JSON_TYPE, release: () => undefined }, charge };
+  return ownJson(bytes, charge);
 }
 
 /** Pooled memory for answers. */

@@ -85,7 +85,8 @@ function removeFiles(folder: string): void {
 /** Writes the records to a file, and closes it. */
 async function writeRecords(engine: Engine, file: number, progress: Progress): Promise<Summary> {
   try {
-    const about = await engine.count();
+    // Only for the progress: a large store may take too long to count.
+    const about = await whenUnavailable(engine.count(), () => 0);
     const walked = await engine.snapshot((scan) =>
       walkOver(scan)(({ bytes, records }) => {
         writeAll(file, bytes);

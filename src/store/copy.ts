@@ -35,9 +35,10 @@ export async function unfinishedSource(from: Engine): Promise<string | undefined
 
 /** Copies `from`, which must not change meanwhile, to `to`, which must be empty. */
 export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
-  const readable = Promise.all([unfinishedSource(from), from.count()]);
-  const [reason, about] = await whenUnavailable(readable, ({ message }) => [message, 0] as const);
+  const reason = await whenUnavailable(unfinishedSource(from), ({ message }) => message);
   if (reason !== undefined) return { kind: 'refused', reason };
+  // Only for the progress: a large store may take too long to count.
+  const about = await whenUnavailable(from.count(), () => 0);
   const walk = walkOver((range) => from.scan(range));
   const source = { name: 'copy', walk, about };
   return fillStore(source, to, progress, async ({ digest, records }) => {

@@ -1,9 +1,10 @@
 /** Removes what the store no longer needs: outcomes of units that can no longer be retried. */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { reasonOf } from '../system/reason.js';
 import { oneAtATime } from '../system/shared.js';
 import { keepLease, type LeaseParts } from './leases.js';
-import { unitMemoryMs, whenUnavailable, type Store, type StoreUnavailable } from './store.js';
+import { unitMemoryMs, type Store } from './store.js';
 import { firstUnitIdOf } from './unitId.js';
 
 /** Dependencies of the sweep. */
@@ -12,8 +13,8 @@ export interface SweepParts extends LeaseParts {
   readonly log: Pick<Log, 'warn' | 'debug'>;
   /** This process' id among those that share the store. */
   readonly holder: string;
-  /** Removes other records past their retention; called once a round. Returns their number. */
-  readonly removeExpired: () => Promise<number>;
+  /** Functions that each remove records of one kind past their retention and return their number; for a round. */
+  readonly removeExpired: () => readonly (() => Promise<number>)[];
 }
 
 /** The sweep; it runs in whichever process holds its lease. */
@@ -58,19 +59,19 @@ export function startSweep(parts: SweepParts): Sweep {
     timer?.stop();
     timer = undefined;
   };
-  const rounds = oneAtATime(async () => {
-    const stays = (message: string) => (failure: StoreUnavailable) => {
-      log.warn({ reason: failure.message }, message);
+  // A kind of records that cannot be removed, or not even read, must not keep the others.
+  const removed = (remove: () => Promise<number>, what: string): Promise<number> =>
+    remove().catch((error: unknown) => {
+      log.warn({ reason: reasonOf(error) }, `${what} could not be removed yet`);
       return 0;
-    };
-    const units = sweepUnits(parts, () => timer !== undefined);
-    const swept = await whenUnavailable(units, stays('old unit outcomes could not be removed yet'));
+    });
+  const rounds = oneAtATime(async () => {
+    const swept = await removed(() => sweepUnits(parts, () => timer !== undefined), 'old unit outcomes');
     if (swept > 0) log.debug({ removed: swept }, 'old unit outcomes were removed');
-    if (timer === undefined) return;
-    const expired = await whenUnavailable(
-      parts.removeExpired(),
-      stays('expired records could not be removed yet'),
-    );
+    let expired = 0;
+    for (const remove of timer === undefined ? [] : parts.removeExpired()) {
+      if (timer !== undefined) expired += await removed(remove, 'expired records');
+    }
     if (expired > 0) log.debug({ removed: expired }, 'expired records were removed');
   });
   const onHeld = (): void => {

@@ -3,6 +3,7 @@
  * record is one byte of format, then JSON (RFC 8259), with members in the declared order under snake-case
  * names. Formats are never changed, only added; every one ever written can be read.
  */
+import { reasonOf } from '../system/reason.js';
 
 /** One member of a record: how it is read from JSON and written to it. */
 export interface Column<Read, Written = Read> {
@@ -25,7 +26,7 @@ type RecordOf<Members extends Columns> = {
 export interface Table<Value> {
   readonly encode: (value: Value) => Uint8Array;
   /**
-   * @throws Error if the format is unknown: the bytes are damaged, or a later version wrote them.
+   * @throws UnreadableRecord if the bytes are damaged, or a later version wrote them.
    */
   readonly decode: (bytes: Uint8Array) => Value;
 }
@@ -116,7 +117,7 @@ interface Format {
   readonly empty: Json;
 }
 
-function formatOf(kind: string, members: Columns): Format {
+function formatOf(members: Columns): Format {
   const columns = Object.entries(members).map(([name, column]) => {
     const stored = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return { name, stored, label: `"${stored}":`, column };
@@ -125,7 +126,7 @@ function formatOf(kind: string, members: Columns): Format {
     read(all, into) {
       for (const { name, stored, column } of columns) {
         const value = column.read(all[stored]);
-        if (value === undefined) throw new Error(`A ${kind} record's ${stored} is not ${column.expected}`);
+        if (value === undefined) throw new Error(`its ${stored} is not ${column.expected}`);
         into[name] = value;
       }
     },
@@ -154,8 +155,29 @@ function jsonOf(record: Uint8Array): Json {
   return JSON.parse(json) as Json;
 }
 
-function unknownFormat(kind: string, record: Uint8Array): Error {
-  return new Error(`A ${kind} record of format ${record[0] ?? 0}, which this version does not know`);
+/** A record that this version cannot read. */
+export class UnreadableRecord extends Error {
+  constructor(kind: string, reason: string) {
+    super(`A ${kind} record of the store cannot be read: ${reason}`);
+  }
+}
+
+/** Reads a record of one of the formats 1 to `last`. @throws UnreadableRecord */
+function readable<Value>(
+  kind: string,
+  record: Uint8Array,
+  [first, last]: readonly [first: number, last: number],
+  read: (all: Json, format: number) => Value,
+): Value {
+  const format = record[0] ?? 0;
+  if (format < first || format > last) {
+    throw new UnreadableRecord(kind, `this version does not know format ${format}; a later one may.`);
+  }
+  try {
+    return read(jsonOf(record), format);
+  } catch (error) {
+    throw new UnreadableRecord(kind, `it is damaged (${reasonOf(error)}).`);
+  }
 }
 
 /** A table with one record format, of the given number. `kind` names the records in errors. */
@@ -164,15 +186,15 @@ export function table<Members extends Columns>(
   members: Members,
   number = 1,
 ): Table<RecordOf<Members>> {
-  const format = formatOf(kind, members);
+  const format = formatOf(members);
   return {
     encode: (value) => bytesOf(number, format.write(value)),
-    decode(record) {
-      if (record[0] !== number) throw unknownFormat(kind, record);
-      const value = { ...format.empty };
-      format.read(jsonOf(record), value);
-      return value as RecordOf<Members>;
-    },
+    decode: (record) =>
+      readable(kind, record, [number, number], (all) => {
+        const value = { ...format.empty };
+        format.read(all, value);
+        return value as RecordOf<Members>;
+      }),
   };
 }
 
@@ -199,10 +221,10 @@ export function widenedTable<Members extends Columns, const Added extends readon
   members: Members,
   ...widenings: { readonly [At in keyof Added]: Widening<Added[At]> }
 ): Table<RecordOf<Members> & AddedBy<Added>> {
-  const first = formatOf(kind, members);
+  const first = formatOf(members);
   const added: readonly Widening<Columns>[] = widenings;
   const later = added.map(({ members: more, without }) => {
-    const format = formatOf(kind, more);
+    const format = formatOf(more);
     return { format, absent: format.write(without) };
   });
   const empty = added.reduce<Json>((all, { without }) => ({ ...all, ...without }), first.empty);
@@ -217,15 +239,13 @@ export function widenedTable<Members extends Columns, const Added extends readon
       }
       return bytesOf(most, written.slice(0, most).join(','));
     },
-    decode(record) {
-      const format = record[0] ?? 0;
-      if (format < 1 || format > 1 + later.length) throw unknownFormat(kind, record);
-      const all = jsonOf(record);
-      const value = { ...empty };
-      first.read(all, value);
-      for (const each of later.slice(0, format - 1)) each.format.read(all, value);
-      return value as RecordOf<Members> & AddedBy<Added>;
-    },
+    decode: (record) =>
+      readable(kind, record, [1, 1 + later.length], (all, format) => {
+        const value = { ...empty };
+        first.read(all, value);
+        for (const each of later.slice(0, format - 1)) each.format.read(all, value);
+        return value as RecordOf<Members> & AddedBy<Added>;
+      }),
   };
 }
 

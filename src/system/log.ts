@@ -67,9 +67,13 @@ export function createLog(level: LogLevel, sink: LogSink = logSink(2)): Levelled
   return log;
 }
 
-/** Synchronous: an event before a crash is written. */
+/** Most characters that wait for a log that cannot be written; then lines are dropped. */
+const mostWaiting = 1 << 20;
+
+/** Synchronous: an event before a crash is written. A log on a full disk must not end the process. */
 function destination({ descriptor, format }: LogSink): { readonly write: (line: string) => void } {
-  const lines = pino.destination({ dest: descriptor, sync: true });
+  const lines = pino.destination({ dest: descriptor, sync: true, maxLength: mostWaiting });
+  lines.on('error', () => undefined);
   return format === 'json' ? lines : { write: (line) => void lines.write(`${forPeople(line)}\n`) };
 }
 

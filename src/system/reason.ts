@@ -1,8 +1,11 @@
 /** The reasons of thrown values, in words. */
 
-/** The message of an error, or the text of any other thrown value. */
+/** The message of an error, or of its cause (fetch says only that it failed); the text of another value. */
 export function reasonOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (!(thrown instanceof Error)) return String(thrown);
+  const { cause } = thrown;
+  const first = cause instanceof AggregateError ? (cause.errors as unknown[])[0] : cause;
+  return first instanceof Error ? first.message : thrown.message;
 }
 
 /** The code of an error of Node or of the operating system, such as `ENOENT`; undefined if it has none. */

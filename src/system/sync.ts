@@ -1,6 +1,6 @@
 /** Makes a file's bytes, or a folder's names, durable (fsync, POSIX). */
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
-import { open, rename, writeFile } from 'node:fs/promises';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /** Syncs a file or a folder. @throws Error if it cannot be opened or synced. */
@@ -34,11 +34,21 @@ export function replaceFile(path: string, draft: string, text: string): void {
   syncPath(dirname(path));
 }
 
-/** The same off the event loop. It rejects if it cannot. */
-export async function replaceFileLater(path: string, draft: string, text: string): Promise<void> {
+/**
+ * The same with the syncs off the event loop, unless `isOutdated` says just before the file is replaced that
+ * it must stay. It rejects if it cannot.
+ */
+export async function replaceFileLater(
+  path: string,
+  draft: string,
+  text: string,
+  isOutdated: () => boolean,
+): Promise<void> {
   await writeFile(draft, text, { mode: 0o600 });
   await syncPathLater(draft);
-  await rename(draft, path);
+  // Nothing of this process runs between these two lines.
+  if (isOutdated()) rmSync(draft);
+  else renameSync(draft, path);
   await syncPathLater(dirname(path));
 }
 

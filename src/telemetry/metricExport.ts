@@ -52,8 +52,9 @@ export async function startMetricExport(
   let sending: Promise<void> | undefined;
   let isFailing = false;
   const sendOnce = async (): Promise<void> => {
-    const metrics = metricSeries(await collect());
-    const reason = await send(metrics, startMs, clock.wallMs()).catch((error: unknown) => String(error));
+    const reason = await collect()
+      .then((metrics) => send(metricSeries(metrics), startMs, clock.wallMs()))
+      .catch((error: unknown) => String(error));
     counts[reason === undefined ? 'sent' : 'failed'] += 1;
     if (reason !== undefined && !isFailing) log.warn({ reason }, 'metrics cannot be sent to the collector');
     if (reason === undefined && isFailing) log.info({}, 'metrics can be sent to the collector again');

@@ -1,6 +1,7 @@
 /** Settings of traces and metrics over OTLP: the names and meanings that OpenTelemetry gives them. */
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
 import { integer, oneOf } from '../system/settingValues.js';
+import { stripEnd } from '../system/strip.js';
 
 /** The rules by which requests are chosen to be recorded. */
 export const samplers = [
@@ -26,7 +27,7 @@ function parseEndpoint(text: string): Parsed<string | null> {
   const url = new URL(text);
   const isPlain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (!/^https?:$/.test(url.protocol) || !isPlain) return { wrong };
-  return { value: url.href.replace(/\/+$/, '') };
+  return { value: stripEnd(url.href, '/') };
 }
 
 /** Reads `name=value,name=value`, each percent-encoded (W3C Baggage); undefined: it is no such list. */

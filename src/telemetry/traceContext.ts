@@ -1,4 +1,5 @@
 /** The two header fields that carry a trace from program to program (W3C Trace Context). */
+import { strip } from '../system/strip.js';
 
 /** The caller's place in a trace. */
 export interface TraceParent {
@@ -37,7 +38,7 @@ export function readTracestate(text: string): string {
   if (text === '' || text.length > mostStateCharacters) return '';
   const members = text
     .split(',')
-    .map((member) => member.replace(/^[\t ]+|[\t ]+$/g, ''))
+    .map((member) => strip(member, '\t '))
     .filter((member) => member !== '');
   const keys = new Set<string>();
   for (const member of members) {

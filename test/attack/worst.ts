@@ -14,6 +14,10 @@ export interface WorstCase {
   readonly body: string;
   readonly type: string;
   readonly status: number | null;
+  /** False where its processor time does not go by its bytes; as of a route's census. */
+  readonly byBytes?: false;
+  /** Further header fields. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** Most bytes of a body whose texts a model reads on the event loop. */
@@ -130,10 +134,17 @@ function mapped(bytes: number): WorstCase {
 function fused(bytes: number): WorstCase[] {
   const asked = (what: string, json: (left: number) => string): WorstCase =>
     posted('/v1/fuse', `fuse: ${what}`, bytes, json);
+  const one = (text: string): string => `"docs":[{"id":"a","text":"${text}","dense_score":1}]`;
   return [
     asked('words that are one word twice', (left) => {
       const text = doubled(left / 2);
-      return `{"query":"${text}","docs":[{"id":"a","text":"${text}","dense_score":1}]}`;
+      return `{"query":"${text}",${one(text)}}`;
+    }),
+    asked('characters that stand for 18, compared', (left) => {
+      return `{"query":"a","collapse":{"by":"text"},${one(repeated('\ufdfa', Math.min(left, 48 << 10), left))}}`;
+    }),
+    asked('many places to highlight', (left) => {
+      return `{"query":"é a","highlight":{},${one(repeated('é a ', left, left))}}`;
     }),
     asked(
       'many words of a query, explained for many docs',
@@ -160,6 +171,41 @@ function reranked(bytes: number): WorstCase[] {
       const documents = Array<string>(1_000).fill(`"${words((left - 4_000) / 2_000)}"`);
       return `{"model":"static-256","query":"${words(left / 2)}","documents":[${documents.join(',')}]}`;
     }),
+  ];
+}
+
+/** Header fields that the server reads, with values that a pattern could try from every place. */
+function headed(): WorstCase[] {
+  const names = [
+    ...['Accept', 'Authorization', 'Content-Type', 'Forwarded', 'If-None-Match', 'Idempotency-Key', 'Prefer'],
+    ...['Stripe-Signature', 'Traceparent', 'Tracestate', 'User-Agent', 'X-Claim-Token', 'X-Forwarded-For'],
+  ];
+  const fillings = [`a${' '.repeat(50_000)}b`, `a${','.repeat(50_000)}b`, `a${';q='.repeat(16_000)}b`];
+  return ['/tile/0/000.p/1', '/health', '/graph'].flatMap((path) =>
+    names.flatMap((field) =>
+      fillings.map((filling) => ({
+        name: `${path}: ${field} of ${filling.slice(1, 4)}`,
+        ...{ path, body: '', type: 'text/plain', status: null, fields: { [field]: filling } },
+      })),
+    ),
+  );
+}
+
+/** Fragments and pasted replies whose digests take the most. */
+function submitted(): WorstCase[] {
+  const content = '\ufdfa'.repeat(2_000);
+  const asked = (path: string, what: string, body: object): WorstCase => ({
+    ...{ name: `${path}: ${what}`, path, body: JSON.stringify(body), type: 'application/json', status: 200 },
+  });
+  // A harvest pays by its markers, of which an address has 300 a minute.
+  const harvested = (what: string, marker: string): WorstCase => ({
+    ...asked('/harvest', what, { text: marker.repeat(99_000 / marker.length) }),
+    byBytes: false,
+  });
+  return [
+    asked('/dream', 'characters that stand for 18', { title: 'a', content }),
+    harvested('markers that never end', '<<SHARD>>'),
+    harvested('markers without a fragment', '<<SHARD>>{}<</SHARD>>'),
   ];
 }
 
@@ -190,13 +236,15 @@ export function worstCases(): WorstCase[] {
     ...[loopRead, loopFuse, large].flatMap(reranked),
     ...asked,
     ...names,
+    ...headed(),
+    ...submitted(),
     { ...form, name: '/buy: a form of nothing but signs', path: '/buy', body: '%&'.repeat(8_000) },
   ];
 }
 
 /** The request of a case. */
-export function worstRequest({ path, body, type }: WorstCase, key: string): Buffer {
-  const fields = { 'X-API-Key': key, 'Accept-Encoding': 'identity' };
+export function worstRequest({ path, body, type, fields: own }: WorstCase, key: string): Buffer {
+  const fields = { 'X-API-Key': key, 'Accept-Encoding': 'identity', ...own };
   if (body === '') return Buffer.from(head('GET', path, fields));
   const more = { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(body)) };
   return Buffer.concat([Buffer.from(head('POST', path, { ...fields, ...more })), Buffer.from(body)]);

@@ -284,7 +284,7 @@ describe('GET /graph/fragments', () => {
     const query = { kind: 'POEM', since: 'yesterday', cursor: 'x' };
     const places = ['value_error query.cursor', 'value_error query.kind', 'value_error query.since'];
     assert.deepEqual(placesOf(await door.get('/graph/fragments', query)), places);
-    for (const since of ['2026-13-01', '2026-02-02T10:00', '1', '']) {
+    for (const since of ['2026-13-01', '2026-02-30', '2026-02-02T10:00', '1', '']) {
       assert.equal((await list({ since })).status, 422, since);
     }
   });

@@ -149,3 +149,37 @@ describe('a withheld fragment', () => {
     assert.ok(own.body.results.length > 0);
   });
 });
+
+test('leaves no gap among the edges of a fragment that is like it', async () => {
+  const opened = await openTestStore();
+  let atMs = 0;
+  const apart = startTestExploration({ store: opened, monotonicMs: () => atMs });
+  const other = await startDoor({ store: opened, exploration: apart });
+  const made: string[] = [];
+  const texts = [
+    'secretly buys globex in march',
+    'opened shops',
+    'opened a mill',
+    'opened a mine',
+    'buys globex',
+  ];
+  for (const [at, text] of texts.entries()) {
+    const content = `acme corporation ${text}`;
+    const { body } = await other.post('/dream', { title: `acme ${at}`, content });
+    made.push(String(body['receipt']));
+  }
+  await explored(apart);
+  const guess = made.at(-1);
+  const edges = async (): Promise<string[]> => {
+    const { body } = await other.get<GraphResponse>('/graph', {});
+    return body.edges.filter(({ from }) => from === guess).map(({ to }) => to);
+  };
+  const before = await edges();
+  assert.deepEqual([before.length, before.includes(made[0] ?? '')], [3, true]);
+  await keepNotice(opened, made[0] ?? '', { hidden: true, reason: 'It names a firm.', atMs: 0 });
+  atMs += 1_000;
+  assert.deepEqual((await edges()).sort(), made.slice(1, 4).sort());
+  await keepNotice(opened, made[0] ?? '', { hidden: false, reason: '', atMs: 0 });
+  atMs += 1_000;
+  assert.deepEqual(await edges(), before);
+});

@@ -135,6 +135,16 @@ describe('a file of the newest checkpoint', () => {
     assert.deepEqual(file.read(), { size: 2, root });
   });
 
+  test('never goes back to a smaller one, when processes write at once', async () => {
+    const folder = temporaryFolder();
+    const [one, other] = [seenFile(folder, 'one'), seenFile(folder, 'other')];
+    for (let size = 2; size < 200; size += 2) {
+      await Promise.all([one.write({ size, root }), other.write({ size: size + 1, root })]);
+      assert.deepEqual(one.read(), { size: size + 1, root });
+    }
+    assert.deepEqual(readdirSync(folder), ['log-seen']);
+  });
+
   test('that is damaged is reported, and one that cannot be read is an error', () => {
     const folder = temporaryFolder();
     const path = join(folder, 'log-seen');

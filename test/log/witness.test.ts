@@ -442,13 +442,14 @@ test('disconnects and endless bodies make a witness print nothing, and it contin
   assert.equal(running.output.slice(printed), '');
 });
 
-test('a cosignature has a time of eight bytes that fits a number', () => {
+test('a cosignature has a time of eight bytes that fits a Date', () => {
   const { text } = noteParts(noteOf(leavesOf(1))) ?? assert.fail();
   const lineAt = (timeS: number): string => cosign(text, witnessKey.name, keyOf(9), timeS).trimEnd();
   const bytes = Buffer.from(lineAt(7).split(' ').at(-1) ?? '', 'base64');
   assert.deepEqual([bytes.byteLength, bytes.readBigUInt64BE(4)], [4 + 8 + 64, 7n]);
   assert.equal(openCosignature(text, lineAt(7), witnessKey)?.timeS, 7);
-  const most = Number.MAX_SAFE_INTEGER;
+  const most = 8_640_000_000_000;
+  assert.equal(new Date(most * 1_000).getTime(), most * 1_000, 'the latest time that a Date has');
   assert.equal(openCosignature(text, lineAt(most), witnessKey)?.timeS, most);
   assert.equal(openCosignature(text, lineAt(most + 1), witnessKey), undefined);
   assert.deepEqual(cosignaturesOf('no note', [witnessKey]), []);

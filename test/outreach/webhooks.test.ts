@@ -76,6 +76,23 @@ test('Retry-After is obeyed, and a redirect is no success', async () => {
   assert.equal(world.seen.length, 2);
 });
 
+test('a pause that was planned while the clock was a year ahead ends with the clock', async () => {
+  const world = await WebhookWorld.sending('one');
+  const aheadMs = 365 * 86_400_000;
+  world.clock.step(aheadMs);
+  world.reply = () => ({ status: 503 });
+  await world.lead('lead_1', 'late');
+  await world.clock.pass(2_000);
+  assert.equal(world.seen.length, 1);
+  world.clock.step(-aheadMs);
+  world.reply = () => ({ status: 200 });
+  await world.clock.pass(2_000);
+  assert.deepEqual(
+    world.seen.map(({ status }) => status),
+    [503, 200],
+  );
+});
+
 test('410 stops that webhook only', async () => {
   const world = new WebhookWorld();
   await world.add('gone');
@@ -193,6 +210,17 @@ test('a thousand events wait for a silent receiver, and the rest stay in their l
   await world.clock.pass(5_000);
   assert.deepEqual(new Set(messages(world).slice(asked)), new Set(sent));
   assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 0);
+});
+
+test('leads that a receiver refuses do not hold up what else happens', async () => {
+  const world = await WebhookWorld.sending('one');
+  world.reply = (_, { data }) => ({ status: data.id.startsWith('lead_') ? 503 : 200 });
+  for (let number = 0; number < 1_100; number += 1) await world.lead(`lead_${number}`, String(number));
+  await world.clock.pass(2_000);
+  assert.equal((await waitingDeliveries(world.store, 'wh_one')).length, 1_000);
+  await world.interest('interest_1', 'b@example.com');
+  await world.clock.pass(2_000);
+  assert.equal(world.seen.filter(({ status }) => status === 200).length, 1);
 });
 
 test('an event waits for a process that has the master secret of its webhook', async () => {

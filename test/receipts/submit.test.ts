@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
 import { accept, submit, type GivenFragment, type Submitted } from '../../src/receipts/submit.js';
 import type { Store } from '../../src/store/store.js';
+import { endlessRoom } from '../../src/receipts/total.js';
 import { systemClock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
 
@@ -11,7 +12,7 @@ const { sealFragment } = native;
 const store = new FailingStore(await openTestStore()).seen;
 
 async function submitted(given: GivenFragment, key?: string, to: Store = store): Promise<Submitted> {
-  const parts = { store: to, clock: systemClock, sealFragment, isFull: () => false };
+  const parts = { store: to, clock: systemClock, sealFragment, room: endlessRoom };
   return (await submit(parts, given, key)).submitted;
 }
 

@@ -5,9 +5,15 @@ import { followTotal } from '../../src/receipts/total.js';
 import type { DreamResponse } from '../../src/contract/dream.js';
 import type { HarvestResponse } from '../../src/contract/harvest.js';
 import { StoreUnavailable } from '../../src/store/store.js';
-import { countFragments, encodeTotal, fragmentBytes } from '../../src/store/tables/fragments.js';
+import {
+  addBytes,
+  bindingBytes,
+  countFragments,
+  encodeTotal,
+  fragmentBytes,
+} from '../../src/store/tables/fragments.js';
 import { HandClock } from '../support/handClock.js';
-import { openTestStore } from '../support/serving.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
 import { startDoor } from '../support/door.js';
 
 test('fragments are counted once each, and none is stored beyond the limit', async () => {
@@ -20,7 +26,7 @@ test('fragments are counted once each, and none is stored beyond the limit', asy
     clock: { every: () => ({ stop: () => undefined }) },
     log: { warn: say, info: say },
   });
-  const door = await startDoor({ store, isFull: total.isFull });
+  const door = await startDoor({ store, room: total });
   const send = (count: number) =>
     door.post<DreamResponse>('/dream', {
       ...{ title: `title ${count}`, content: 'c'.repeat(1_000), idempotency_key: `key ${count}` },
@@ -60,6 +66,38 @@ test('fragments are counted once each, and none is stored beyond the limit', asy
   assert.equal(lines.length, 1);
 });
 
+test('keys that are bound to an earlier fragment count, once each, also while the store is away', async () => {
+  const opened = await openTestStore();
+  const store = new FailingStore(opened);
+  const log = { warn: () => undefined, info: () => undefined };
+  const clock = { every: () => ({ stop: () => undefined }) };
+  const total = followTotal({ store: store.seen, mostBytes: 700_000, clock, log });
+  const door = await startDoor({ store: opened, room: total });
+  const send = (key?: string) =>
+    door.post<DreamResponse>('/dream', { title: 'a', content: 'b', idempotency_key: key });
+  await send('first');
+  await countFragments(opened);
+  const before = await fragmentBytes(opened);
+  for (const key of ['second', 'second', 'third', undefined]) {
+    assert.equal((await send(key)).body.status, 'duplicate');
+  }
+  store.failure = 'not written';
+  await total.look();
+  store.failure = undefined;
+  const other = async (): Promise<void> => {
+    while (!(await addBytes(opened, 1_000)));
+  };
+  await Promise.all([total.look(), other()]);
+  await total.look();
+  await total.look();
+  assert.equal(await fragmentBytes(opened), before + 1_000 + 2 * bindingBytes);
+  // So many of them are the limit, too.
+  for (let bound = 0; bound < 3_200; bound += 1) total.countBinding();
+  await total.look();
+  await total.look();
+  assert.equal(total.isFull(), true);
+});
+
 test('the total is read at once and every five seconds, and each change is reported once', async () => {
   const clock = new HandClock();
   const store = { bytes: 3_999_998, away: false, reads: 0 };
@@ -68,13 +106,14 @@ test('the total is read at once and every five seconds, and each change is repor
     if (store.away) return Promise.reject(new StoreUnavailable('told to fail'));
     return Promise.resolve(encodeTotal({ position: 1, bytes: store.bytes }));
   };
+  const commit = (): never => assert.fail('nothing is to be added');
   const lines: unknown[] = [];
   const say =
     (level: string) =>
     (about: object): void =>
       void lines.push([level, about]);
   const log = { warn: say('warn'), info: say('info') };
-  const total = followTotal({ store: { get }, mostBytes: 3_999_999, clock, log });
+  const total = followTotal({ store: { get, commit }, mostBytes: 3_999_999, clock, log });
   const after = async (ms: number): Promise<unknown[]> => {
     await clock.pass(ms);
     return [store.reads, total.isFull(), ...lines.splice(0)];

@@ -21,6 +21,8 @@ import { commandApart, run, runServer, listening, temporaryFolder } from '../sup
 import { checkWorkload } from './invariants.js';
 import { engineAt, newUnitId, storeAt } from '../support/openStore.js';
 import { postgresMissing, suiteServer } from '../support/postgresServer.js';
+import { HandClock } from '../support/handClock.js';
+import { Passage } from './passage.js';
 import { bytes } from './subject.js';
 import { workloadUnit } from './workload.js';
 import { until } from '../support/until.js';
@@ -270,6 +272,31 @@ describe('PostgreSQL', { skip }, () => {
       return scan({ from: Buffer.of(1), to: Buffer.of(255), limit: 9 });
     });
     await assert.rejects(seen, { name: 'StoreUnavailable', message: /PostgreSQL at/ });
+    await engine.close();
+  });
+
+  test('a server that falls silent does not keep a backup waiting for ever', async () => {
+    const url = await seeded(await server().database(), 10);
+    const passage = new Passage(server().port);
+    await passage.open();
+    const clock = new HandClock();
+    const engine = await engineAt(url.replace(`:${server().port}/`, `:${passage.port}/`), { clock });
+    const all = { from: Buffer.of(1), to: Buffer.of(255), limit: 9 };
+    const seen = engine.snapshot(async (scan) => {
+      assert.equal((await scan(all)).length, 9);
+      passage.hush();
+      const silent = scan(all);
+      silent.catch(() => undefined);
+      await clock.pass(119_000);
+      assert.equal(
+        await Promise.race([silent, new Promise((resolve) => setImmediate(resolve, 'waits'))]),
+        'waits',
+      );
+      await clock.pass(2_000);
+      return silent;
+    });
+    await assert.rejects(seen, { name: 'StoreUnavailable', message: /no answer in time/ });
+    await passage.close();
     await engine.close();
   });
 });

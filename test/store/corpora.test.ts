@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { CorpusFollower } from '../../src/corpora/follower.js';
+import { followCorpora } from '../../src/corpora/follower.js';
 import { native } from '../../src/native/addon.js';
 import type { Corpora } from '../../src/native/index.js';
 import { fuseHandler } from '../../src/search/fuse.js';
@@ -40,7 +40,7 @@ async function put(store: Store, name: string, docs = 9, rare = 'boots') {
 async function following(store: Store) {
   const corpora: Corpora = new native.Corpora(key);
   const faults: object[] = [];
-  const follower = new CorpusFollower({
+  const follower = followCorpora({
     store,
     corpora,
     clock: { every: () => ({ stop: () => undefined }) },

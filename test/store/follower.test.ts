@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { Follower } from '../../src/store/follower.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { Gate } from '../support/gate.js';
+import { UnreadableRecord } from '../../src/store/table.js';
 import { HandClock } from '../support/handClock.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
 
@@ -14,10 +15,11 @@ class World {
   readonly clock = new HandClock();
   readonly taken: string[] = [];
   readonly gate = new Gate();
-  readonly follower: Follower;
+  readonly follower: Follower<string>;
+  readonly logged: unknown[] = [];
   /** Number of looks that read the store. */
   reads = 0;
-  /** What happens while all is taken. */
+  /** What happens while the record `all` is taken. */
   meanwhile: () => unknown = () => undefined;
   failsAt: string | undefined;
 
@@ -30,13 +32,30 @@ class World {
     this.follower = new Follower({
       store: counted,
       clock: this.clock,
+      log: { error: (about) => void this.logged.push(about) },
       changes: 'profileChanges',
-      takeAll: async () => {
-        this.take('all');
-        await this.meanwhile();
+      space: 'profiles',
+      decode: (record) => this.decode(Buffer.from(record).toString()),
+      take: async (name) => {
+        this.take(name);
+        if (name === 'all') await this.meanwhile();
       },
-      takeChange: (name) => Promise.resolve().then(() => this.take(name)),
     });
+  }
+
+  /** A world whose store has records, one named `all` unless other names are given. */
+  static async of(store: Store, ...names: string[]): Promise<World> {
+    const operations = (names.length > 0 ? names : ['all']).map(
+      (name) =>
+        ({ kind: 'insert', space: 'profiles', key: Buffer.from(name), value: Buffer.from(name) }) as const,
+    );
+    await store.commit(operations);
+    return new World(store);
+  }
+
+  private decode(record: string): string {
+    if (record === 'later') throw new UnreadableRecord('test', 'a later version wrote it.');
+    return record;
   }
 
   async change(...names: string[]): Promise<void> {
@@ -59,7 +78,7 @@ class World {
 
 describe('a process that follows changed names', () => {
   test('takes everything first, then each change once, in order', async () => {
-    const world = new World(await openTestStore());
+    const world = await World.of(await openTestStore());
     await world.change('before');
     await world.follower.start();
     assert.deepEqual(world.taken.splice(0), ['all']);
@@ -71,7 +90,7 @@ describe('a process that follows changed names', () => {
   });
 
   test('takes a change again that came while it took everything, as it may have missed it', async () => {
-    const world = new World(await openTestStore());
+    const world = await World.of(await openTestStore());
     world.meanwhile = () => world.change('a');
     await world.follower.start();
     await world.follower.look();
@@ -80,7 +99,7 @@ describe('a process that follows changed names', () => {
   });
 
   test('takes every change in one look, though a store is read by pages', async () => {
-    const world = new World(await openTestStore());
+    const world = await World.of(await openTestStore());
     await world.follower.start();
     const names = Array.from({ length: 1_001 }, (_, at) => `${at}`);
     await world.change(...names);
@@ -91,7 +110,7 @@ describe('a process that follows changed names', () => {
 
   test('asks again if a store did not answer, and takes nothing twice', async () => {
     const failing = new FailingStore(await openTestStore());
-    const world = new World(failing.seen);
+    const world = await World.of(failing.seen);
     failing.failure = 'not written';
     await world.follower.start();
     assert.deepEqual(world.taken, []);
@@ -111,8 +130,21 @@ describe('a process that follows changed names', () => {
     world.follower.stop();
   });
 
+  test('leaves out a record that it cannot read, and goes on with the others', async () => {
+    const world = await World.of(await openTestStore(), 'a', 'later', 'z');
+    await world.follower.start();
+    assert.deepEqual(world.taken.splice(0), ['a', 'z']);
+    const reason = 'A test record of the store cannot be read: a later version wrote it.';
+    assert.deepEqual(world.logged.splice(0), [{ name: 'later', reason }]);
+    await world.change('later', 'b');
+    await world.follower.look();
+    await world.follower.look();
+    assert.deepEqual([world.taken, world.logged], [['b'], [{ name: 'later', reason }]]);
+    world.follower.stop();
+  });
+
   test('looks four times a second until it is stopped, but not while a look waits', async () => {
-    const world = new World(await openTestStore());
+    const world = await World.of(await openTestStore());
     const open = world.gate.hold();
     const started = world.follower.start();
     await world.clock.pass(1_000);
@@ -133,7 +165,7 @@ describe('a process that follows changed names', () => {
   });
 
   test('no longer looks if it is stopped while it starts', async () => {
-    const world = new World(await openTestStore());
+    const world = await World.of(await openTestStore());
     const open = world.gate.hold();
     const started = world.follower.start();
     world.follower.stop();
@@ -143,7 +175,7 @@ describe('a process that follows changed names', () => {
   });
 
   test('a look waits for one under way, then reads: it knows what was stored before', async () => {
-    const world = new World(await openTestStore());
+    const world = await World.of(await openTestStore());
     await world.follower.start();
     const open = world.gate.hold();
     const first = world.follower.look();

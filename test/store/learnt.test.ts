@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { CorpusFollower } from '../../src/corpora/follower.js';
+import { followCorpora } from '../../src/corpora/follower.js';
 import { CorpusLearner } from '../../src/corpora/learner.js';
 import { native } from '../../src/native/addon.js';
 import { corpusOwner, learnerIn } from '../../src/search/corpora.js';
@@ -39,7 +39,7 @@ async function started(store: Store, isOpen = true) {
   const faults: object[] = [];
   const log = { error: (fields: object) => void faults.push(fields) };
   const parts = { store, corpora, clock, log, randomness: (count: number) => randomBytes(count) };
-  const [follower, learner] = [new CorpusFollower(parts), new CorpusLearner(parts)];
+  const [follower, learner] = [followCorpora(parts), new CorpusLearner(parts)];
   await follower.start();
   const learnerOf = learnerIn(isOpen, (raw) => Buffer.from(raw.repeat(8)));
   const handler = fuseHandler({ ...native, embedMode: staticMode(corpora), learnerOf });

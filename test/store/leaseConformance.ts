@@ -154,7 +154,7 @@ function sweepTests(subject: Subject): void {
   test('the background sweep ends at once and gives its lease back', async (context) => {
     const store = await opened(context, subject, await subject.fresh());
     const log = { ...testParts.log, debug: () => undefined };
-    const removeExpired = () => Promise.resolve(0 as const);
+    const removeExpired = () => [];
     const sweep = startSweep({ store, clock: systemClock, log, holder: 'a', removeExpired });
     await until(async () => (await store.get('leases', bytes('sweep'))) !== undefined);
     await sweep.stop();

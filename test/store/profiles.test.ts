@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { native } from '../../src/native/addon.js';
-import { ProfileFollower } from '../../src/profiles/follower.js';
+import { followProfiles } from '../../src/profiles/follower.js';
 import { openEmbedMode } from '../../src/search/embedMode.js';
 import { fuseHandler } from '../../src/search/fuse.js';
 import {
@@ -28,7 +28,7 @@ async function put(store: Store, name: string, settings: object = { k1: 1 }) {
 async function following(store: Store) {
   const [corpora, profiles] = [new native.Corpora(Buffer.alloc(16)), new native.Profiles()];
   const faults: object[] = [];
-  const follower = new ProfileFollower({
+  const follower = followProfiles({
     store,
     profiles,
     clock: { every: () => ({ stop: () => undefined }) },

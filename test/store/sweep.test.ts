@@ -23,7 +23,7 @@ class World {
   expired = 0;
   rounds = 0;
   commits: 'done' | 'failed' = 'done';
-  failure: 'steps' | 'expired' | undefined;
+  failure: 'steps' | 'expired' | 'one kind' | undefined;
   private readonly records = new ReferenceStore();
 
   constructor() {
@@ -39,9 +39,10 @@ class World {
       },
       removeExpired: () => {
         this.rounds += 1;
-        return this.failure === 'expired'
-          ? Promise.reject(new StoreUnavailable('away'))
-          : Promise.resolve(this.expired);
+        const removed = (count: number) => () => Promise.resolve(count);
+        if (this.failure === 'expired') return [() => Promise.reject(new StoreUnavailable('away'))];
+        if (this.failure !== 'one kind') return [removed(this.expired)];
+        return [removed(1), () => Promise.reject(new Error('a later format')), removed(this.expired)];
       },
     });
   }
@@ -113,6 +114,10 @@ describe('the background sweep', () => {
     await world.clock.pass(periodMs);
     const units = 'old unit outcomes were removed: 1';
     assert.deepEqual(world.said.splice(0), [units, 'expired records could not be removed yet: away']);
+    world.failure = 'one kind';
+    await world.clock.pass(periodMs);
+    const kind = 'expired records could not be removed yet: a later format';
+    assert.deepEqual(world.said.splice(0), [kind, 'expired records were removed: 2']);
     world.failure = undefined;
     await world.clock.pass(periodMs);
     assert.deepEqual(world.said, ['expired records were removed: 1']);

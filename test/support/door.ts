@@ -8,6 +8,7 @@ import { receiptHandlers } from '../../src/receipts/handlers.js';
 import { textEmbedding } from '../../src/explore/embedding.js';
 import { indexedFrom, startExploration, type ExplorationProcess } from '../../src/explore/exploration.js';
 import { createPreviews } from '../../src/receipts/previews.js';
+import { endlessRoom, type FragmentRoom } from '../../src/receipts/total.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import type { ServerLimits } from '../../src/http/server.js';
 import { native } from '../../src/native/addon.js';
@@ -40,7 +41,7 @@ export interface DoorOptions {
   /** The exploration that answers; one of its own where absent. */
   readonly exploration?: ExplorationProcess;
   readonly isStorageReserved?: () => boolean;
-  readonly isFull?: () => boolean;
+  readonly room?: FragmentRoom;
 }
 
 /** What a test may set of an exploration. */
@@ -168,7 +169,7 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     store,
     clock,
     sealFragment: native.sealFragment,
-    isFull: rest.isFull ?? (() => false),
+    room: rest.room ?? endlessRoom,
     findShards: native.findShards,
     previews: createPreviews({
       native: new native.Previews(rest.previewsFile ?? previewsFile()),

@@ -6,7 +6,12 @@ export class HandClock implements Clock {
   private nowMs = 0;
   private due: { readonly atMs: number; readonly action: () => void }[] = [];
 
-  constructor(private readonly startMs = 1_800_000_000_000) {}
+  constructor(private startMs = 1_800_000_000_000) {}
+
+  /** Sets the wall clock forward or back; no time passes. */
+  step(ms: number): void {
+    this.startMs += ms;
+  }
 
   readonly wallMs = (): number => this.startMs + this.nowMs;
   readonly monotonicMs = (): number => this.nowMs;

@@ -20,8 +20,8 @@ export function storeAt(url: string): Promise<Store> {
 }
 
 /** Opens an engine; fails when it cannot be opened. */
-export async function engineAt(url: string): Promise<Engine> {
+export async function engineAt(url: string, more: Partial<StoreParts> = {}): Promise<Engine> {
   const parsed = parseStoreUrl(url);
   if ('wrong' in parsed) throw new Error(parsed.wrong);
-  return parsed.location.open(testParts);
+  return parsed.location.open({ ...testParts, ...more });
 }

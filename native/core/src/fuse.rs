@@ -45,11 +45,12 @@ use lookup::NotFound;
 pub use pending::Pending;
 use request::more::More;
 use request::rerank::{Api, Asked, Refused as Unranked, Wrong};
+use request::results::{Collapse, CollapseBy};
 use request::{Lists, Options, Said};
 use spans::{text_of, with_str};
 pub use visible::Visible;
 pub use workspace::{Embedding, Outcome, Workspace};
-use workspace::{LOOP_ANALYZED, LOOP_DETAILS, LOOP_PRODUCTS, LOOP_QUERY, LOOP_READ, Source};
+use workspace::{LOOP_ANALYZED, LOOP_COLLAPSED, LOOP_DETAILS, LOOP_PRODUCTS, LOOP_QUERY, LOOP_READ, Source};
 
 impl Workspace {
     /// Answers `body` into `out`.
@@ -466,7 +467,8 @@ impl Workspace {
     }
 }
 
-/// True if a request takes too long for an event loop: texts are read by an analyzer, or vectors compared.
+/// True if a request takes too long for an event loop: texts are read by an analyzer or compared, or searched
+/// for what to highlight, or vectors are compared.
 fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> bool {
     let is_read_long = more.analyzer.as_ref().is_some_and(|analyzer| {
         let query = options.query.end - options.query.start;
@@ -474,6 +476,9 @@ fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> 
             analyzer.forms.stemmer.is_some() && (query > LOOP_QUERY || !analyzer.forms.keeps_beginnings());
         body.len() > LOOP_ANALYZED && (analyzer.normalize || stems)
     });
+    let is_text = |collapse: Collapse| collapse.by == CollapseBy::Text;
+    let is_compared_long = body.len() > LOOP_COLLAPSED && more.collapse.is_some_and(is_text);
+    let is_searched_long = body.len() > LOOP_ANALYZED && more.highlight.is_some();
     let products = match (more.diversify, source.vectors) {
         (Some(diversify), Some(gathered)) if more.compares_vectors() => {
             let count = diversify.most(options.top_k);
@@ -481,5 +486,5 @@ fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> 
         }
         _ => 0,
     };
-    is_read_long || products > LOOP_PRODUCTS
+    is_read_long || is_compared_long || is_searched_long || products > LOOP_PRODUCTS
 }

@@ -414,9 +414,15 @@ impl Vectors {
 
     /// For the fragments at indexes `from` to `to` - 1: the nearest earlier ones of each, at most three.
     #[napi(ts_return_type = "Promise<Array<Array<Neighbour>>>")]
-    pub fn links(&self, position: f64, from: u32, to: u32) -> AsyncTask<Work<Vec<Vec<Neighbour>>>> {
+    pub fn links(
+        &self,
+        position: f64,
+        from: u32,
+        to: u32,
+        hidden: Vec<u32>,
+    ) -> AsyncTask<Work<Vec<Vec<Neighbour>>>> {
         self.work(move |explored| {
-            let links = explored.links(position as u64, from as usize..to as usize)?;
+            let links = explored.links(position as u64, from as usize..to as usize, &hidden)?;
             let view = explored.vectors().all()?;
             Ok(links.iter().map(|links| named_neighbours(&view, links)).collect())
         })

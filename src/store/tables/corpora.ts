@@ -62,6 +62,9 @@ const corpusTable = table('corpus', {
   ),
 });
 
+/** The record from its bytes. @throws UnreadableRecord */
+export const { decode: decodeCorpus } = corpusTable;
+
 /** A name and its versions as stored. */
 export type CorpusRecord = ValueOf<typeof corpusTable>;
 

@@ -231,6 +231,9 @@ const totalKey = Buffer.from('bytes of fragments');
 /** Bytes of a fragment outside its record: its keys, its entry in the log, its vector. */
 const besidesBytes = 700;
 
+/** Bytes of an idempotency key that is bound to an earlier fragment: its record and its place in the store. */
+export const bindingBytes = 220;
+
 /** Most fragments that one call counts; the next call counts the rest. */
 const mostCounted = 20_000;
 
@@ -258,4 +261,12 @@ export async function countFragments(store: Store, most = mostCounted): Promise<
   if (counted === 0) return 0;
   const outcome = await store.commit([writeOver('state', totalKey, found, encodeTotal(total))]);
   return outcome.kind === 'done' ? counted : 0;
+}
+
+/** Adds bytes beside the fragments to the total. Resolves to false if it changed meanwhile: try again. */
+export async function addBytes(store: Pick<Store, 'get' | 'commit'>, bytes: number): Promise<boolean> {
+  const found = await store.get('state', totalKey);
+  const before = found === undefined ? { position: 0, bytes: 0 } : decodeTotal(found);
+  const total = { ...before, bytes: before.bytes + bytes };
+  return (await store.commit([writeOver('state', totalKey, found, encodeTotal(total))])).kind === 'done';
 }

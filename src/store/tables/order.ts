@@ -81,9 +81,7 @@ export function encodeOrder(order: OrderRecord): Uint8Array {
   return orderTable.encode(rowOf(order));
 }
 
-/**
- * The order from a record's bytes. @throws Error if the format is unknown, or the bytes are not an order's
- */
+/** The order from a record's bytes. @throws UnreadableRecord if they are damaged, or of a later version */
 export function decodeOrder(record: Uint8Array): OrderRecord {
   return orderOf(orderTable.decode(record));
 }

@@ -38,6 +38,9 @@ const profileTable = table('profile', {
   versions: rows(readVersion, ({ version, settings, createdAtMs }) => [version, settings, createdAtMs]),
 });
 
+/** The record from its bytes. @throws UnreadableRecord */
+export const { decode: decodeProfile } = profileTable;
+
 /** A name and its versions as they are stored. */
 export type ProfileRecord = ValueOf<typeof profileTable>;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::clusters::board::{Board, KINDS, LISTED, Tally};
 use super::clusters::{Clusters, Effort, IndexState};
@@ -18,6 +18,13 @@ use crate::embed::static_model::Vector;
 mod walk;
 
 pub use walk::{Step, Walk};
+
+/// Links of fragments that each process caches, among those that were not hidden.
+#[derive(Default)]
+struct KnownLinks {
+    hidden: Vec<u32>,
+    links: HashMap<u32, Links>,
+}
 
 /// Fragments whose links each process caches.
 const KNOWN_LINKS: usize = 50_000;
@@ -62,7 +69,7 @@ pub struct Explored {
     /// The writer's counts; empty in other processes. The holder of this lock is the index's only writer.
     tally: Mutex<Tally>,
     /// Links by fragment index: they never change, as later fragments do not affect them.
-    links: Mutex<HashMap<u32, Links>>,
+    links: Mutex<KnownLinks>,
     visible: Mutex<HiddenVisitors>,
 }
 
@@ -220,45 +227,54 @@ impl Explored {
         Ok(Found { indexed, neighbours })
     }
 
-    /// Links of the fragments at `places` to the nearest earlier ones, at most [`LINKS`] each.
-    pub fn links(&self, position: u64, places: Range<usize>) -> io::Result<Vec<Links>> {
+    /// Links of the fragments at `places` to the nearest earlier ones that are not `hidden`, at most [`LINKS`]
+    /// each: a link that is missing would tell that a hidden one is nearer.
+    pub fn links(&self, position: u64, places: Range<usize>, hidden: &[u32]) -> io::Result<Vec<Links>> {
         let view = self.vectors.view(position)?;
         let places = places.start..places.end.min(view.count());
         let mut found: Vec<Option<Links>> = {
-            let known = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known_links(hidden);
             places
                 .clone()
-                .map(|at| known.get(&(at as u32)).cloned())
+                .map(|at| known.links.get(&(at as u32)).cloned())
                 .collect()
         };
         let unknown = |found: &Option<Links>| found.is_none();
         let (first, last) = (found.iter().position(unknown), found.iter().rposition(unknown));
         if let (Some(first), Some(last)) = (first, last) {
             let asked = places.start + first..places.start + last + 1;
-            for (slot, links) in found[first..].iter_mut().zip(self.find_links(&view, asked)?) {
+            for (slot, links) in found[first..]
+                .iter_mut()
+                .zip(self.find_links(&view, asked, hidden)?)
+            {
                 *slot = Some(links);
             }
         }
         Ok(found.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    fn find_links(&self, view: &View, places: Range<usize>) -> io::Result<Vec<Links>> {
+    /// The cache of links among the fragments that are not `hidden`.
+    fn known_links(&self, hidden: &[u32]) -> MutexGuard<'_, KnownLinks> {
+        let mut known = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.hidden != hidden {
+            *known = KnownLinks {
+                hidden: hidden.to_vec(),
+                links: HashMap::new(),
+            };
+        }
+        known
+    }
+
+    fn find_links(&self, view: &View, places: Range<usize>, hidden: &[u32]) -> io::Result<Vec<Links>> {
         let indexed = self.answers(places.end.max(self.from))?;
         let exact_to = if indexed {
             places.end.min(self.from)
         } else {
             places.end
         };
-        let mut links = view.links(places.start.min(exact_to), exact_to);
+        let mut links = view.links(places.start.min(exact_to), exact_to, hidden);
         for at in exact_to.max(places.start)..places.end {
-            let near = self
-                .index
-                .nearest(&view.first(at), view.vector(at), LINKS, Effort::Quick)?;
-            links.push(
-                near.into_iter()
-                    .filter(|one| one.similarity > LINK_LEAST)
-                    .collect(),
-            );
+            links.push(self.indexed_links(view, at, hidden)?);
         }
         // While the index is built, links are exact; those that it will answer later are not cached.
         let kept = if indexed {
@@ -266,7 +282,7 @@ impl Explored {
         } else {
             places.end.min(self.from)
         };
-        let mut known = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = &mut self.known_links(hidden).links;
         if known.len() + links.len() > KNOWN_LINKS {
             known.clear();
         }
@@ -274,6 +290,26 @@ impl Explored {
             known.insert(at as u32, links.clone());
         }
         Ok(links)
+    }
+
+    /// The links of one fragment by the index; the search widens until it has enough that are not `hidden`.
+    fn indexed_links(&self, view: &View, at: usize, hidden: &[u32]) -> io::Result<Links> {
+        let before = view.first(at);
+        let mut most = LINKS;
+        loop {
+            let near = self
+                .index
+                .nearest(&before, view.vector(at), most, Effort::Quick)?;
+            let has_more = near.len() == most && near.iter().all(|one| one.similarity > LINK_LEAST);
+            let visible = near
+                .into_iter()
+                .filter(|one| one.similarity > LINK_LEAST && !is_hidden(hidden, one.index));
+            let links: Links = visible.take(LINKS).collect();
+            if links.len() == LINKS || !has_more {
+                return Ok(links);
+            }
+            most *= 2;
+        }
     }
 
     /// The current counts, if they are as new as the file.

@@ -15,6 +15,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hint::black_box;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -88,6 +89,17 @@ impl PartialOrd for Standing {
 /// True if a fragment is hidden; `hidden`: indexes in order.
 pub fn is_hidden(hidden: &[u32], index: u32) -> bool {
     hidden.binary_search(&index).is_ok()
+}
+
+/// The parts of a range without `hidden` indexes, which are in order.
+fn visible_runs(range: Range<usize>, hidden: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let place = |end: usize| hidden.partition_point(|&index| (index as usize) < end);
+    let within = &hidden[place(range.start)..place(range.end)];
+    let mut start = range.start;
+    let stops = within.iter().map(|&index| index as usize).chain([range.end]);
+    stops
+        .map(move |stop| std::mem::replace(&mut start, stop + 1)..stop)
+        .filter(|run| !run.is_empty())
 }
 
 /// State of the file.
@@ -238,8 +250,9 @@ impl View {
         best.take()
     }
 
-    /// For each fragment in a range, the nearest ones before it. Each block is read once for all of them.
-    pub fn links(&self, from: usize, to: usize) -> Vec<Links> {
+    /// For each fragment in a range, the nearest ones before it that are not `hidden`. Each block is read once
+    /// for all of them.
+    pub fn links(&self, from: usize, to: usize, hidden: &[u32]) -> Vec<Links> {
         let to = to.min(self.count);
         let mut all: Vec<Best> = (from..to).map(|_| Best::new(LINKS, LINK_LEAST)).collect();
         for block in 0..to.div_ceil(BLOCK) {
@@ -247,14 +260,17 @@ impl View {
             let (vectors, squares) = (self.vectors(block), self.squares(block));
             for (index, best) in (from..to).zip(&mut all) {
                 let before = index.saturating_sub(first).min(vectors.len());
-                let (vectors, squares) = (&vectors[..before], &squares[..before]);
-                best.scan(
-                    self.vector(index),
-                    self.square(index),
-                    first as u32,
-                    vectors,
-                    squares,
-                );
+                for run in visible_runs(first..first + before, hidden) {
+                    let within = run.start - first..run.end - first;
+                    let (vectors, squares) = (&vectors[within.clone()], &squares[within]);
+                    best.scan(
+                        self.vector(index),
+                        self.square(index),
+                        run.start as u32,
+                        vectors,
+                        squares,
+                    );
+                }
             }
         }
         all.into_iter().map(Best::take).collect()

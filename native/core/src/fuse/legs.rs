@@ -266,9 +266,14 @@ impl Workspace {
         pieces: &mut [Vec<u8>],
     ) -> bool {
         let mut total = 0;
-        let mut before: &[u8] = b",\"legs\":{";
-        for leg in &more.legs {
+        let mut head = Vec::new();
+        for (at, leg) in more.legs.iter().enumerate() {
             self.list_again(leg, more);
+            // The same before each of its scores, and escaped once.
+            head.clear();
+            head.extend_from_slice(if at == 0 { b",\"legs\":{\"" } else { b",\"" });
+            write_text(&leg.name, &mut head);
+            head.extend_from_slice(b"\":{\"score\":");
             for (rank, piece) in pieces.iter_mut().enumerate() {
                 let doc = self.order[rank].1 as usize;
                 let part = Part {
@@ -278,14 +283,12 @@ impl Workspace {
                     rank: self.list.ranks[doc],
                 };
                 let length = piece.len();
-                piece.extend_from_slice(before);
-                write_part(&leg.name, &part, piece);
+                write_part(&head, &part, piece);
                 total += piece.len() - length;
                 if total > most {
                     return false;
                 }
             }
-            before = b",";
         }
         if !more.legs.is_empty() {
             pieces.iter_mut().for_each(|piece| piece.push(b'}'));
@@ -293,10 +296,11 @@ impl Workspace {
         if more.boosts.is_empty() {
             return true;
         }
+        let heads = boost_heads(&more.boosts);
         for (rank, piece) in pieces.iter_mut().enumerate() {
             let own = numbers_of(more.values.numbers(), self.order[rank].1 as usize);
             let length = piece.len();
-            write_boosts(&more.boosts, own, piece);
+            write_boosts(&more.boosts, &heads, own, piece);
             total += piece.len() - length;
             if total > most {
                 return false;
@@ -318,30 +322,35 @@ fn number(before: &[u8], value: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(ryu_js::Buffer::new().format_finite(value).as_bytes());
 }
 
-fn write_part(name: &[u8], part: &Part, out: &mut Vec<u8>) {
-    out.push(b'"');
-    write_text(name, out);
-    number(b"\":{\"score\":", part.score, out);
+fn write_part(head: &[u8], part: &Part, out: &mut Vec<u8>) {
+    number(head, part.score, out);
     number(b",\"norm\":", part.norm, out);
     number(b",\"part\":", part.part, out);
     number(b",\"rank\":", f64::from(part.rank), out);
     out.push(b'}');
 }
 
-fn write_boosts(boosts: &[Boost], own: &[Number], out: &mut Vec<u8>) {
-    let mut before: &[u8] = b",\"boosts\":[";
-    for boost in boosts {
+/// What is written before the number of each boost, with its name escaped.
+fn boost_heads(boosts: &[Boost]) -> Vec<Vec<u8>> {
+    let head = |(at, boost): (usize, &Boost)| {
+        let mut head = Vec::from(if at == 0 { &b",\"boosts\":["[..] } else { b"," });
+        head.extend_from_slice(b"{\"value\":\"");
+        write_text(&boost.name, &mut head);
+        head
+    };
+    boosts.iter().enumerate().map(head).collect()
+}
+
+fn write_boosts(boosts: &[Boost], heads: &[Vec<u8>], own: &[Number], out: &mut Vec<u8>) {
+    for (boost, head) in boosts.iter().zip(heads) {
         let value = value_of(own, boost.value);
-        out.extend_from_slice(before);
-        out.extend_from_slice(b"{\"value\":\"");
-        write_text(&boost.name, out);
+        out.extend_from_slice(head);
         match value {
             Some(value) => number(b"\",\"number\":", value, out),
             None => out.extend_from_slice(b"\",\"number\":null"),
         }
         number(b",\"factor\":", boost.factor(value), out);
         out.push(b'}');
-        before = b",";
     }
     out.push(b']');
 }

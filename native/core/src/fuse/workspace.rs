@@ -165,6 +165,9 @@ pub(super) const LOOP_DETAILS: usize = 512 << 10;
 /// is stemmed only if the query has one that begins alike: with a query of [`LOOP_QUERY`], few are.
 pub(super) const LOOP_ANALYZED: usize = 64 << 10;
 
+/// Longest body (bytes) whose texts are compared on an event loop: one character may stand for 18.
+pub(super) const LOOP_COLLAPSED: usize = 24 << 10;
+
 /// See [`LOOP_ANALYZED`].
 pub(super) const LOOP_QUERY: usize = 4 << 10;
 

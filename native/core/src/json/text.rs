@@ -105,7 +105,11 @@ pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
             b'\r' => out.extend_from_slice(b"\\r"),
             0x8 => out.extend_from_slice(b"\\b"),
             0xC => out.extend_from_slice(b"\\f"),
-            _ => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => {
+                let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+            }
         }
         at = stop + 1;
     }

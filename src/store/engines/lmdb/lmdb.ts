@@ -302,10 +302,10 @@ class LmdbEngine implements Engine {
     const reason = await causeOf(error);
     const { log } = this.parts;
     this.failure = new StoreUnavailable(reason);
-    log.error({ reason, retryInMs: pauseAfterFailureMs }, 'the store could not write; it is opened again');
     this.environment = undefined;
     await environment.close();
     this.openLater();
+    log.error({ reason, retryInMs: pauseAfterFailureMs }, 'the store could not write; it is opened again');
     return this.failure;
   }
 

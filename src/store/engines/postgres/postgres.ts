@@ -161,19 +161,18 @@ class PostgresEngine implements Engine {
    */
   async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value> {
     const { address, clock } = this.parts;
-    let session: Session;
-    try {
-      session = await openSession(address, clock, this.times.connect);
-      await session.run(beginSnapshot);
-    } catch (error) {
+    const failed = (error: unknown): never => {
       throw this.unavailable(failureOf(error).reason);
-    }
+    };
+    const session = await openSession(address, clock, this.times.connect).catch(failed);
+    // The server's own limits end nothing if it, or the way to it, is silent.
+    const inTime = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+      const timer = clock.after(2 * snapshotPatienceMs, session.drop);
+      return answer.catch(failed).finally(() => timer.stop());
+    };
     try {
-      return await use((range) =>
-        entriesOf(session, range).catch((error: unknown) => {
-          throw this.unavailable(failureOf(error).reason);
-        }),
-      );
+      await inTime(session.run(beginSnapshot));
+      return await use((range) => inTime(entriesOf(session, range)));
     } finally {
       await session.end();
     }

@@ -212,8 +212,8 @@ fn links_lead_to_the_nearest_before_and_stay() {
     explored.begin().expect("a beginning");
     fill(&explored, 0, 2_000);
     let position = position_of(1_999);
-    let told = explored.links(position, 1_400..1_600).expect("links");
-    let all = exact.links(position, 1_400..1_600).expect("links");
+    let told = explored.links(position, 1_400..1_600, &[]).expect("links");
+    let all = exact.links(position, 1_400..1_600, &[]).expect("links");
     assert_eq!(told[..100], all[..100], "below, every vector is compared");
     let same = told.iter().zip(&all).filter(|(a, b)| a == b).count();
     assert!(same >= 195, "{same} of 200");
@@ -224,11 +224,38 @@ fn links_lead_to_the_nearest_before_and_stay() {
     );
     fill(&explored, 2_000, 2_600);
     assert_eq!(
-        explored.links(position_of(2_599), 1_400..1_600).expect("links"),
+        explored
+            .links(position_of(2_599), 1_400..1_600, &[])
+            .expect("links"),
         told
     );
     let fresh = folder.opened(1_500);
-    assert_eq!(fresh.links(position, 1_390..1_600).expect("links")[10..], told);
+    assert_eq!(
+        fresh.links(position, 1_390..1_600, &[]).expect("links")[10..],
+        told
+    );
+}
+
+#[test]
+fn a_hidden_neighbour_leaves_no_gap_among_the_links() {
+    let folder = Folder::new();
+    let (explored, exact) = (folder.opened(1_500), folder.opened(usize::MAX));
+    explored.begin().expect("a beginning");
+    fill(&explored, 0, 2_000);
+    let position = position_of(1_999);
+    let places = 1_400..1_600;
+    let told = explored.links(position, places.clone(), &[]).expect("links");
+    // Of each fragment's nearest, so many are hidden that some searches by the index must widen twice.
+    let near: HashSet<u32> = told.iter().flatten().map(|one| one.index).collect();
+    let mut hidden: Vec<u32> = near.into_iter().collect();
+    hidden.sort_unstable();
+    let visible = explored.links(position, places.clone(), &hidden).expect("links");
+    let all = exact.links(position, places.clone(), &hidden).expect("links");
+    assert_eq!(visible[..100], all[..100], "below, every vector is compared");
+    let same = visible.iter().zip(&all).filter(|(a, b)| a == b).count();
+    assert!(same >= 190, "{same} of 200");
+    assert!(visible.iter().flatten().all(|one| !hidden.contains(&one.index)));
+    assert_eq!(explored.links(position, places, &[]).expect("links"), told);
 }
 
 #[test]

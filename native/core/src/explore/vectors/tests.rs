@@ -131,14 +131,25 @@ fn neighbours_and_links_agree_with_the_obvious_reading() {
         (1100, BLOCK + 200),
     ];
     for (from, to) in ranges {
-        let links = view.links(from, to);
-        assert_eq!(links.len(), to - from);
-        for (index, links) in (from..to).zip(links) {
-            assert_eq!(
-                links,
-                naive(view.vector(index), 0, index, LINKS, LINK_LEAST),
-                "{index}"
-            );
+        let hidden = [
+            0,
+            4,
+            5,
+            6,
+            BLOCK as u32 - 1,
+            BLOCK as u32,
+            BLOCK as u32 + 29,
+            1_150,
+        ];
+        for hidden in [&[][..], &hidden] {
+            let links = view.links(from, to, hidden);
+            assert_eq!(links.len(), to - from);
+            for (index, links) in (from..to).zip(links) {
+                let mut all = naive(view.vector(index), 0, index, index, LINK_LEAST);
+                all.retain(|one| !hidden.contains(&one.index));
+                all.truncate(LINKS);
+                assert_eq!(links, all, "{index}");
+            }
         }
     }
 }
