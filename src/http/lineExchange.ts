@@ -17,6 +17,7 @@ import { KeptHead } from './head.js';
 import type { PacedSender } from './incoming.js';
 import { Lines, type MissingLine } from './lines.js';
 import type { Holder } from './memory.js';
+import { PaceWindow } from './paceWindow.js';
 import type { HttpRequest } from './uws.js';
 
 /** Time after which pending lines are left for the event loop's next turn (ms). */
@@ -125,12 +126,13 @@ export class LineExchange extends Exchange implements PacedSender {
   private isUnread = false;
   /** Lines answered with an error. */
   private failed = 0;
-  private windowStartMs = this.startedMs;
-  private windowBytes = 0;
+  private readonly pace: PaceWindow;
 
   constructor(...parts: ConstructorParameters<typeof Exchange>) {
     super(...parts);
     const { server, mounted, response } = this;
+    const { bodyWindowMs, bodyWindowBytes } = server.limits;
+    this.pace = new PaceWindow(bodyWindowMs, bodyWindowBytes, this.startedMs);
     const { lineLimit = 0 } = mounted.route;
     const holder = (): Holder => this.holder();
     this.lines = new Lines(server.bodies, lineLimit, holder);
@@ -271,8 +273,7 @@ export class LineExchange extends Exchange implements PacedSender {
   private unpause(): void {
     if (!this.paused) return;
     this.paused = false;
-    this.windowStartMs = this.server.clock.monotonicMs();
-    this.windowBytes = this.bytesIn;
+    this.pace.begin(this.server.clock.monotonicMs(), this.bytesIn);
     this.response.resume();
   }
 
@@ -409,14 +410,8 @@ export class LineExchange extends Exchange implements PacedSender {
 
   /** Checks the sender's pace, while nothing else is awaited. */
   check(nowMs: number): void {
-    const { bodyWindowMs, bodyWindowBytes } = this.server.limits;
-    const isFree = this.isFree();
-    if (isFree && nowMs - this.windowStartMs < bodyWindowMs) return;
-    if (!isFree || this.bytesIn - this.windowBytes >= bodyWindowBytes) {
-      this.windowStartMs = nowMs;
-      this.windowBytes = this.bytesIn;
-      return;
-    }
+    if (!this.isFree()) this.pace.begin(nowMs, this.bytesIn);
+    if (!this.pace.isSlow(nowMs, this.bytesIn)) return;
     this.dropRest();
     if (!this.answers.begun) {
       this.cork(() => this.refuse(requestTimeout, true));
