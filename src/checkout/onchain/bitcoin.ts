@@ -27,7 +27,7 @@ import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
 import { LookUps, type MayLook } from '../order/lookUps.js';
-import { NodeTrust } from './nodeTrust.js';
+import { nodeFault } from './nodeTrust.js';
 import type { Polled } from '../order/poll.js';
 import type { Rail, RailUnavailable, Readiness, RoundWish } from '../rail.js';
 import { Watcher, watcherRounds } from './watcher.js';
@@ -150,13 +150,11 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   private readonly lookUps: LookUps<'btc'>;
   /** Those of every watcher: each begins where the last one ended. */
   private readonly rounds = watcherRounds();
-  private readonly trust: NodeTrust;
   readonly view: (polled: Polled<BtcOrder>) => BitcoinOrder = viewOnChain;
   private begun = false;
 
   constructor(private readonly parts: BitcoinParts) {
     this.known = new Recent(parts.clock, knownMs);
-    this.trust = new NodeTrust(parts);
     const freshMs = this.follows ? followedMs : lookedMs;
     const lookUp = (order: BtcOrder, fence?: Fence): Promise<boolean> => this.lookUp(order, fence);
     this.lookUps = new LookUps({ ...parts, rail: 'btc', freshMs, lookUp });
@@ -181,10 +179,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
    */
   async begin(): Promise<0 | undefined> {
     if (this.begun) return 0;
-    const begun = await whenUnavailable(
-      beginAccount(this.parts, () => this.trust.fault()),
-      () => undefined,
-    );
+    const begun = await whenUnavailable(beginAccount(this.parts), () => undefined);
     if (begun?.kind !== 'begun') {
       if (begun !== undefined) this.unusable(begun.reason);
       return undefined;
@@ -412,7 +407,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
       await apply({ ...this.parts, fence }, order.id, { kind: 'time' });
       return true;
     }
-    const outcome = await lookUpOrder({ ...this.parts, trust: this.trust, fence }, order);
+    const outcome = await lookUpOrder({ ...this.parts, fence }, order);
     if (outcome.kind !== 'failed' && outcome.kind !== 'doubted') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // The order stays as it is: what was paid meanwhile is unknown.
@@ -427,7 +422,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
 
   private async look(): Promise<Readiness> {
     const { account, store } = this.parts;
-    const fault = await this.trust.fault();
+    const fault = await nodeFault(this.parts);
     if (fault !== undefined) {
       return { ready: false, reason: typeof fault === 'string' ? fault : this.unusable(fault.reason).reason };
     }

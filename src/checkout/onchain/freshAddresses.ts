@@ -6,8 +6,9 @@ import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/ta
 import type { Store } from '../../store/store.js';
 import { inSlice } from '../../system/slices.js';
 import type { Account } from './addresses.js';
+import type { Clock } from '../../system/clock.js';
 import type { Chain, ChainAnswer, Failed } from './chain.js';
-import { failedBy } from './nodeTrust.js';
+import { failedBy, nodeFault } from './nodeTrust.js';
 
 /** An account and the node that knows its payments. */
 export interface AccountOnChain {
@@ -108,18 +109,17 @@ export interface Begun {
 /**
  * Makes sure that the store has the account's next index. An account that is new to the store may have been
  * used before, by a lost store or by a wallet. Its first index comes after every address that has a history
- * or may have been shown. `nodeFault`: why the node's histories cannot be relied on; undefined if they can.
+ * or may have been shown.
  */
 export async function beginAccount(
-  parts: AccountOnChain & { readonly store: Store },
-  nodeFault: () => Promise<string | Failed | undefined>,
+  parts: AccountOnChain & { readonly store: Store; readonly clock: Pick<Clock, 'wallMs'> },
 ): Promise<Begun | Failed> {
   const { store, account, chain } = parts;
   let searched = false;
   for (;;) {
     const index = await nextAddressIndex(store, account.digest);
     if (index.bytes !== undefined) return { kind: 'begun', index, searched };
-    const fault = await nodeFault();
+    const fault = await nodeFault(parts);
     if (fault !== undefined) return failedBy(fault);
     const history = await searchHistory(parts, 0, () => undefined);
     if (history.kind === 'failed') return history;
