@@ -5,10 +5,10 @@ import { rotateKeyDefaults, type RotateKeyRequest, type RotateKeyResponse } from
 import {
   changeKey,
   endedKey,
+  endedOverlap,
   findKey,
   insertKey,
   isOver,
-  overlapping,
   replaceKeys,
 } from '../store/tables/keys.js';
 import type { ChangedKey, KeyRecord, KeyStep } from '../store/tables/keys.js';
@@ -69,8 +69,7 @@ async function replacementOf(
   const links = { countedAs: from.countedAs ?? from.hash, replaces: from.id };
   const mint = { ...made, key: { ...made.key, ...links } };
   const oldEndsAtMs = Math.min(nowMs + overlapMs, expiresAtMs ?? Infinity);
-  const others = await overlapping(parts.store, from, nowMs);
-  const ended = others.map((each) => endedKey(each, `replaced by ${mint.key.id}`, nowMs));
+  const ended = await endedOverlap(parts.store, from, `replaced by ${mint.key.id}`, nowMs);
   const keys = [leaving(from, mint.key, oldEndsAtMs, nowMs), ...ended] as const;
   return { kind: 'replacement', mint, keys, oldEndsAtMs };
 }
