@@ -7,6 +7,7 @@ import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { askNode, followLines } from './httpsJson.js';
+import { answered, failed, type Answered, type Failed } from './nodeAnswer.js';
 
 /** LND's address and credentials. */
 export interface LndPlace {
@@ -18,16 +19,13 @@ export interface LndPlace {
   readonly macaroon: string;
 }
 
-/** LND refused or failed. The reason is a sentence part for the operator. */
-export interface LndFailure {
-  readonly kind: 'failed';
-  /** `absent`: LND answers that it has no such thing. */
+/** LND refused or failed. `absent`: it answers that it has no such thing. */
+export interface LndFailure extends Failed {
   readonly absent: boolean;
-  readonly reason: string;
 }
 
 /** Answer of LND. */
-export type LndAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | LndFailure;
+export type LndAnswer<Value> = Answered<Value> | LndFailure;
 
 /** The node's status. */
 export interface NodeInfo {
@@ -255,7 +253,7 @@ export class Lnd {
           paidSat: whole(invoice['amt_paid_sat']),
         });
       }
-      if (invoices.length < pageInvoices) return { kind: 'answer', value: found };
+      if (invoices.length < pageInvoices) return answered(found);
       offset = last;
     }
   }
@@ -327,12 +325,11 @@ export class Lnd {
       const { status, text } = await askNode(new URL(path, this.place.url), asked, this.clock);
       const json: unknown = JSON.parse(text);
       if (!isJson(json)) throw new Error('its answer is not a JSON object');
-      if (status === 200) return { kind: 'answer', value: read(json) };
+      if (status === 200) return answered(read(json));
       const message = typeof json['message'] === 'string' ? json['message'] : `status ${status}`;
-      return { kind: 'failed', absent: status === 404, reason: `LND says: ${message}` };
+      return { ...failed(`LND says: ${message}`), absent: status === 404 };
     } catch (error) {
-      const reason = reasonOf(error);
-      return { kind: 'failed', absent: false, reason: `LND does not answer (${reason})` };
+      return { ...failed(`LND does not answer (${reasonOf(error)})`), absent: false };
     }
   }
 }

@@ -25,11 +25,16 @@ export interface LndAccountChain {
 }
 
 /** btcd's JSON-RPC over HTTPS. */
-export interface BtcdChain {
+interface BtcdChain extends BtcdPlace {
   readonly kind: 'btcd';
+}
+
+/** btcd's address and credentials. */
+export interface BtcdPlace {
   /** `https://host:port` */
   readonly url: string;
   readonly user: string;
+  /** A secret. */
   readonly password: string;
   /** The node's certificate, PEM; null: the system trusts it already. */
   readonly certificate: string | null;

@@ -1,7 +1,8 @@
 /** The search of an account, and its next address: progress, wallet nodes, and the operator's sentence. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Chain, ChainAnswer, Failed } from '../../src/checkout/onchain/chain.js';
+import type { Chain } from '../../src/checkout/onchain/chain.js';
+import type { NodeAnswer, Failed } from '../../src/checkout/nodeAnswer.js';
 import {
   addressSentence,
   beginAccount,
@@ -41,7 +42,7 @@ describe('a search of an account', () => {
 
   test('is not begun on a node that cannot be relied on', async () => {
     const store = await openTestStore();
-    const begin = (network: ChainAnswer<string>) => {
+    const begin = (network: NodeAnswer<string>) => {
       const chain = { ...chainOf(3), network: () => Promise.resolve(network) };
       return beginAccount({ account, chain, store, clock });
     };

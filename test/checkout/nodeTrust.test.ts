@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ChainAnswer } from '../../src/checkout/onchain/chain.js';
+import type { NodeAnswer } from '../../src/checkout/nodeAnswer.js';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
 import { doubtOf, nodeFault, type NodeTrustParts } from '../../src/checkout/onchain/nodeTrust.js';
 import type { BtcOrder, FoundOutput } from '../../src/store/tables/bitcoinOrder.js';
@@ -14,7 +14,7 @@ const price = 50_000n;
 const createdHeight = 100;
 const failed = { kind: 'failed', reason: 'it sleeps' } as const;
 
-const answer = <Value>(value: Value): Promise<ChainAnswer<Value>> =>
+const answer = <Value>(value: Value): Promise<NodeAnswer<Value>> =>
   Promise.resolve({ kind: 'answer', value });
 
 /** A payment in the block at `height`, as a node at block `tip` tells of it; without a height in none. */
@@ -50,7 +50,7 @@ class Node {
   }
 
   get parts(): NodeTrustParts {
-    const told = <Value>(what: 'network' | 'tip' | 'tipAtMs', value: Value): Promise<ChainAnswer<Value>> => {
+    const told = <Value>(what: 'network' | 'tip' | 'tipAtMs', value: Value): Promise<NodeAnswer<Value>> => {
       this.asked.push(what);
       return this.silent === what ? Promise.resolve(failed) : answer(value);
     };

@@ -7,18 +7,8 @@ import { WebSocket } from 'ws';
 import type { Clock, Timer } from '../../system/clock.js';
 import { addressParameters } from './addresses.js';
 import type { ChainHints, Following } from './chain.js';
+import type { BtcdPlace } from '../nodeSettings.js';
 import type { Network } from '../../store/tables/orderRow.js';
-
-/** btcd's address and credentials. */
-export interface BtcdPlace {
-  /** `https://host:port` */
-  readonly url: string;
-  readonly user: string;
-  /** A secret. */
-  readonly password: string;
-  /** btcd's certificate, PEM; null: the system trusts it already. */
-  readonly certificate: string | null;
-}
 
 /** Its dependencies. */
 export interface FollowParts {

@@ -7,7 +7,8 @@ import type { Store } from '../../store/store.js';
 import { inSlice } from '../../system/slices.js';
 import type { Account } from './addresses.js';
 import type { Clock } from '../../system/clock.js';
-import type { Chain, ChainAnswer, Failed } from './chain.js';
+import type { Chain } from './chain.js';
+import { answered, type Failed, type NodeAnswer } from '../nodeAnswer.js';
 import { failedBy, nodeFault } from './nodeTrust.js';
 
 /** An account and the node that knows its payments. */
@@ -42,7 +43,7 @@ export async function freshIndexes(
   { account, chain }: AccountOnChain,
   from: number,
   count: number,
-): Promise<ChainAnswer<FreshIndexes> | { readonly kind: 'exhausted' }> {
+): Promise<NodeAnswer<FreshIndexes> | { readonly kind: 'exhausted' }> {
   const indexes: number[] = [];
   let passedOver = 0;
   for (let at = from; ;) {
@@ -55,7 +56,7 @@ export async function freshIndexes(
     const fresh = group.filter((index) => !used.value.includes(index));
     indexes.push(...fresh);
     passedOver += group.length - fresh.length;
-    if (indexes.length === count) return { kind: 'answer', value: { indexes, passedOver } };
+    if (indexes.length === count) return answered({ indexes, passedOver });
     if (passedOver >= maxPassedOver) return { kind: 'exhausted' };
     at += group.length;
   }
@@ -65,12 +66,12 @@ export async function freshIndexes(
 async function usedOf(
   { account, chain }: AccountOnChain,
   indexes: readonly number[],
-): Promise<ChainAnswer<readonly number[]>> {
+): Promise<NodeAnswer<readonly number[]>> {
   // Deriving an address takes a millisecond, and a new account has a thousand checked.
   const addresses = await Promise.all(indexes.map((index) => inSlice(() => account.address(index))));
   const used = await chain.used(addresses);
   if (used.kind === 'failed') return used;
-  return { kind: 'answer', value: indexes.filter((_, at) => used.value.has(addresses[at] ?? '')) };
+  return answered(indexes.filter((_, at) => used.value.has(addresses[at] ?? '')));
 }
 
 /** Progress of a search: addresses queried so far, and an estimate of the total. */
@@ -84,7 +85,7 @@ export async function searchHistory(
   { account, chain }: AccountOnChain,
   from: number,
   progress: SearchProgress,
-): Promise<ChainAnswer<readonly number[]>> {
+): Promise<NodeAnswer<readonly number[]>> {
   const found: number[] = [];
   const end = (): number => Math.max(from, (found.at(-1) ?? -1) + 1) + maxUnusedInARow;
   for (let at = from; at < end();) {
@@ -95,7 +96,7 @@ export async function searchHistory(
     found.push(...used.value);
     at += group.length;
   }
-  return { kind: 'answer', value: found };
+  return answered(found);
 }
 
 /** The next index of an account that the store knows. */

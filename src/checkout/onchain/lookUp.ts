@@ -2,7 +2,7 @@
 import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import type { OrderOutcome } from '../../store/tables/orders.js';
 import { applySince, type BookParts } from '../order/book.js';
-import type { Failed } from './chain.js';
+import type { Failed } from '../nodeAnswer.js';
 import { doubtOf, type Doubted, type NodeTrustParts } from './nodeTrust.js';
 
 /** Outcome of a look-up; `failed`: the node did not answer, or cannot be relied on for any order. */

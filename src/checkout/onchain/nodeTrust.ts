@@ -11,7 +11,8 @@ import {
 } from '../../store/tables/bitcoinOrder.js';
 import type { Clock } from '../../system/clock.js';
 import type { Account } from './addresses.js';
-import type { Chain, Failed } from './chain.js';
+import type { Chain } from './chain.js';
+import { failed, type Failed } from '../nodeAnswer.js';
 
 /**
  * Age of the last block from which a node counts as catching up (ms), as for LND. It may not know of payments
@@ -41,7 +42,7 @@ export interface Doubted {
 
 /** A fault of a node, as a failed answer. */
 export function failedBy(fault: string | Failed): Failed {
-  return typeof fault === 'string' ? { kind: 'failed', reason: fault } : fault;
+  return typeof fault === 'string' ? failed(fault) : fault;
 }
 
 /** Why the node cannot be relied on, a sentence, or that it does not answer; undefined if it can. */

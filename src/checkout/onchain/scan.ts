@@ -5,7 +5,8 @@ import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import type { Account } from './addresses.js';
 import type { BookParts } from '../order/book.js';
-import type { Chain, Failed } from './chain.js';
+import type { Chain } from './chain.js';
+import type { Failed } from '../nodeAnswer.js';
 import { lookUpOrder, type LookedUp } from './lookUp.js';
 
 /** Addresses after the last one given out that are looked up, too: as many as wallets look ahead. */
