@@ -5,6 +5,7 @@
 import { Agent } from 'node:https';
 import { BoundedMap } from '../../system/boundedMap.js';
 import type { Clock } from '../../system/clock.js';
+import { isJsonObject, objectsIn, type JsonObject } from '../../system/json.js';
 import { reasonOf } from '../../system/reason.js';
 import { BtcdFollower } from './btcdFollow.js';
 import { usedEach } from './chain.js';
@@ -24,27 +25,21 @@ const mostHeights = 10_000;
 /** btcd's error code for an address without history. */
 const nothingKnown = -5;
 
-type Json = Readonly<Record<string, unknown>>;
-
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** An output and the hash of its block; null: unconfirmed. */
 type PlacedOutput = Output & { readonly block: string | null };
 
 /** A transaction's outputs to an address. @throws Error if the value is not a transaction */
 function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
-  if (!isJson(transaction)) throw new Error('a transaction is malformed');
+  if (!isJsonObject(transaction)) throw new Error('a transaction is malformed');
   const { txid, confirmations = 0, vout, time, blocktime, blockhash } = transaction;
   if (typeof txid !== 'string' || !Array.isArray(vout) || !Number.isSafeInteger(confirmations)) {
     throw new Error('a transaction is malformed');
   }
   const seconds = [blocktime, time].find((each) => typeof each === 'number' && each > 0) as
     number | undefined;
-  return vout.filter(isJson).flatMap((output) => {
+  return objectsIn(vout).flatMap((output) => {
     const script = output['scriptPubKey'];
-    if (!isJson(script) || script['address'] !== address) return [];
+    if (!isJsonObject(script) || script['address'] !== address) return [];
     const { value, n } = output;
     if (typeof value !== 'number' || !Number.isSafeInteger(n)) throw new Error('an output is malformed');
     // Amounts are bitcoin in binary64, precise enough to round back to every number of satoshi.
@@ -74,7 +69,7 @@ export class Btcd implements Chain {
   async network(): Promise<NodeAnswer<string>> {
     const answer = await this.call('getblockchaininfo', []);
     if (!('result' in answer)) return answer;
-    const chain = isJson(answer.result) ? answer.result['chain'] : undefined;
+    const chain = isJsonObject(answer.result) ? answer.result['chain'] : undefined;
     const names: Readonly<Record<string, string>> = { testnet3: 'testnet', testnet4: 'testnet' };
     const name = String(chain);
     return answered(names[name] ?? name);
@@ -92,7 +87,7 @@ export class Btcd implements Chain {
     if (!('result' in best)) return best;
     const answer = await this.call('getblockheader', [best.result, true]);
     if (!('result' in answer)) return answer;
-    const time = isJson(answer.result) ? answer.result['time'] : undefined;
+    const time = isJsonObject(answer.result) ? answer.result['time'] : undefined;
     return Number.isSafeInteger(time)
       ? answered((time as number) * 1_000)
       : failed('its last block has no time');
@@ -124,7 +119,7 @@ export class Btcd implements Chain {
     if (known !== undefined) return known;
     const answer = await this.call('getblockheader', [block, true]);
     if (!('result' in answer)) return answer;
-    const height = isJson(answer.result) ? answer.result['height'] : undefined;
+    const height = isJsonObject(answer.result) ? answer.result['height'] : undefined;
     if (!Number.isSafeInteger(height)) return failed('a block has no height');
     this.heights.set(block, height as number);
     return height as number;
@@ -166,10 +161,10 @@ export class Btcd implements Chain {
       const { status, text } = await askNode(new URL(url), asked, this.clock);
       if (status === 401) return failed('btcd does not know this user or password');
       const json: unknown = JSON.parse(text);
-      if (!isJson(json)) return failed('its answer is not a JSON object');
+      if (!isJsonObject(json)) return failed('its answer is not a JSON object');
       const { error, result } = json;
       if (error === null || error === undefined) return { result };
-      const { code, message } = error as Json;
+      const { code, message } = error as JsonObject;
       return { ...failed(`btcd says: ${String(message)}`), code: Number(code) };
     } catch (error) {
       return failed(`btcd does not answer (${reasonOf(error)})`);
