@@ -4,7 +4,7 @@ import { whenUnavailable, type Store } from '../store/store.js';
 import { Charge, findUsage } from '../store/tables/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { derive, type MasterSecrets } from '../system/masterSecret.js';
+import { deriveLasting, type MasterSecrets } from '../system/masterSecret.js';
 import type { Added, KeySource, UsageSource } from './keyring.js';
 
 /** The keys of the store. */
@@ -22,9 +22,7 @@ export function keySubject(hash: Uint8Array): Uint8Array {
 
 /** A subject's id in the store: a keyed hash. */
 export function usageSubject(secrets: MasterSecrets, subject: Uint8Array): Buffer {
-  // The oldest secret: the hash stays the same when a newer secret is put first.
-  const oldest = secrets.at(-1) ?? secrets[0];
-  return derive(oldest, 'usage', Buffer.from(subject).toString('hex'));
+  return deriveLasting(secrets, 'usage', Buffer.from(subject).toString('hex'));
 }
 
 /** Usage in the store, under `digest` of a subject (32 bytes): no address is stored in the clear. */
