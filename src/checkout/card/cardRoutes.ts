@@ -125,9 +125,9 @@ function pickedUp(
   parts: CardRoutesParts,
 ): (session: string, request: PollRequest) => Promise<CardPickup | undefined> {
   // Only events report payments: a poll asks nobody, whether the rail is set up or not.
-  const rail = closedRail(payments, viewCard);
+  const rail = closedRail<CardOrder>(payments);
   const find = (session: string): Promise<CardOrder | undefined> => findOrderAt(parts.store, 'card', session);
-  const polled = { parts, rail, find, demanded: { claimRequired: false } };
+  const polled = { parts, rail, view: viewCard, find, demanded: { claimRequired: false } };
   return async (session, request) => {
     if (!sessionForm.test(session)) return undefined;
     return (await pollOrder(polled, session, request)) ?? unknownSession(session);

@@ -59,8 +59,9 @@ export function lightningOrders(
   parts: LightningRoutesParts,
 ): PagedOrders<LightningOrderCreated, LightningOrderView> {
   const { lightning, tiers, claimRequired } = parts;
-  const rail = lightning ?? closedRail(payments, viewLightning);
-  const polled = { parts, rail, find: findByHash(parts), demanded: { claimRequired, bareMs } };
+  const rail = lightning ?? closedRail<LightningOrder>(payments);
+  const demanded = { claimRequired, bareMs };
+  const polled = { parts, rail, view: viewLightning, find: findByHash(parts), demanded };
   return {
     paid: 'here',
     title: 'Lightning',
@@ -75,7 +76,7 @@ export function lightningOrders(
       const made = await rail.create({ ...wishOf(input, tiers), claimed });
       if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
       const { order, claimToken } = made;
-      const view = { ...rail.view(unpolled(order)), bolt11: order.bolt11 };
+      const view = { ...viewLightning(unpolled(order)), bolt11: order.bolt11 };
       return { ok: true, order: { ...view, claim_token: claimToken } };
     },
     poll: (hash, request) => pollOrder(polled, hash, request),

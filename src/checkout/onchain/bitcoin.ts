@@ -1,5 +1,4 @@
 /** Orders paid on chain (contract, Checkout): a fresh address for each, watched through a node. */
-import type { BitcoinOrder } from '../../contract/bitcoin.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
@@ -14,7 +13,6 @@ import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/ta
 import { whenUnavailable, type Fence, type Operation } from '../../store/store.js';
 import { Recent } from '../../system/shared.js';
 import type { Account } from './addresses.js';
-import { viewOnChain } from './bitcoinView.js';
 import {
   apply,
   draftOrder,
@@ -28,7 +26,6 @@ import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
 import { LookUps, type MayLook } from '../order/lookUps.js';
 import { nodeFault } from './nodeTrust.js';
-import type { Polled } from '../order/poll.js';
 import type { Rail, RailUnavailable, Readiness, RoundWish } from '../rail.js';
 import { Watcher, watcherRounds } from './watcher.js';
 
@@ -143,14 +140,13 @@ function outcomes(
 const storeDown = { ready: false, reason: 'The store is not available.' } as const;
 
 /** The rail of one process. */
-export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, BitcoinOrder> {
+export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade> {
   private waiting: Waiting[] = [];
   private running: Promise<void> | undefined;
   private readonly known: Recent<Readiness>;
   private readonly lookUps: LookUps<'btc'>;
   /** Those of every watcher: each begins where the last one ended. */
   private readonly rounds = watcherRounds();
-  readonly view: (polled: Polled<BtcOrder>) => BitcoinOrder = viewOnChain;
   private begun = false;
 
   constructor(private readonly parts: BitcoinParts) {

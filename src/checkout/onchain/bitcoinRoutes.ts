@@ -66,9 +66,10 @@ function findOnChain({ store }: BookParts): (id: string) => Promise<BtcOrder | u
 /** Orders on chain: each has an address of its own. */
 export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrderCreated, BitcoinOrder> {
   const { bitcoin, tiers, clock } = parts;
-  const rail = bitcoin ?? closedRail('On-chain payments', viewOnChain);
+  const rail = bitcoin ?? closedRail<BtcOrder>('On-chain payments');
   // Only the buyer knows the id of an on-chain order, so no claim token is needed.
-  const polled = { parts, rail, find: findOnChain(parts), demanded: { claimRequired: false } };
+  const demanded = { claimRequired: false };
+  const polled = { parts, rail, view: viewOnChain, find: findOnChain(parts), demanded };
   return {
     paid: 'here',
     title: 'Bitcoin, on chain',
@@ -82,7 +83,7 @@ export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrd
       if (made.kind === 'rail busy') return railBusy;
       if (made.kind === 'address busy') return addressBusy(made, clock.wallMs());
       const { order, claimToken } = made;
-      const view = { ...rail.view(unpolled(order)), bip21: paymentUri(order) };
+      const view = { ...viewOnChain(unpolled(order)), bip21: paymentUri(order) };
       return { ok: true, order: { ...view, claim_token: claimToken } };
     },
     poll: (id, request) => pollOrder(polled, id, request),
