@@ -5,6 +5,7 @@ import { Charge, findUsage } from '../store/tables/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { deriveLasting, type MasterSecrets } from '../system/masterSecret.js';
+import { oneAtATime } from '../system/shared.js';
 import type { Added, KeySource, UsageSource } from './keyring.js';
 
 /** The keys of the store. */
@@ -77,7 +78,7 @@ export interface KeyChangesParts {
 export class KeyChanges {
   private timer: Timer | undefined;
   private seen: number | undefined;
-  private looking = false;
+  private readonly looks = oneAtATime(() => this.look());
   /** When the last poll that the store answered began. */
   private answeredMs: number;
   private expired = false;
@@ -90,9 +91,9 @@ export class KeyChanges {
   start(): void {
     this.timer = this.parts.clock.every(lookMs, () => {
       this.expire();
-      void this.look();
+      void this.looks.run();
     });
-    void this.look();
+    void this.looks.run();
   }
 
   stop(): void {
@@ -109,19 +110,13 @@ export class KeyChanges {
 
   /** Polls once; if the store does not answer, the next poll makes up for it. */
   private async look(): Promise<void> {
-    if (this.looking) return;
-    this.looking = true;
     const beganMs = this.parts.clock.monotonicMs();
-    try {
-      const { seen } = this;
-      const looked = seen === undefined ? this.begin() : this.goOn(seen);
-      await whenUnavailable(
-        looked.then(() => this.answered(beganMs)),
-        () => undefined,
-      );
-    } finally {
-      this.looking = false;
-    }
+    const { seen } = this;
+    const looked = seen === undefined ? this.begin() : this.goOn(seen);
+    await whenUnavailable(
+      looked.then(() => this.answered(beganMs)),
+      () => undefined,
+    );
   }
 
   private answered(beganMs: number): void {

@@ -11,7 +11,7 @@ import {
 } from '../../store/tables/orders.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/tables/addressIndexes.js';
 import { whenUnavailable, type Fence, type Operation } from '../../store/store.js';
-import { Recent } from '../../system/shared.js';
+import { oneAtATime, Recent } from '../../system/shared.js';
 import type { Account } from './addresses.js';
 import {
   apply,
@@ -142,7 +142,7 @@ const storeDown = { ready: false, reason: 'The store is not available.' } as con
 /** The rail of one process. */
 export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade> {
   private waiting: Waiting[] = [];
-  private running: Promise<void> | undefined;
+  private readonly groups = oneAtATime(() => this.makeGroups());
   private readonly known: Recent<Readiness>;
   private readonly lookUps: LookUps<'btc'>;
   /** Those of every watcher: each begins where the last one ended. */
@@ -202,7 +202,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade> {
     if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
     return new Promise((settle, fail) => {
       this.waiting.push({ wish, settle, fail });
-      this.running ??= this.run().finally(() => (this.running = undefined));
+      void this.groups.run();
     });
   }
 
@@ -227,7 +227,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade> {
     return new Watcher({ ...this.parts, follow, rounds: this.rounds, lookUp });
   }
 
-  private async run(): Promise<void> {
+  private async makeGroups(): Promise<void> {
     // Wishes of the same turn of the event loop are gathered into one group.
     await Promise.resolve();
     while (this.waiting.length > 0) {
