@@ -15,6 +15,7 @@ import type { ChangedKey, KeyRecord, KeyStep } from '../store/tables/keys.js';
 import { commitSurely } from '../store/surely.js';
 import type { OrderRecord } from '../store/tables/order.js';
 import { changeOrder, type OrderChange } from '../store/tables/orders.js';
+import { timeOrNull, timeText } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { newKey, orderOf, type IssuedKey, type IssueParts } from './issue.js';
 import { holder, type HolderParts } from './keyUsage.js';
@@ -150,8 +151,8 @@ export function rotateKeys(parts: RotateParts): Handler<RotateKeyRequest> {
     const response: RotateKeyResponse = {
       api_key: rawKey,
       tier: found.tier,
-      expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
-      old_key_ends_at: new Date(oldEndsAtMs).toISOString(),
+      expires_at: timeOrNull(key.expiresAtMs),
+      old_key_ends_at: timeText(oldEndsAtMs),
     };
     return jsonAnswer(200, response);
   };

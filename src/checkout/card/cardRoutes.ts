@@ -15,7 +15,7 @@ import { lastEventMs } from '../../store/tables/cardEvents.js';
 import type { CardOrder } from '../../store/tables/cardOrder.js';
 import { findOrderAt } from '../../store/tables/orders.js';
 import { whenUnavailable } from '../../store/store.js';
-import type { Clock } from '../../system/clock.js';
+import { timeOrNull, timeText, type Clock } from '../../system/clock.js';
 import { checkoutAnswer, checkoutProblem } from '../answers.js';
 import type { BookParts } from '../order/book.js';
 import type { Card } from './card.js';
@@ -109,7 +109,7 @@ export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesPar
     const body: CardWebhookStatusResponse = {
       configured: ready,
       secrets: webhookSecrets.length,
-      last_event_at: last === undefined ? null : new Date(last).toISOString(),
+      last_event_at: timeOrNull(last),
       ready,
       reason: ready ? null : missing,
     };
@@ -158,7 +158,7 @@ export function cardOrders(
           tier: input.tier,
           amount_cents: Number(order.cents),
           currency: 'usd',
-          expires_at: new Date(order.expiresAtMs).toISOString(),
+          expires_at: timeText(order.expiresAtMs),
           claim_token: claimToken,
         },
       };

@@ -24,6 +24,7 @@ import {
 } from '../orderRoutes.js';
 import { unpolled } from '../order/poll.js';
 import { closedRail, notConfigured, pollOrder } from '../rail.js';
+import { timeOrNull } from '../../system/clock.js';
 
 /** Parts of the endpoints. */
 export interface LightningRoutesParts extends BookParts {
@@ -104,7 +105,7 @@ export function lightningCapacity({ lightning, tiers }: LightningRoutesParts): H
         const sat = tiers[tier].price_sat;
         return { tier, sat, can_receive: reason === null && inbound !== null && inbound >= BigInt(sat) };
       }),
-      checked_at: liquidity === undefined ? null : new Date(liquidity.checkedAtMs).toISOString(),
+      checked_at: timeOrNull(liquidity?.checkedAtMs),
     };
     return checkoutAnswer(200, body);
   };

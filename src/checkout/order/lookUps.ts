@@ -2,7 +2,7 @@
 import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
 import { findOrderOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
-import type { Clock } from '../../system/clock.js';
+import { timeText, type Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { Recent } from '../../system/shared.js';
 import type { RoundWish } from '../rail.js';
@@ -192,7 +192,7 @@ export class LookUps<Name extends OrderRecord['rail']> {
   lookUp(order: OrderOn<Name>, fence?: Fence): Promise<boolean> {
     return whenUnavailable(this.parts.lookUp(order, fence), ({ message: reason }) => {
       // Not its id, which collects a key. `fusegate orders list` shows it beside rail and time.
-      const about = { rail: order.rail, createdAt: new Date(order.createdAtMs).toISOString(), reason };
+      const about = { rail: order.rail, createdAt: timeText(order.createdAtMs), reason };
       this.parts.log.warn(about, 'an order could not be looked up');
       return false;
     });
