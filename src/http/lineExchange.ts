@@ -3,16 +3,15 @@
  * arrive. A client that does not read answers is not read from either.
  */
 import type { Admission } from '../access/admission.js';
-import { answerTooLarge, storeUnavailable } from '../contract/answer.js';
+import { answerTooLarge } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { ndjson } from '../contract/schema/body.js';
-import { StoreUnavailable } from '../store/store.js';
 import type { Timer } from '../system/clock.js';
 import { inSlice } from '../system/slices.js';
 import { AnswerLines } from './answerLines.js';
 import { bodyOf, lengthOf } from './answer.js';
 import { closeLine, Exchange } from './exchange.js';
-import { internalError, lineTooLong, overloaded, requestTimeout, tooManyFailed } from './failures.js';
+import { lineTooLong, overloaded, requestTimeout, tooManyFailed } from './failures.js';
 import { KeptHead } from './head.js';
 import type { PacedSender } from './incoming.js';
 import { Lines, type MissingLine } from './lines.js';
@@ -347,12 +346,7 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   private failLine(count: number, error: unknown): void {
-    const { id, mounted, server } = this;
-    const unavailable = error instanceof StoreUnavailable;
-    if (!unavailable) {
-      server.log.error({ requestId: id, route: mounted.route.id, line: count, err: error }, 'line failed');
-    }
-    this.add(count, unavailable ? storeUnavailable() : internalError, undefined);
+    this.add(count, this.answerTo(error, { line: count }, 'line failed'), undefined);
   }
 
   /** Adds the answer to a line, and charges it. */
