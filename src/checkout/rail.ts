@@ -6,7 +6,7 @@ import type { PaymentPath, Rail as RailName, Tier } from '../contract/pricing.js
 import type { OrderRecord } from '../store/tables/order.js';
 import type { Fence } from '../store/store.js';
 import type { BookParts, MadeOrder } from './order/book.js';
-import { poll, type Polled, type PollWish } from './order/poll.js';
+import { poll, type Polled, type PollRequest, type PollWish } from './order/poll.js';
 
 /** Readiness of a rail; the reason is a sentence for buyers. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string };
@@ -84,16 +84,6 @@ export interface PolledRail<Order extends OrderRecord, View> {
   readonly find: (place: string) => Promise<Order | undefined>;
   /** Requirements for polls. */
   readonly demanded: Pick<PollWish, 'claimRequired' | 'bareMs'>;
-}
-
-/** A poll as a request makes it. */
-export interface PollRequest {
-  /** The claim token; `''`: none. */
-  readonly claim: string;
-  /** True if the request may change something. */
-  readonly mayAct: boolean;
-  /** True once the client has gone. */
-  readonly aborted: () => boolean;
 }
 
 /**

@@ -21,11 +21,12 @@ import type { BookParts } from '../order/book.js';
 import type { Card } from './card.js';
 import { readCardEvent } from './cardEvents.js';
 import { unknownSession, viewCard, type CardPickup } from './cardView.js';
+import type { PollRequest } from '../order/poll.js';
 import { createRoute, pollRoute, railUnavailable, wishOf } from '../orderRoutes.js';
 import type { RailOrders, SentOrders } from '../orderRoutes.js';
 import { fiatPrice } from '../pricing.js';
 import { checkRoom, closedRail, notConfigured, pollOrder } from '../rail.js';
-import type { PollRequest, StorageLimit } from '../rail.js';
+import type { StorageLimit } from '../rail.js';
 import type { Rates } from '../rates.js';
 
 /** Parts of the endpoints. */
