@@ -10,7 +10,7 @@ import type {
 } from '../contract/corpora.js';
 import { recordBytes } from '../contract/route.js';
 import type { Handlers } from '../contract/routes.js';
-import { checkLinesMediaType, checkMediaType, ndjson } from '../contract/schema/body.js';
+import { checkMediaType, ndjson } from '../contract/schema/body.js';
 import { valueError, type Location } from '../contract/schema/validation.js';
 import type { CorpusCounter, CorpusRefusal, CorpusStatistics } from '../native/index.js';
 import {
@@ -131,7 +131,7 @@ class CorporaHandlers {
     if (!isName(name)) return badName(name);
     const type = request.header('content-type');
     const isGiven = type !== '' && checkMediaType(type, false) === null;
-    const wrongType = isGiven ? null : checkLinesMediaType(type, false);
+    const wrongType = isGiven ? null : checkMediaType(type, false, 'lines');
     if (wrongType !== null) {
       const sentence = `send Content-Type: ${ndjson}, or application/json`;
       return unprocessable([valueError(['header', 'content-type'], sentence, type)]);

@@ -2,7 +2,7 @@
 import type { Head } from '../access/address.js';
 import type { Access, Admission } from '../access/admission.js';
 import { unprocessable } from '../contract/answer.js';
-import { checkLinesMediaType, checkMediaType, isForm, readForm } from '../contract/schema/body.js';
+import { checkMediaType, isForm, readForm, type AcceptedBody } from '../contract/schema/body.js';
 import { checkBytes, checkBytesOffLoop, loopBytes, type BodyParts } from '../contract/schema/bytes.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { recordBytes } from '../contract/route.js';
@@ -203,27 +203,19 @@ export function servedRoute(
     },
     handler,
     ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),
-    ...(body.kind === 'lines' ? { refuseMediaType: refuseNoLines } : {}),
+    ...(body.kind === 'lines' ? { refuseMediaType: mediaTypeCheck('lines') } : {}),
     ...(check === undefined ? {} : { check }),
     ...(admit === undefined ? {} : { admit }),
     ...(route.failure === undefined ? {} : { writeFailure: route.failure.write }),
   };
 }
 
-function mediaTypeCheck(
-  other: Parameters<typeof checkMediaType>[2],
-): ServedRoute['refuseMediaType'] & object {
+function mediaTypeCheck(body: AcceptedBody): ServedRoute['refuseMediaType'] & object {
   return (mediaType, crossOrigin) => {
     if (mediaType === 'application/json') return undefined;
-    const error = checkMediaType(mediaType, crossOrigin, other);
+    const error = checkMediaType(mediaType, crossOrigin, body);
     return error === null ? undefined : unprocessable([error]);
   };
-}
-
-/** The answer to a body whose media type is not one for lines. */
-function refuseNoLines(mediaType: string, crossOrigin: boolean): Answer | undefined {
-  const error = checkLinesMediaType(mediaType, crossOrigin);
-  return error === null ? undefined : unprocessable([error]);
 }
 
 /** Every route of the given parts with its handler. A missing handler does not compile. */
