@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Head } from '../src/access/address.js';
-import { createAccess, type Access, type Admission } from '../src/access/admission.js';
+import { Access, type Admission } from '../src/access/admission.js';
 import type { KnownKey } from '../src/access/keyring.js';
 import { keyTiers, readTiers, type Tiers } from '../src/access/tiers.js';
 import { limitLines } from '../src/http/answer.js';
@@ -67,7 +67,7 @@ function build(folder: string): Subject {
   const file = join(folder, 'limits');
   native.createLimits(file, systemRandomness(16));
   const records = new Map<string, KnownKey>();
-  const access = createAccess({
+  const access = new Access({
     native: new native.Access(file, keyTiers(tiers())),
     hashKey: native.hashKey,
     tiers: tiers(),

@@ -53,42 +53,6 @@ export interface Admission {
   readonly key?: string | undefined;
 }
 
-/** The access of one process. */
-export interface Access {
-  /**
-   * Decides about a request to a route for keys; a promise only if the store must be asked. `needsAddress`:
-   * the admission of a caller without a key has the address even if nothing is counted by it.
-   */
-  readonly keyed: (head: CallerHead, needsAddress?: boolean) => Admission | Promise<Admission>;
-  /**
-   * Decides about a request to a route with a limit by address. `counts`: a second limit, which counts the
-   * charged amount; a request is refused while that limit allows none.
-   */
-  readonly limited: (limit: RouteLimit, head: Head, counts?: RouteLimit) => Admission;
-  /**
-   * Charges bytes to the storing limit of the address's network; returns the answer if it refuses them. If
-   * `limit` is switched off, the storing limit is, too.
-   */
-  readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
-  /** Charges bytes that are stored already, even beyond the limit: later requests then wait. */
-  readonly stored: (limit: RouteLimit, address: Uint8Array, bytes: number) => void;
-  /** True once per `everyMs` for an order, across processes: the poll then looks up the payment. */
-  readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
-  /** SHA-256 of the first key in a chain of replacements; null for a malformed key. */
-  readonly holderOf: (key: string) => Uint8Array | null;
-  /** Sentences for the operator about how requests arrive. */
-  readonly warnings: () => readonly string[];
-  /** The record of the key with this SHA-256 changed; called within a second of the change. */
-  readonly changed: (hash: Uint8Array) => void;
-  /** Any key's record may have changed. */
-  readonly allChanged: () => void;
-  /** Hands charges over; resolves when they are durable, or are queued for the next time. */
-  readonly flush: () => Promise<void>;
-  /** Stops the timer and hands over the last charges. */
-  readonly close: () => Promise<void>;
-  readonly metrics: () => Metric[];
-}
-
 /** Parts of access. */
 export interface AccessParts {
   /** The process's table of keys and the machine's limits; its tiers are in the order of `keyTiers`. */
@@ -131,7 +95,8 @@ const unlimited: Admission = {
 /** The limit on look-ups of unknown keys by an address; every 401 shows how many are left. */
 const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '', '');
 
-class ProcessAccess implements Access {
+/** The access of one process. It hands charges over every five seconds until closed. */
+export class Access {
   private readonly told = factsRoom();
   private readonly lookForProxy: ReturnType<typeof proxyLook>;
   private readonly addressOf: ClientAddress;
@@ -182,6 +147,10 @@ class ProcessAccess implements Access {
     this.timer = clock.every(usageFlushMs, () => void this.flush());
   }
 
+  /**
+   * Decides about a request to a route for keys; a promise only if the store must be asked. `needsAddress`:
+   * the admission of a caller without a key has the address even if nothing is counted by it.
+   */
   readonly keyed = (head: CallerHead, needsAddress = false): Admission | Promise<Admission> => {
     const key = sentKey(head);
     if (key === '') return this.admitAnonymous(head, needsAddress);
@@ -190,11 +159,16 @@ class ProcessAccess implements Access {
     return this.admitKey(key, () => this.addressOf(head));
   };
 
-  readonly mayLookUp: Access['mayLookUp'] = (id, everyMs) => {
+  /** True once per `everyMs` for an order, across processes: the poll then looks up the payment. */
+  readonly mayLookUp = (id: string, everyMs: number): boolean => {
     const { native, clock } = this.parts;
     return native.firstIn(kinds.orderLooks, Buffer.from(id), everyMs, clock.machineMicros());
   };
 
+  /**
+   * Decides about a request to a route with a limit by address. `counts`: a second limit, which counts the
+   * charged amount; a request is refused while that limit allows none.
+   */
   readonly limited = (limit: RouteLimit, head: Head, counts?: RouteLimit): Admission => {
     if (counts === undefined) return this.byAddress(limit, head);
     const second = this.byAddress(counts, head);
@@ -214,23 +188,37 @@ class ProcessAccess implements Access {
     return { ...first, charge };
   };
 
-  readonly store: Access['store'];
-  readonly stored: Access['stored'];
+  /**
+   * Charges bytes to the storing limit of the address's network; returns the answer if it refuses them. If
+   * `limit` is switched off, the storing limit is, too.
+   */
+  readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
+
+  /** Charges bytes that are stored already, even beyond the limit: later requests then wait. */
+  readonly stored: (limit: RouteLimit, address: Uint8Array, bytes: number) => void;
+
+  /** SHA-256 of the first key in a chain of replacements; null for a malformed key. */
   readonly holderOf = (key: string): Uint8Array | null => {
     const { native, hashKey } = this.parts;
     return native.usageSubject(key)?.subarray(1) ?? hashKey(key);
   };
 
+  /** Sentences for the operator about how requests arrive. */
   readonly warnings = (): readonly string[] => (this.seesProxy ? [untrustedProxy] : []);
 
+  /** The record of the key with this SHA-256 changed; called within a second of the change. */
   readonly changed = (hash: Uint8Array): void => this.keyring.changed(hash);
+
+  /** Any key's record may have changed. */
   readonly allChanged = (): void => this.keyring.allChanged();
 
+  /** Hands charges over; resolves when they are durable, or are queued for the next time. */
   readonly flush = async (): Promise<void> => {
     if (this.usageFlush === undefined) this.parts.native.takeCharged();
     else await this.usageFlush.flush();
   };
 
+  /** Stops the timer and hands over the last charges. */
   readonly close = async (): Promise<void> => {
     this.timer.stop();
     await this.flush();
@@ -435,9 +423,4 @@ class ProcessAccess implements Access {
   private fact(index: number): number {
     return this.told[index] ?? 0;
   }
-}
-
-/** Builds the access of this process. It hands charges over every five seconds until closed. */
-export function createAccess(parts: AccessParts): Access {
-  return new ProcessAccess(parts);
 }

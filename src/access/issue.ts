@@ -3,8 +3,8 @@ import {
   changeKey,
   endedKey,
   findKeyById,
+  endedOverlap,
   insertKey,
-  overlapping,
   replaceKeys,
   unlinked,
 } from '../store/tables/keys.js';
@@ -45,32 +45,44 @@ export interface IssuedKey {
 /** Terms of a new key: its own, or those of the key it replaces. */
 export type KeyTerms = Pick<KeyRecord, 'tier' | 'origin' | 'issuedAtMs' | 'expiresAtMs'>;
 
+/** A new key's id. */
+export function newKeyId(randomness: Randomness): string {
+  return `key_${randomness(10).toString('hex')}`;
+}
+
+/** When a key of `termDays` (0: no expiry) that is issued at `nowMs` expires. */
+export function expiryOf(termDays: number, nowMs: number): number | null {
+  return termDays === 0 ? null : nowMs + termDays * dayMs;
+}
+
+/** The record of a key that is made at `nowMs`. */
+export function newKeyRecord(
+  format: Pick<KeyFormat, 'hashKey'>,
+  id: string,
+  rawKey: string,
+  terms: KeyTerms,
+  nowMs: number,
+): KeyRecord {
+  const hash = format.hashKey(rawKey);
+  if (hash === null) throw new Error('A new key is not of the form of keys');
+  const hint = hintOfKey(rawKey);
+  return { hash, id, hint, ...terms, status: 'active', reason: null, changedAtMs: nowMs, ...unlinked };
+}
+
 /** Makes a key at `nowMs`, without storing it. */
 export function newKey(parts: IssueParts, terms: KeyTerms, nowMs: number): IssuedKey {
-  const id = `key_${parts.randomness(10).toString('hex')}`;
+  const id = newKeyId(parts.randomness);
   // The seed is never stored: the key is revealed as soon as it is made.
   const seed = parts.randomness(32);
   const rawKey = deriveKey({ secret: parts.secret, orderId: id, generation: 0, seed }, parts.format);
-  const hash = parts.format.hashKey(rawKey);
-  if (hash === null) throw new Error('A new key is not of the form of keys');
-  const key: KeyRecord = {
-    hash,
-    id,
-    hint: hintOfKey(rawKey),
-    ...terms,
-    status: 'active',
-    reason: null,
-    changedAtMs: nowMs,
-    ...unlinked,
-  };
-  return { kind: 'issued', key, rawKey };
+  return { kind: 'issued', key: newKeyRecord(parts.format, id, rawKey, terms, nowMs), rawKey };
 }
 
 /** Makes a key; it is on disk when this resolves. */
 export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<IssuedKey> {
   const { tier, termDays, origin } = wish;
   const issuedAtMs = parts.clock.wallMs();
-  const expiresAtMs = termDays === 0 ? null : issuedAtMs + termDays * dayMs;
+  const expiresAtMs = expiryOf(termDays, issuedAtMs);
   const issued = newKey(parts, { tier, origin, issuedAtMs, expiresAtMs }, issuedAtMs);
   // Otherwise a key could be in force that nobody was shown.
   const outcome = await commitSurely(parts.store, parts.clock)(insertKey(issued.key));
@@ -87,7 +99,7 @@ export function revokeKey(
   return changeKey(store, id, async (key) => {
     if (key.status === 'revoked') return undefined;
     const nowMs = clock.wallMs();
-    const others = (await overlapping(store, key, nowMs)).map((each) => endedKey(each, reason, nowMs));
+    const others = await endedOverlap(store, key, reason, nowMs);
     return { to: endedKey(key, reason, nowMs).to, also: replaceKeys(others) };
   });
 }
@@ -125,8 +137,7 @@ export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue
     const { tier, origin, expiresAtMs } = key;
     outcome = newKey(parts, { tier, origin, issuedAtMs: nowMs, expiresAtMs }, nowMs);
     const { to } = endedKey(key, `replaced by ${outcome.key.id}`, nowMs);
-    const others = await overlapping(store, key, nowMs);
-    const ended = others.map((each) => endedKey(each, `${id} was reissued`, nowMs));
+    const ended = await endedOverlap(store, key, `${id} was reissued`, nowMs);
     return { to, also: [...insertKey(outcome.key), ...replaceKeys(ended)] };
   };
   // Otherwise the old key could end without anybody being shown the new one.

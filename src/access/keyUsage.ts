@@ -3,7 +3,7 @@ import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { tiers as tierNames, type Tier } from '../contract/pricing.js';
 import type { UsageResponse } from '../contract/usage.js';
-import { dayMs, type Clock } from '../system/clock.js';
+import { dateText, dayMs, timeOrNull, timeText, type Clock } from '../system/clock.js';
 import type { CallerHead } from './address.js';
 import { monthMs, type Access } from './admission.js';
 import type { KeySource, KnownKey, MonthUsage, UsageSource } from './keyring.js';
@@ -73,7 +73,7 @@ export async function holder(parts: HolderParts, request: Carrier): Promise<Hold
 
 function daysOf({ days }: Pick<MonthUsage, 'days'>): UsageResponse['days'] {
   return days.map(({ day, ...counts }) => {
-    return { date: new Date(day * dayMs).toISOString().slice(0, 10), ...counts };
+    return { date: dateText(day * dayMs), ...counts };
   });
 }
 
@@ -98,14 +98,14 @@ export function usageReader(parts: KeyUsageParts): ReadUsage {
     const { requests_per_minute: perMinute, characters_per_month: perMonth } = tiers[tier];
     const read: UsageResponse = {
       tier,
-      issued_at: new Date(key.issuedAtMs).toISOString(),
-      expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
+      issued_at: timeText(key.issuedAtMs),
+      expires_at: timeOrNull(key.expiresAtMs),
       requests: { limit: perMinute, window_s: 60, remaining: remaining ?? null },
       characters: {
         limit: perMonth,
         used,
         remaining: perMonth === 0 ? null : Math.max(0, perMonth - used),
-        resets_at: new Date(monthStartMs + monthMs).toISOString(),
+        resets_at: timeText(monthStartMs + monthMs),
       },
       days: kept === undefined ? [] : daysOf(kept),
     };

@@ -24,23 +24,14 @@ export function limitedAs(limits: TierLimits, who: string, minute: string, month
 export function limitedByRoute(
   routeLimits: Readonly<Record<RouteLimit, number>>,
 ): Readonly<Record<RouteLimit, Limited>> {
-  const byAddress = (limit: RouteLimit, who = 'an address on this path'): Limited => {
-    const limits = { requests_per_minute: routeLimits[limit], characters_per_month: 0 };
-    return limitedAs(limits, who, liftRoute(limit));
-  };
-  return {
-    audits: byAddress('audits'),
-    leads: byAddress('leads'),
-    checkout: byAddress('checkout'),
-    submissions: byAddress('submissions'),
-    previews: byAddress('previews'),
-    clicks: byAddress('clicks'),
-    explorations: byAddress('explorations'),
-    polls: byAddress('polls'),
-    pages: byAddress('pages'),
-    cardEvents: byAddress('cardEvents'),
-    markers: byAddress('markers', 'an address on this path, where each marker counts as one'),
-  };
+  const limits = Object.entries(routeLimits) as [RouteLimit, number][];
+  const limited = limits.map(([limit, perMinute]): [RouteLimit, Limited] => {
+    const who = `an address on this path${limit === 'markers' ? ', where each marker counts as one' : ''}`;
+    const given = { requests_per_minute: perMinute, characters_per_month: 0 };
+    return [limit, limitedAs(given, who, liftRoute(limit))];
+  });
+  // As many as there are limits.
+  return Object.fromEntries(limited) as Record<RouteLimit, Limited>;
 }
 
 /**

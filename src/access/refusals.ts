@@ -3,6 +3,7 @@ import type { Answer } from '../contract/exchange.js';
 import { problemOf, type ProblemCode } from '../contract/problem.js';
 import type { RouteLimit } from '../contract/routes.js';
 import { makeKey, type AccessMode } from './mode.js';
+import { timeText } from '../system/clock.js';
 
 /** The variable that sets each limit by address. */
 export const limitVariables: Readonly<Record<RouteLimit, string>> = {
@@ -174,7 +175,7 @@ export function overMonth(
   retrySeconds: number,
   lift: string,
 ): Answer {
-  const end = new Date(endMs).toISOString();
+  const end = timeText(endMs);
   return rateLimited(
     `The ${perMonth} characters a month for ${who} are used up. The next month begins at ${end}; ` +
       `a key of a larger tier has more.${lift}`,

@@ -5,16 +5,17 @@ import { rotateKeyDefaults, type RotateKeyRequest, type RotateKeyResponse } from
 import {
   changeKey,
   endedKey,
+  endedOverlap,
   findKey,
   insertKey,
   isOver,
-  overlapping,
   replaceKeys,
 } from '../store/tables/keys.js';
 import type { ChangedKey, KeyRecord, KeyStep } from '../store/tables/keys.js';
 import { commitSurely } from '../store/surely.js';
 import type { OrderRecord } from '../store/tables/order.js';
 import { changeOrder, type OrderChange } from '../store/tables/orders.js';
+import { timeOrNull, timeText } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { newKey, orderOf, type IssuedKey, type IssueParts } from './issue.js';
 import { holder, type HolderParts } from './keyUsage.js';
@@ -69,8 +70,7 @@ async function replacementOf(
   const links = { countedAs: from.countedAs ?? from.hash, replaces: from.id };
   const mint = { ...made, key: { ...made.key, ...links } };
   const oldEndsAtMs = Math.min(nowMs + overlapMs, expiresAtMs ?? Infinity);
-  const others = await overlapping(parts.store, from, nowMs);
-  const ended = others.map((each) => endedKey(each, `replaced by ${mint.key.id}`, nowMs));
+  const ended = await endedOverlap(parts.store, from, `replaced by ${mint.key.id}`, nowMs);
   const keys = [leaving(from, mint.key, oldEndsAtMs, nowMs), ...ended] as const;
   return { kind: 'replacement', mint, keys, oldEndsAtMs };
 }
@@ -151,8 +151,8 @@ export function rotateKeys(parts: RotateParts): Handler<RotateKeyRequest> {
     const response: RotateKeyResponse = {
       api_key: rawKey,
       tier: found.tier,
-      expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
-      old_key_ends_at: new Date(oldEndsAtMs).toISOString(),
+      expires_at: timeOrNull(key.expiresAtMs),
+      old_key_ends_at: timeText(oldEndsAtMs),
     };
     return jsonAnswer(200, response);
   };

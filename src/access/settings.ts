@@ -1,5 +1,5 @@
 /** Settings of access: tiers, callers without a key, and trusted proxies. */
-import { accessModes, type AccessMode } from './mode.js';
+import { accessModes } from './mode.js';
 import { parseNetwork } from '../system/network.js';
 import type { Parsed, Settings } from '../system/settings.js';
 import {
@@ -8,6 +8,7 @@ import {
   mostCharactersPerMonth,
   mostRequestsPerMinute,
   oneOf,
+  orNull,
   parseNetworks,
   parsePath,
 } from '../system/settingValues.js';
@@ -17,10 +18,6 @@ function parseProxies(text: string): Parsed<readonly string[]> {
   const every =
     'wrong' in parsed ? undefined : parsed.value.find((each) => parseNetwork(each)?.prefixBits === 0);
   return every === undefined ? parsed : { wrong: `trusts every address (${every}): name your proxies alone` };
-}
-
-function parseAccess(text: string): Parsed<AccessMode | null> {
-  return text === '' ? { value: null } : oneOf(accessModes)(text);
 }
 
 /** Access and limits. */
@@ -34,7 +31,7 @@ export const accessSettings = {
     meaning:
       'Callers without a key on fuse and normalize. `open`: all are served, without a limit. `metered`: ' +
       'each address within the limits of the tiers. `keys`: none; they get 401. See [keys.md](keys.md).',
-    parse: parseAccess,
+    parse: orNull(oneOf(accessModes)),
   },
   /** Addresses and networks (CIDR) of proxies that are trusted to name a client's address. */
   trustedProxies: {

@@ -4,7 +4,8 @@ import { whenUnavailable, type Store } from '../store/store.js';
 import { Charge, findUsage } from '../store/tables/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { derive, type MasterSecrets } from '../system/masterSecret.js';
+import { deriveLasting, type MasterSecrets } from '../system/masterSecret.js';
+import { oneAtATime } from '../system/shared.js';
 import type { Added, KeySource, UsageSource } from './keyring.js';
 
 /** The keys of the store. */
@@ -22,9 +23,7 @@ export function keySubject(hash: Uint8Array): Uint8Array {
 
 /** A subject's id in the store: a keyed hash. */
 export function usageSubject(secrets: MasterSecrets, subject: Uint8Array): Buffer {
-  // The oldest secret: the hash stays the same when a newer secret is put first.
-  const oldest = secrets.at(-1) ?? secrets[0];
-  return derive(oldest, 'usage', Buffer.from(subject).toString('hex'));
+  return deriveLasting(secrets, 'usage', Buffer.from(subject).toString('hex'));
 }
 
 /** Usage in the store, under `digest` of a subject (32 bytes): no address is stored in the clear. */
@@ -79,7 +78,7 @@ export interface KeyChangesParts {
 export class KeyChanges {
   private timer: Timer | undefined;
   private seen: number | undefined;
-  private looking = false;
+  private readonly looks = oneAtATime(() => this.look());
   /** When the last poll that the store answered began. */
   private answeredMs: number;
   private expired = false;
@@ -92,9 +91,9 @@ export class KeyChanges {
   start(): void {
     this.timer = this.parts.clock.every(lookMs, () => {
       this.expire();
-      void this.look();
+      void this.looks.run();
     });
-    void this.look();
+    void this.looks.run();
   }
 
   stop(): void {
@@ -111,19 +110,13 @@ export class KeyChanges {
 
   /** Polls once; if the store does not answer, the next poll makes up for it. */
   private async look(): Promise<void> {
-    if (this.looking) return;
-    this.looking = true;
     const beganMs = this.parts.clock.monotonicMs();
-    try {
-      const { seen } = this;
-      const looked = seen === undefined ? this.begin() : this.goOn(seen);
-      await whenUnavailable(
-        looked.then(() => this.answered(beganMs)),
-        () => undefined,
-      );
-    } finally {
-      this.looking = false;
-    }
+    const { seen } = this;
+    const looked = seen === undefined ? this.begin() : this.goOn(seen);
+    await whenUnavailable(
+      looked.then(() => this.answered(beganMs)),
+      () => undefined,
+    );
   }
 
   private answered(beganMs: number): void {

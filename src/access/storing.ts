@@ -2,6 +2,7 @@
 import type { Answer } from '../contract/exchange.js';
 import type { Access as NativeAccess } from '../native/index.js';
 import type { Clock } from '../system/clock.js';
+import { networkOf } from '../system/network.js';
 import { facts, factsRoom, kinds, outcomes } from './nativeDecision.js';
 import { overStored } from './refusals.js';
 
@@ -17,11 +18,6 @@ interface StoringParts {
   readonly clock: Pick<Clock, 'machineMicros' | 'wallMs'>;
   /** Limit per network (kB a minute); 0 or absent: no limit. */
   readonly storedKbPerMinute?: number;
-}
-
-/** The bytes of an address that identify its network. */
-function networkOf(address: Uint8Array): Uint8Array {
-  return address.subarray(0, address.length === 4 ? 3 : 6);
 }
 
 /** The storing limit of networks. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { tiers as tierNames, type Tier, type TierLimits } from '../contract/pricing.js';
+import { isJsonObject, type JsonObject } from '../system/json.js';
 import { reasonOf } from '../system/reason.js';
 import { mostCharactersPerMonth, mostRequestsPerMinute } from '../system/settingValues.js';
 
@@ -40,16 +41,8 @@ const limitFields = {
 const soldFields = { ...limitFields, price_sat: mostSat };
 const ownFields = { surcharge_bps: mostBasisPoints, term_days: mostDays };
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Errors of an object whose fields are whole numbers; the caller checks other fields. */
-function numberErrors(
-  value: Readonly<Record<string, unknown>>,
-  place: string,
-  most: Readonly<Record<string, number>>,
-): string[] {
+function numberErrors(value: JsonObject, place: string, most: Readonly<Record<string, number>>): string[] {
   return Object.entries(most).flatMap(([name, largest]) => {
     const given = value[name];
     const least = name === 'price_sat' ? 1 : 0;
@@ -66,7 +59,7 @@ function strangers(value: object, place: string, known: readonly string[]): stri
 }
 
 function tierErrors(name: string, value: unknown): string[] {
-  if (!isObject(value)) return [`${name} must be an object with the tier's limits.`];
+  if (!isJsonObject(value)) return [`${name} must be an object with the tier's limits.`];
   const fields = name === 'anonymous' ? limitFields : soldFields;
   const place = `${name}.`;
   return [...numberErrors(value, place, fields), ...strangers(value, place, Object.keys(fields))];
@@ -74,7 +67,7 @@ function tierErrors(name: string, value: unknown): string[] {
 
 /** Every error of a file's content. */
 function errorsOf(value: unknown): string[] {
-  if (!isObject(value)) return ['It must be a JSON object.'];
+  if (!isJsonObject(value)) return ['It must be a JSON object.'];
   const names = ['anonymous', ...tierNames];
   return [
     ...names.flatMap((name) => tierErrors(name, value[name])),

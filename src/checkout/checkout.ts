@@ -42,7 +42,7 @@ export interface CheckoutParts extends BookParts, StorageLimit {
   readonly holder: string;
   /** Fetches a page of a rate source; rejects if it does not arrive in time. */
   readonly getPage: (url: string) => Promise<string>;
-  /** See {@link RailsParts}. */
+  /** Decides whether a poll looks its order up; absent: no other process shares the store. */
   readonly mayLook?: MayLook;
   /** False: the checkout is not served, and nothing is watched or looked up. */
   readonly isServed?: boolean;
@@ -82,13 +82,8 @@ function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Node
 }
 
 /** Parts of the rails. */
-export type RailsParts = BookParts & {
-  readonly configuration: NodeValues;
-  /** Decides whether a poll looks its order up; absent: no other process shares the store. */
-  readonly mayLook?: MayLook;
-  readonly clock: Clock;
-  readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
-};
+export type RailsParts = BookParts &
+  Pick<CheckoutParts, 'mayLook' | 'clock' | 'log'> & { readonly configuration: NodeValues };
 
 /** The rails that the operator has set up. */
 export interface Rails {

@@ -5,8 +5,10 @@
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
+import { isJsonObject, objectsIn, type JsonObject } from '../system/json.js';
 import { reasonOf } from '../system/reason.js';
 import { askNode, followLines } from './httpsJson.js';
+import { answered, failed, type Answered, type Failed } from './nodeAnswer.js';
 
 /** LND's address and credentials. */
 export interface LndPlace {
@@ -18,16 +20,13 @@ export interface LndPlace {
   readonly macaroon: string;
 }
 
-/** LND refused or failed. The reason is a sentence part for the operator. */
-export interface LndFailure {
-  readonly kind: 'failed';
-  /** `absent`: LND answers that it has no such thing. */
+/** LND refused or failed. `absent`: it answers that it has no such thing. */
+export interface LndFailure extends Failed {
   readonly absent: boolean;
-  readonly reason: string;
 }
 
 /** Answer of LND. */
-export type LndAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | LndFailure;
+export type LndAnswer<Value> = Answered<Value> | LndFailure;
 
 /** The node's status. */
 export interface NodeInfo {
@@ -58,7 +57,7 @@ export interface WalletTransaction {
 
 /** Events of a stream of transactions. */
 export interface StreamListener {
-  readonly onTransaction: (json: Json) => void;
+  readonly onTransaction: (json: JsonObject) => void;
   /** The connection has ended, or could not be made. */
   readonly onEnd: () => void;
 }
@@ -93,13 +92,6 @@ export interface SettledInvoice {
 /** Invoices in one answer. */
 const pageInvoices = 1_000;
 
-/** A JSON object. */
-export type Json = Readonly<Record<string, unknown>>;
-
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** LND writes 64-bit numbers as strings. @throws Error if the value is not such a number */
 function whole(value: unknown): bigint {
   if (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) return BigInt(value);
@@ -109,7 +101,7 @@ function whole(value: unknown): bigint {
 
 const states = { OPEN: 'open', ACCEPTED: 'accepted', SETTLED: 'settled', CANCELED: 'canceled' } as const;
 
-function invoiceOf(json: Json): Invoice {
+function invoiceOf(json: JsonObject): Invoice {
   const { state } = json;
   if (typeof state !== 'string' || !Object.hasOwn(states, state))
     throw new Error('an invoice has no known state');
@@ -122,7 +114,7 @@ function invoiceOf(json: Json): Invoice {
 }
 
 /** Reads a transaction as LND writes it. @throws Error if it is malformed */
-export function walletTransaction(json: Json): WalletTransaction {
+export function walletTransaction(json: JsonObject): WalletTransaction {
   const { tx_hash: txid, output_details: details } = json;
   if (typeof txid !== 'string' || !Array.isArray(details)) throw new Error('a transaction is malformed');
   return {
@@ -130,7 +122,7 @@ export function walletTransaction(json: Json): WalletTransaction {
     height: Number(json['block_height'] ?? 0),
     confirmations: Number(json['num_confirmations'] ?? 0),
     atMs: Number(whole(json['time_stamp'])) * 1_000,
-    outputs: details.filter(isJson).map((output) => ({
+    outputs: objectsIn(details).map((output) => ({
       address: String(output['address']),
       vout: Number(whole(output['output_index'] ?? '0')),
       sat: whole(output['amount'] ?? '0'),
@@ -138,9 +130,8 @@ export function walletTransaction(json: Json): WalletTransaction {
   };
 }
 
-function accountsOf({ accounts }: Json): readonly WalletAccount[] {
-  const list: readonly unknown[] = Array.isArray(accounts) ? accounts : [];
-  return list.filter(isJson).map((account) => ({
+function accountsOf({ accounts }: JsonObject): readonly WalletAccount[] {
+  return objectsIn(accounts).map((account) => ({
     name: String(account['name']),
     extendedPublicKey: String(account['extended_public_key']),
     handedOut: Number(account['external_key_count'] ?? 0),
@@ -151,7 +142,7 @@ function accountsOf({ accounts }: Json): readonly WalletAccount[] {
  * Amount in satoshi that a channel can receive: the peer's balance, less its reserve and its share of the
  * commitment fee.
  */
-function receivable(channel: Json): bigint {
+function receivable(channel: JsonObject): bigint {
   if (channel['active'] !== true) return 0n;
   const remote = whole(channel['remote_balance'] ?? '0');
   const reserve = whole(channel['remote_chan_reserve_sat'] ?? '0');
@@ -194,7 +185,8 @@ export class Lnd {
     return this.ask('/v1/getinfo', undefined, (json) => {
       const chains: unknown = json['chains'];
       const chain: unknown = Array.isArray(chains) ? chains[0] : undefined;
-      if (!isJson(chain) || typeof chain['network'] !== 'string') throw new Error('it names no network');
+      if (!isJsonObject(chain) || typeof chain['network'] !== 'string')
+        throw new Error('it names no network');
       return {
         network: chain['network'],
         syncedToChain: json['synced_to_chain'] === true,
@@ -210,9 +202,9 @@ export class Lnd {
     return this.ask('/v1/channels?active_only=true', undefined, (json) => {
       const channels: unknown = json['channels'] ?? [];
       if (!Array.isArray(channels)) throw new Error('its channels are not a list');
-      const sumOf = (some: readonly Json[]): bigint =>
+      const sumOf = (some: readonly JsonObject[]): bigint =>
         some.reduce((sum, channel) => sum + receivable(channel), 0n);
-      const all = channels.filter(isJson);
+      const all = channels.filter(isJsonObject);
       return { sat: sumOf(all), announcedSat: sumOf(all.filter((channel) => channel['private'] !== true)) };
     });
   }
@@ -244,7 +236,7 @@ export class Lnd {
       const page = await this.ask(`/v1/invoices?${query}`, undefined, (json) => {
         const invoices: unknown = json['invoices'] ?? [];
         if (!Array.isArray(invoices)) throw new Error('its invoices are not a list');
-        return { invoices: invoices.filter(isJson), last: String(json['last_index_offset']) };
+        return { invoices: invoices.filter(isJsonObject), last: String(json['last_index_offset']) };
       });
       if (page.kind === 'failed') return page;
       const { invoices, last } = page.value;
@@ -255,7 +247,7 @@ export class Lnd {
           paidSat: whole(invoice['amt_paid_sat']),
         });
       }
-      if (invoices.length < pageInvoices) return { kind: 'answer', value: found };
+      if (invoices.length < pageInvoices) return answered(found);
       offset = last;
     }
   }
@@ -285,7 +277,7 @@ export class Lnd {
     return this.ask(`/v1/transactions?${query}`, undefined, (json) => {
       const list: unknown = json['transactions'] ?? [];
       if (!Array.isArray(list)) throw new Error('its transactions are not a list');
-      return list.filter(isJson).map(walletTransaction);
+      return list.filter(isJsonObject).map(walletTransaction);
     });
   }
 
@@ -301,8 +293,8 @@ export class Lnd {
         ...listener,
         onLine(line) {
           const json: unknown = JSON.parse(line);
-          const result: unknown = isJson(json) ? json['result'] : undefined;
-          if (!isJson(result)) throw new Error('it reports no transaction');
+          const result: unknown = isJsonObject(json) ? json['result'] : undefined;
+          if (!isJsonObject(result)) throw new Error('it reports no transaction');
           listener.onTransaction(result);
         },
       },
@@ -318,7 +310,7 @@ export class Lnd {
   async ask<Value>(
     path: string,
     body: object | undefined,
-    read: (json: Json) => Value,
+    read: (json: JsonObject) => Value,
   ): Promise<LndAnswer<Value>> {
     try {
       const headers = { 'grpc-metadata-macaroon': this.place.macaroon };
@@ -326,13 +318,12 @@ export class Lnd {
       const asked = { agent: this.agent, headers, isOwn: true, body: JSON.stringify(body) };
       const { status, text } = await askNode(new URL(path, this.place.url), asked, this.clock);
       const json: unknown = JSON.parse(text);
-      if (!isJson(json)) throw new Error('its answer is not a JSON object');
-      if (status === 200) return { kind: 'answer', value: read(json) };
+      if (!isJsonObject(json)) throw new Error('its answer is not a JSON object');
+      if (status === 200) return answered(read(json));
       const message = typeof json['message'] === 'string' ? json['message'] : `status ${status}`;
-      return { kind: 'failed', absent: status === 404, reason: `LND says: ${message}` };
+      return { ...failed(`LND says: ${message}`), absent: status === 404 };
     } catch (error) {
-      const reason = reasonOf(error);
-      return { kind: 'failed', absent: false, reason: `LND does not answer (${reason})` };
+      return { ...failed(`LND does not answer (${reasonOf(error)})`), absent: false };
     }
   }
 }

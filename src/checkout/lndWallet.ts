@@ -10,8 +10,9 @@ import {
   type StampFailure,
   type StampWallet,
 } from '../log/stamping.js';
+import { objectsIn, type JsonObject } from '../system/json.js';
 import { reasonOf } from '../system/reason.js';
-import type { Json, Lnd, LndAnswer } from './lnd.js';
+import type { Lnd, LndAnswer } from './lnd.js';
 
 /** Blocks within which a stamp should confirm, by LND's estimate: a day. */
 const targetBlocks = 144;
@@ -34,11 +35,6 @@ interface Known {
   readonly confirmations: number;
 }
 
-function listOf(value: unknown): Json[] {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [];
-  return list.filter((each): each is Json => typeof each === 'object' && each !== null);
-}
-
 /** The value if it is text, else an empty text. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
@@ -49,7 +45,7 @@ function bytesOf(value: unknown): Buffer {
   return Buffer.from(value, 'base64');
 }
 
-function knownOf(json: Json): Known {
+function knownOf(json: JsonObject): Known {
   return {
     txid: String(json['tx_hash']),
     label: textOf(json['label']),
@@ -137,7 +133,7 @@ export class LndWallet implements StampWallet {
       min_confs: 1,
     };
     const funded = valueOf(await this.lnd.ask('/v2/wallet/psbt/fund', body, (json) => json));
-    const held = listOf(funded['locked_utxos']).map(({ id, outpoint }) => ({ id, outpoint }));
+    const held = objectsIn(funded['locked_utxos']).map(({ id, outpoint }) => ({ id, outpoint }));
     try {
       const psbt = Psbt.fromBuffer(bytesOf(funded['funded_psbt']));
       const feeSat = feeOf(psbt);
@@ -170,7 +166,9 @@ export class LndWallet implements StampWallet {
 
   private async transactions(fromHeight: number): Promise<Known[]> {
     const path = `/v1/transactions?start_height=${fromHeight}&end_height=-1`;
-    return valueOf(await this.lnd.ask(path, undefined, (json) => listOf(json['transactions']).map(knownOf)));
+    return valueOf(
+      await this.lnd.ask(path, undefined, (json) => objectsIn(json['transactions']).map(knownOf)),
+    );
   }
 
   private async place(transaction: Transaction, fromHeight: number): Promise<InBlock | NotInBlock> {

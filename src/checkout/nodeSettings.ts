@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
 import { isPrivate } from '../system/network.js';
-import { fileOrNull, integer, oneOf, parseText } from '../system/settingValues.js';
+import { fileOrNull, integer, oneOf, originOf, orNull, parseText } from '../system/settingValues.js';
 import { stripEnd } from '../system/strip.js';
 
 /** The Bitcoin networks. */
@@ -26,11 +26,16 @@ export interface LndAccountChain {
 }
 
 /** btcd's JSON-RPC over HTTPS. */
-export interface BtcdChain {
+interface BtcdChain extends BtcdPlace {
   readonly kind: 'btcd';
+}
+
+/** btcd's address and credentials. */
+export interface BtcdPlace {
   /** `https://host:port` */
   readonly url: string;
   readonly user: string;
+  /** A secret. */
   readonly password: string;
   /** The node's certificate, PEM; null: the system trusts it already. */
   readonly certificate: string | null;
@@ -51,8 +56,7 @@ const readable =
   'an order is paid';
 
 /** `esplora+https://host/path`, `lnd`, `lnd:account` or {@link parseBtcd}. */
-function parseChain(text: string): Parsed<BitcoinChain | null> {
-  if (text === '') return { value: null };
+function parseChain(text: string): Parsed<BitcoinChain> {
   if (text === 'lnd') return { value: { kind: 'lnd', account: null } };
   const [, account] = /^lnd:([\w.-]{1,64})$/.exec(text) ?? [];
   if (account !== undefined) return { value: { kind: 'lnd', account } };
@@ -90,17 +94,14 @@ function parseBtcd(text: string): Parsed<BitcoinChain> {
   return { value: { kind: 'btcd', url: origin, user, password: secret, certificate: certificate.value } };
 }
 
-function parseHttpsUrl(text: string): Parsed<string | null> {
-  if (text === '') return { value: null };
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const plain = url?.protocol === 'https:' && url.href === `${url.origin}/`;
-  return plain
-    ? { value: url.origin }
-    : { wrong: 'must be https://<host>:<port>, such as https://127.0.0.1:8080' };
-}
+const parseHttpsUrl = orNull(
+  originOf(
+    ({ protocol }) => protocol === 'https:',
+    'must be https://<host>:<port>, such as https://127.0.0.1:8080',
+  ),
+);
 
-function parseMacaroon(text: string): Parsed<string | null> {
-  if (text === '') return { value: null };
+function parseMacaroon(text: string): Parsed<string> {
   if (!/^([0-9a-f]{2})+$/i.test(text)) return { wrong: 'must be a macaroon in hexadecimal' };
   return text.length < 64
     ? { wrong: `is too short for a macaroon: ${text.length / 2} bytes` }
@@ -148,7 +149,7 @@ export const nodeSettings = {
     meaning:
       'Source of payments: btcd with `--txindex --addrindex`, an Esplora server, or a watch-only account ' +
       'of the LND that LND_REST_URL names, imported from BTC_XPUB: by its name, or by its key.',
-    parse: parseChain,
+    parse: orNull(parseChain),
     secret: true,
   },
   /** Most unpaid on-chain orders at once; 0: no limit. */
@@ -195,7 +196,7 @@ export const nodeSettings = {
     fallback: '',
     fallbackShown: 'none',
     meaning: 'The macaroon for LND; [checkout.md](checkout.md) shows how to bake one that cannot spend.',
-    parse: parseMacaroon,
+    parse: orNull(parseMacaroon),
     secret: true,
   },
   /** The same, read from LND's own file; null: not set. A secret. */

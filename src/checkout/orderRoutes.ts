@@ -9,7 +9,7 @@ import type { OrderRecord } from '../store/tables/order.js';
 import { checkoutAnswer, orderNotFound, orderPaid, svgAnswer } from './answers.js';
 import type { OrderWish } from './order/book.js';
 import { isPaid } from './order/orderView.js';
-import type { PollRequest } from './rail.js';
+import type { PollRequest } from './order/poll.js';
 
 /** The buyer, by the request; read before the order first awaits anything. */
 export type Buyer = Pick<RouteRequest, 'caller' | 'header'>;

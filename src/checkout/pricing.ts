@@ -4,7 +4,7 @@ import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import type { FiatPrice, PricingResponse, QuoteRequest, QuoteResponse, Tier } from '../contract/pricing.js';
-import type { Clock } from '../system/clock.js';
+import { timeText, type Clock } from '../system/clock.js';
 import { btcText, centsOf } from './money.js';
 import { paymentPaths, type RailChecks } from './rail.js';
 import type { Rate, Rates } from './rates.js';
@@ -29,7 +29,7 @@ export function fiatPrice(sat: bigint, surchargeBps: number, rate: Rate): FiatPr
     surcharge_bps: surchargeBps,
     rate_cents: Number(rate.cents),
     rate_source: rate.source,
-    rate_at: new Date(rate.atMs).toISOString(),
+    rate_at: timeText(rate.atMs),
   };
 }
 
@@ -87,7 +87,7 @@ export function quote({ tiers, rates, rails, clock }: PricingParts): Handler<Quo
       fiat_reason: 'reason' in rate ? rate.reason : null,
       term_days,
       payment_paths: paths,
-      valid_until: new Date(sinceMs + quoteMs).toISOString(),
+      valid_until: timeText(sinceMs + quoteMs),
     };
     return jsonAnswer(200, body);
   };

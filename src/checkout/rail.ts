@@ -6,7 +6,7 @@ import type { PaymentPath, Rail as RailName, Tier } from '../contract/pricing.js
 import type { OrderRecord } from '../store/tables/order.js';
 import type { Fence } from '../store/store.js';
 import type { BookParts, MadeOrder } from './order/book.js';
-import { poll, type Polled, type PollWish } from './order/poll.js';
+import { poll, type Polled, type PollRequest, type PollWish } from './order/poll.js';
 
 /** Readiness of a rail; the reason is a sentence for buyers. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string };
@@ -28,7 +28,7 @@ export interface RoundWish {
 }
 
 /** A rail of one process. */
-export interface Rail<Order extends OrderRecord, Wish, Made, View> {
+export interface Rail<Order extends OrderRecord, Wish, Made> {
   /** Readiness to receive this number of satoshi. It never throws, and answers soon. */
   check(sat: bigint): Promise<Readiness>;
   /** Makes an order. It is on disk before its buyer learns where to pay. */
@@ -40,8 +40,6 @@ export interface Rail<Order extends OrderRecord, Wish, Made, View> {
    * or another process holds the fence's lease.
    */
   reconcile(wish?: RoundWish): Promise<number | undefined>;
-  /** A polled order as its buyer sees it. */
-  view(polled: Polled<Order>): View;
 }
 
 /** The readiness of a rail that the operator has not set up. */
@@ -64,38 +62,28 @@ export function checkRoom(
 }
 
 /** A rail that the operator has not set up, or no longer: older orders are still shown. */
-export function closedRail<Order extends OrderRecord, View>(
+export function closedRail<Order extends OrderRecord>(
   payments: string,
-  view: (polled: Polled<Order>) => View,
-): Rail<Order, unknown, MadeOrder<Order>, View> {
+): Rail<Order, unknown, MadeOrder<Order>> {
   const closed = notConfigured(payments);
   return {
     check: () => Promise.resolve(closed),
     create: () => Promise.resolve({ kind: 'rail unavailable', reason: closed.reason }),
     refresh: (order) => Promise.resolve(order),
     reconcile: () => Promise.resolve(0),
-    view,
   };
 }
 
 /** A rail whose orders are polled. */
 export interface PolledRail<Order extends OrderRecord, View> {
   readonly parts: BookParts;
-  readonly rail: Pick<Rail<Order, never, unknown, View>, 'refresh' | 'view'>;
+  readonly rail: Pick<Rail<Order, never, unknown>, 'refresh'>;
+  /** A polled order as its buyer sees it. */
+  readonly view: (polled: Polled<Order>) => View;
   /** The order at a place as stored; undefined: this rail has none there. */
   readonly find: (place: string) => Promise<Order | undefined>;
   /** Requirements for polls. */
   readonly demanded: Pick<PollWish, 'claimRequired' | 'bareMs'>;
-}
-
-/** A poll as a request makes it. */
-export interface PollRequest {
-  /** The claim token; `''`: none. */
-  readonly claim: string;
-  /** True if the request may change something. */
-  readonly mayAct: boolean;
-  /** True once the client has gone. */
-  readonly aborted: () => boolean;
 }
 
 /**
@@ -103,7 +91,7 @@ export interface PollRequest {
  * is none. A poll that may not change anything makes no look-up.
  */
 export async function pollOrder<Order extends OrderRecord, View>(
-  { parts, rail, find, demanded }: PolledRail<Order, View>,
+  { parts, rail, view, find, demanded }: PolledRail<Order, View>,
   place: string,
   { claim, mayAct, aborted }: PollRequest,
 ): Promise<View | undefined> {
@@ -112,7 +100,7 @@ export async function pollOrder<Order extends OrderRecord, View>(
   const order = mayAct ? await rail.refresh(found) : found;
   // Checked after the look-up, which may take a while: a key revealed to a client that has gone is lost.
   const wish = { ...demanded, claim, mayAct: mayAct && !aborted(), aborted };
-  return rail.view(await poll(parts, order, wish));
+  return view(await poll(parts, order, wish));
 }
 
 /** Every rail's readiness for a tier, or for the cheapest one. */

@@ -4,6 +4,7 @@
  * the reason is reported.
  */
 import type { Clock } from '../system/clock.js';
+import { Recent } from '../system/shared.js';
 import { centsIn } from './money.js';
 import type { RateSource, RateUrl } from './rateSettings.js';
 
@@ -54,19 +55,19 @@ export function createRates(source: RateSource, parts: RateParts): Rates {
 class HttpRates implements Rates {
   private last: Extract<Rate, { cents: bigint }> | undefined;
   private reason = 'No rate has been taken yet.';
-  private askedMs = -Infinity;
-  private asking: Promise<void> | undefined;
+  private readonly questions: Recent<void>;
 
   constructor(
     private readonly urls: readonly [RateUrl, RateUrl],
     private readonly parts: RateParts,
-  ) {}
+  ) {
+    this.questions = new Recent(parts.clock, refreshMs);
+  }
 
   async current(): Promise<Rate> {
-    const { clock } = this.parts;
-    if (clock.monotonicMs() - this.askedMs >= refreshMs) this.asking = this.ask();
+    const asked = this.questions.of(() => this.ask());
     // A buyer waits only if there is no rate to show.
-    if (this.fresh() === undefined) await this.asking;
+    if (this.fresh() === undefined) await asked;
     return this.fresh() ?? { reason: this.reason };
   }
 
@@ -76,7 +77,6 @@ class HttpRates implements Rates {
   }
 
   private async ask(): Promise<void> {
-    this.askedMs = this.parts.clock.monotonicMs();
     const [first, second] = await Promise.all(this.urls.map((url) => this.price(url)));
     if (first === undefined || second === undefined) {
       const names = this.urls.filter((_, index) => [first, second][index] === undefined);

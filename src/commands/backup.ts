@@ -11,6 +11,7 @@ import { findSigned, writeSigned } from '../store/tables/receiptLog.js';
 import { fingerprintsKey, secretsFor } from '../store/tables/secrets.js';
 import { unitIds } from '../store/unitId.js';
 import type { Configuration } from '../configuration.js';
+import { timeText } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { changeOf } from './changes.js';
 import { progressOn } from './progress.js';
@@ -77,7 +78,7 @@ function size(bytes: number): string {
 async function backup(parts: BackupParts, folder: string, place: Place, { json }: Json): Ended {
   const missing = place.location.missing();
   if (missing !== undefined) return { wrong: missing.reason };
-  const made_at = new Date(parts.clock.wallMs()).toISOString();
+  const made_at = timeText(parts.clock.wallMs());
   // A server on the same machine serves meanwhile.
   parts.lowerPriority();
   const outcome = await withEngine(parts, place, (engine, progress) =>

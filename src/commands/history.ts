@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { historyAfter, type HistoryEntry } from '../store/tables/history.js';
 import { tableRow } from './printable.js';
 import { withStore, type CommandParts } from './withStore.js';
+import { timeText } from '../system/clock.js';
 
 interface Options {
   readonly json?: boolean;
@@ -32,7 +33,7 @@ function history(parts: CommandParts, { json, after }: Options): Promise<number>
     let count = 0;
     for await (const { position, value } of historyAfter(store, after)) {
       const { command, object, user, host, atMs, outcome } = value;
-      const at = new Date(atMs).toISOString();
+      const at = timeText(atMs);
       const line = {
         ...{ position: String(position), at, who: `${user}@${host}`, outcome: outcomes[outcome] },
         command: object === null ? command : `${command} ${object}`,

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { keySubject, usageSubject } from '../access/stored.js';
 import { allKeys } from '../store/tables/keys.js';
 import { findUsage, type DayUse } from '../store/tables/usage.js';
-import { dayMs } from '../system/clock.js';
+import { dateText, dayMs } from '../system/clock.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
@@ -26,7 +26,7 @@ async function* usedByKeys({ store, secrets }: CommandContext): AsyncGenerator<R
     if (countedAs !== null) continue;
     const subject = usageSubject(secrets, keySubject(hash));
     for (const { day, ...counts } of (await findUsage(store, subject))?.days ?? []) {
-      yield { date: new Date(day * dayMs).toISOString().slice(0, 10), key: id, tier, ...counts };
+      yield { date: dateText(day * dayMs), key: id, tier, ...counts };
     }
   }
 }

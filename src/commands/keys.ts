@@ -11,6 +11,7 @@ import type { Configuration } from '../configuration.js';
 import { addKeyUsage } from './keyUsage.js';
 import { printable, tableRow } from './printable.js';
 import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
+import { timeOrNull, timeText } from '../system/clock.js';
 
 /** Dependencies of the commands besides the store. */
 export interface KeysParts extends CommandParts {
@@ -30,10 +31,6 @@ function issueParts({ clock, randomness, keyFormat }: KeysParts, context: Comman
   return { store, clock, randomness, secret: secrets[0], format: keyFormat };
 }
 
-function time(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
 function stateOf(key: KeyRecord, nowMs: number): string {
   if (key.status !== 'active') return key.status;
   return isOver(key, nowMs) ? 'expired' : 'active';
@@ -47,9 +44,9 @@ function shown(key: KeyRecord, nowMs: number): Readonly<Record<string, string | 
     status: stateOf(key, nowMs),
     hint: key.hint,
     origin: key.origin,
-    issued_at: time(key.issuedAtMs),
-    expires_at: key.expiresAtMs === null ? null : time(key.expiresAtMs),
-    changed_at: time(key.changedAtMs),
+    issued_at: timeText(key.issuedAtMs),
+    expires_at: timeOrNull(key.expiresAtMs),
+    changed_at: timeText(key.changedAtMs),
     reason: key.reason,
     replaces: key.replaces,
     replaced_by: key.replacedBy,
@@ -59,7 +56,7 @@ function shown(key: KeyRecord, nowMs: number): Readonly<Record<string, string | 
 
 function issuedText({ key, rawKey }: Pick<IssuedKey, 'key' | 'rawKey'>, json: boolean): string {
   if (json) return `${JSON.stringify({ ...shown(key, key.issuedAtMs), api_key: rawKey })}\n`;
-  const end = key.expiresAtMs === null ? 'without an end' : `valid until ${time(key.expiresAtMs)}`;
+  const end = key.expiresAtMs === null ? 'without an end' : `valid until ${timeText(key.expiresAtMs)}`;
   const shownOnce = 'It is shown this once; only its hash is kept:';
   return `Key ${key.id}, tier ${key.tier}, ${end}. ${shownOnce}\n${rawKey}\n`;
 }

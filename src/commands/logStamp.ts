@@ -5,6 +5,7 @@ import { headerBytes, readHeader, type BlockHeader } from '../log/blockHeader.js
 import { openCheckpoint } from '../log/note.js';
 import { stamp, type Stamped, type StampWallet } from '../log/stamping.js';
 import { openTimestamp } from '../log/timestampFile.js';
+import { timeText } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { count } from './evaluate.js';
 import { notCosigned, readTrust, type TrustOptions } from './logTrust.js';
@@ -160,7 +161,7 @@ async function verify(
   }
   const found = attested.find(({ root }) => root.equals(header.merkleRoot));
   if (found === undefined) return { wrong: 'The timestamp does not lead to the header.' };
-  const time = new Date(header.timeS * 1_000).toISOString().replace('.000Z', 'Z');
+  const time = timeText(header.timeS * 1_000).replace('.000Z', 'Z');
   await parts.write(
     `${printable(checkpoint.origin)}: ${receipts(checkpoint.size)}, signed before the block of ${time}.\n` +
       // A header does not contain its height, so the timestamp may claim any.

@@ -1,6 +1,7 @@
 /** Findings of `fusegate doctor` about the machine: Node, clock, open files, holder of the data folder. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { timeText } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { finding, type Finding } from './finding.js';
 
@@ -31,10 +32,10 @@ export function clockFinding(dataFolder: string, nowMs: number): Finding {
     return statSync(join(dataFolder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   });
   const latestMs = Math.max(...written);
-  const now = new Date(nowMs).toISOString();
+  const now = timeText(nowMs);
   if (latestMs <= nowMs + aheadMs) return finding('ok', 'clock', `It says ${now}.`);
   const text =
-    `It says ${now}, and ${dataFolder} was written at ${new Date(latestMs).toISOString()}: the clock went ` +
+    `It says ${now}, and ${dataFolder} was written at ${timeText(latestMs)}: the clock went ` +
     'back. Limits, expiry and receipts go by it: set it before you serve.';
   return finding('problem', 'clock', text);
 }

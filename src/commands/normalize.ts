@@ -1,6 +1,7 @@
 /** `fusegate normalize`: POST /v1/normalize for a file or standard input of any size. */
 import { Option, type Command } from 'commander';
 import { normalizeDefaults, normalizeModes } from '../contract/normalize.js';
+import { isJsonObject } from '../system/json.js';
 import { reasonOf } from '../system/reason.js';
 import { progressOn } from './progress.js';
 import { normalizeStream, type NormalizedPiece } from '../text/stream.js';
@@ -48,8 +49,7 @@ const PIECE_BYTES = 8 << 20;
 const LINE_BYTES = 64 << 20;
 
 function isGlosses(value: unknown): value is Record<string, string> {
-  const object = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return object && Object.values(value).every((gloss) => typeof gloss === 'string');
+  return isJsonObject(value) && Object.values(value).every((gloss) => typeof gloss === 'string');
 }
 
 function readGlosses(

@@ -7,6 +7,7 @@ import { decodeLedger, findOrderNamed, allOrders } from '../store/tables/orders.
 import { allCardEvents } from '../store/tables/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';
 import type { KeyFormat } from '../access/derive.js';
+import { timeOrNull, timeText } from '../system/clock.js';
 import { createLog } from '../system/log.js';
 import { printable, tableRow } from './printable.js';
 import { progressOn } from './progress.js';
@@ -24,10 +25,6 @@ interface Json {
   readonly json?: boolean;
 }
 
-function time(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
-}
-
 /** An order without its secrets, for display. */
 function shown(order: OrderRecord): Readonly<Record<string, string | number | boolean | null>> {
   const { network, cents, addressIndex, refunded } = rowOf(order);
@@ -40,8 +37,8 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
     sat: Number(order.sat),
     btc: btcText(order.sat),
     cents: cents === null ? null : Number(cents),
-    created_at: time(order.createdAtMs),
-    expires_at: time(order.expiresAtMs),
+    created_at: timeText(order.createdAtMs),
+    expires_at: timeText(order.expiresAtMs),
     network,
     place: order.place,
     address_index: addressIndex,
@@ -54,7 +51,7 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
     event_id: order.eventId,
     key: order.key,
     key_id: order.keyId,
-    revealed_at: time(order.revealedAtMs),
+    revealed_at: timeOrNull(order.revealedAtMs),
     claimed: order.claimed,
   };
 }
@@ -89,7 +86,7 @@ async function ledgerOf(
   const entries: (readonly [string, number, string, string])[] = [];
   for await (const { value } of entriesAfter(store, 'ledger', 0)) {
     const { orderId, change, unit, status, atMs } = decodeLedger(value);
-    if (orderId === id) entries.push([new Date(atMs).toISOString(), change, unit, status]);
+    if (orderId === id) entries.push([timeText(atMs), change, unit, status]);
   }
   return entries;
 }
@@ -123,7 +120,7 @@ async function mismatches(parts: OrdersParts, { store }: CommandContext, { json 
   for await (const { id, type, about, reason, atMs } of allCardEvents(store)) {
     if (reason === null) continue;
     count += 1;
-    const at = new Date(atMs).toISOString();
+    const at = timeText(atMs);
     await parts.write(
       json === true
         ? `${JSON.stringify({ event: id, type, about, reason, at })}\n`

@@ -1,7 +1,7 @@
 /** A worker: its parts, the handlers bound to them, and its server. */
 import { hostname } from 'node:os';
 import type { Head } from '../access/address.js';
-import { createAccess, type Access } from '../access/admission.js';
+import { Access } from '../access/admission.js';
 import type { UsageSource } from '../access/keyring.js';
 import { keyUsage, usageReader } from '../access/keyUsage.js';
 import { rotateKeys } from '../access/rotate.js';
@@ -93,7 +93,7 @@ function usageOf({ store, secrets }: OpenedStore): UsageSource {
 }
 
 function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
-  return createAccess({
+  return new Access({
     native: withFile(
       limitsFile(configuration.dataFolder),
       (path) => native.createLimits(path, systemRandomness(16)),

@@ -10,7 +10,7 @@ import type {
 } from '../contract/corpora.js';
 import { recordBytes } from '../contract/route.js';
 import type { Handlers } from '../contract/routes.js';
-import { checkLinesMediaType, checkMediaType, ndjson } from '../contract/schema/body.js';
+import { checkMediaType, ndjson } from '../contract/schema/body.js';
 import { valueError, type Location } from '../contract/schema/validation.js';
 import type { CorpusCounter, CorpusRefusal, CorpusStatistics } from '../native/index.js';
 import {
@@ -24,7 +24,7 @@ import {
 } from '../store/tables/corpora.js';
 import { isName, storedName } from '../store/tables/names.js';
 import type { Store } from '../store/store.js';
-import type { Clock } from '../system/clock.js';
+import { timeText, type Clock } from '../system/clock.js';
 import { ownerRequired, ownerOfKey } from '../search/corpora.js';
 
 /** Dependencies of the handlers. */
@@ -66,13 +66,13 @@ function shownVersion({ versions }: CorpusRecord, at: number): CorpusVersion | u
   const found = versions.at(at);
   if (found === undefined) return undefined;
   const { version, docs, averageLength, terms, terming, createdAtMs, learnt } = found;
-  const created_at = new Date(createdAtMs).toISOString();
+  const created_at = timeText(createdAtMs);
   const shown = { version, docs, average_length: averageLength, terms, terms_by: terming, created_at };
   return learnt ? { ...shown, learnt } : shown;
 }
 
 function shownLearning({ docs, terming, updatedAtMs }: LearningRecord): CorpusLearning {
-  return { docs, terms_by: terming, updated_at: new Date(updatedAtMs).toISOString() };
+  return { docs, terms_by: terming, updated_at: timeText(updatedAtMs) };
 }
 
 /** A name as stored. */
@@ -131,7 +131,7 @@ class CorporaHandlers {
     if (!isName(name)) return badName(name);
     const type = request.header('content-type');
     const isGiven = type !== '' && checkMediaType(type, false) === null;
-    const wrongType = isGiven ? null : checkLinesMediaType(type, false);
+    const wrongType = isGiven ? null : checkMediaType(type, false, 'lines');
     if (wrongType !== null) {
       const sentence = `send Content-Type: ${ndjson}, or application/json`;
       return unprocessable([valueError(['header', 'content-type'], sentence, type)]);
@@ -182,7 +182,7 @@ class CorporaHandlers {
     const { version } = outcome;
     const answer: PutCorpusResponse = {
       ...{ name, version, docs, average_length: averageLength, terms, terms_by: terming },
-      created_at: new Date(nowMs).toISOString(),
+      created_at: timeText(nowMs),
     };
     // A key pays for the bytes counted, other callers only for the bytes stored.
     const charge = request.keyed ? body.byteLength : 1 + Math.ceil(statistics.byteLength / recordBytes);

@@ -1,5 +1,6 @@
 /** Answers to a body's lines, buffered and written at the client's pace. */
 import type { Holder } from './memory.js';
+import { PaceWindow } from './paceWindow.js';
 import { makeRoom, type UnsentState, type WaitingAnswer } from './unsent.js';
 import type { HttpResponse } from './uws.js';
 
@@ -34,13 +35,15 @@ export class AnswerLines implements WaitingAnswer {
   private from = 0;
   private takenBytes = 0;
   private sinceMs = 0;
-  private windowStartMs = 0;
-  private windowBytes = 0;
+  private readonly pace: PaceWindow;
 
   constructor(
     private readonly state: UnsentState,
     private readonly reader: LineReader,
-  ) {}
+  ) {
+    const { sendWindowMs, sendWindowBytes } = state.limits;
+    this.pace = new PaceWindow(sendWindowMs, sendWindowBytes, 0);
+  }
 
   get holder(): Holder {
     return this.reader.holder();
@@ -102,14 +105,7 @@ export class AnswerLines implements WaitingAnswer {
   }
 
   check(nowMs: number): void {
-    const { sendWindowMs, sendWindowBytes } = this.state.limits;
-    if (nowMs - this.windowStartMs < sendWindowMs) return;
-    if (this.takenBytes - this.windowBytes < sendWindowBytes) {
-      this.close();
-      return;
-    }
-    this.windowStartMs = nowMs;
-    this.windowBytes = this.takenBytes;
+    if (this.pace.isSlow(nowMs, this.takenBytes)) this.close();
   }
 
   /** Returns its memory. */
@@ -138,8 +134,9 @@ export class AnswerLines implements WaitingAnswer {
     this.state.answers.take(this.holder, rest);
     if (this.waiting) return;
     this.waiting = true;
-    this.sinceMs = this.windowStartMs = this.state.clock.monotonicMs();
-    this.takenBytes = this.windowBytes = 0;
+    this.sinceMs = this.state.clock.monotonicMs();
+    this.takenBytes = 0;
+    this.pace.begin(this.sinceMs, 0);
     this.state.sending.add(this);
   }
 

@@ -117,17 +117,20 @@ export class Exchange extends Reception implements RouteRequest {
     if (answer !== undefined && 'bytes' in answer.body) answer.body.release?.();
   }
 
+  protected override fail(error: unknown): void {
+    const answer = this.answerTo(error, {}, 'request failed');
+    if (this.reply !== 'written') this.write(answer, false);
+  }
+
   /**
    * Answers 503 while the store is unavailable. Any other error is a broken invariant: it is logged and
    * answered 500.
    */
-  protected override fail(error: unknown): void {
-    const { id, mounted } = this;
-    const unavailable = error instanceof StoreUnavailable;
-    if (!unavailable) {
-      this.server.log.error({ requestId: id, route: mounted.route.id, err: error }, 'request failed');
-    }
-    if (this.reply !== 'written') this.write(unavailable ? storeUnavailable() : internalError, false);
+  protected answerTo(error: unknown, about: object, said: string): Answer {
+    if (error instanceof StoreUnavailable) return storeUnavailable();
+    const { id: requestId, mounted, server } = this;
+    server.log.error({ requestId, route: mounted.route.id, ...about, err: error }, said);
+    return internalError;
   }
 
   /** Answers before the body was read. */

@@ -1,6 +1,7 @@
 /** A body that arrives in several pieces, or without a length: its bytes, and its sender's pace. */
 import { BodyBuffer, type BodyBudget, type Gathered } from './body.js';
 import type { Holder } from './memory.js';
+import { PaceWindow } from './paceWindow.js';
 
 /** State that the bodies of one server share. */
 export interface IncomingState {
@@ -23,20 +24,22 @@ export interface PacedSender {
 /** One body. It is in the server's set until {@link end}, and holds memory until {@link release}. */
 export class IncomingBody implements PacedSender {
   private buffer: BodyBuffer | undefined;
-  private windowBytes = 0;
+  private readonly pace: PaceWindow;
 
   /**
    * @param declared the Content-Length, or -1
-   * @param windowStartMs when the request began
+   * @param startedMs when the request began
    * @param onSlow called once if the body is too slow
    */
   constructor(
     private readonly state: IncomingState,
     private readonly limit: number,
     private readonly declared: number,
-    private windowStartMs: number,
+    startedMs: number,
     private readonly onSlow: () => void,
   ) {
+    const { bodyWindowMs, bodyWindowBytes } = state.limits;
+    this.pace = new PaceWindow(bodyWindowMs, bodyWindowBytes, startedMs);
     state.receiving.add(this);
   }
 
@@ -68,15 +71,8 @@ export class IncomingBody implements PacedSender {
   }
 
   check(nowMs: number): void {
-    const { bodyWindowMs, bodyWindowBytes } = this.state.limits;
-    if (nowMs - this.windowStartMs < bodyWindowMs) return;
-    const received = this.buffer?.received ?? 0;
-    if (received - this.windowBytes < bodyWindowBytes) {
-      this.end();
-      this.onSlow();
-      return;
-    }
-    this.windowStartMs = nowMs;
-    this.windowBytes = received;
+    if (!this.pace.isSlow(nowMs, this.buffer?.received ?? 0)) return;
+    this.end();
+    this.onSlow();
   }
 }

@@ -3,20 +3,20 @@
  * arrive. A client that does not read answers is not read from either.
  */
 import type { Admission } from '../access/admission.js';
-import { answerTooLarge, storeUnavailable } from '../contract/answer.js';
+import { answerTooLarge } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { ndjson } from '../contract/schema/body.js';
-import { StoreUnavailable } from '../store/store.js';
 import type { Timer } from '../system/clock.js';
 import { inSlice } from '../system/slices.js';
 import { AnswerLines } from './answerLines.js';
 import { bodyOf, lengthOf } from './answer.js';
 import { closeLine, Exchange } from './exchange.js';
-import { internalError, lineTooLong, overloaded, requestTimeout, tooManyFailed } from './failures.js';
+import { lineTooLong, overloaded, requestTimeout, tooManyFailed } from './failures.js';
 import { KeptHead } from './head.js';
 import type { PacedSender } from './incoming.js';
 import { Lines, type MissingLine } from './lines.js';
 import type { Holder } from './memory.js';
+import { PaceWindow } from './paceWindow.js';
 import type { HttpRequest } from './uws.js';
 
 /** Time after which pending lines are left for the event loop's next turn (ms). */
@@ -128,12 +128,13 @@ export class LineExchange extends Exchange implements PacedSender {
   private isUnread = false;
   /** Lines answered with an error. */
   private failed = 0;
-  private windowStartMs = this.startedMs;
-  private windowBytes = 0;
+  private readonly pace: PaceWindow;
 
   constructor(...parts: ConstructorParameters<typeof Exchange>) {
     super(...parts);
     const { server, mounted, response } = this;
+    const { bodyWindowMs, bodyWindowBytes } = server.limits;
+    this.pace = new PaceWindow(bodyWindowMs, bodyWindowBytes, this.startedMs);
     const { lineLimit = 0 } = mounted.route;
     const holder = (): Holder => this.holder();
     this.lines = new Lines(server.bodies, lineLimit, holder);
@@ -274,8 +275,7 @@ export class LineExchange extends Exchange implements PacedSender {
   private unpause(): void {
     if (!this.paused) return;
     this.paused = false;
-    this.windowStartMs = this.server.clock.monotonicMs();
-    this.windowBytes = this.bytesIn;
+    this.pace.begin(this.server.clock.monotonicMs(), this.bytesIn);
     this.response.resume();
   }
 
@@ -349,12 +349,7 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   private failLine(count: number, error: unknown): void {
-    const { id, mounted, server } = this;
-    const unavailable = error instanceof StoreUnavailable;
-    if (!unavailable) {
-      server.log.error({ requestId: id, route: mounted.route.id, line: count, err: error }, 'line failed');
-    }
-    this.add(count, unavailable ? storeUnavailable() : internalError, undefined);
+    this.add(count, this.answerTo(error, { line: count }, 'line failed'), undefined);
   }
 
   /** Adds the answer to a line, and charges it. */
@@ -413,14 +408,8 @@ export class LineExchange extends Exchange implements PacedSender {
 
   /** Checks the sender's pace, while nothing else is awaited. */
   check(nowMs: number): void {
-    const { bodyWindowMs, bodyWindowBytes } = this.server.limits;
-    const isFree = this.isFree();
-    if (isFree && nowMs - this.windowStartMs < bodyWindowMs) return;
-    if (!isFree || this.bytesIn - this.windowBytes >= bodyWindowBytes) {
-      this.windowStartMs = nowMs;
-      this.windowBytes = this.bytesIn;
-      return;
-    }
+    if (!this.isFree()) this.pace.begin(nowMs, this.bytesIn);
+    if (!this.pace.isSlow(nowMs, this.bytesIn)) return;
     this.dropRest();
     if (!this.answers.begun) {
       this.cork(() => this.refuse(requestTimeout, true));

@@ -3,6 +3,7 @@
  * limits for everyone, for all callers without a key, and for each of their networks. So no network without a
  * key takes the others' memory, and callers without a key leave half of it to callers with one.
  */
+import { networkOf } from '../system/network.js';
 
 /** Holder of memory: the network of a caller without a key; undefined: one with a key. */
 export type Holder = string | undefined;
@@ -10,9 +11,9 @@ export type Holder = string | undefined;
 /** Most bytes that one network without a key may hold; more only as a single piece. */
 export const networkBytes = 64 * 1024 * 1024;
 
-/** The network of an address for sharing memory: a /24 (IPv4), or a /48 (IPv6). */
-export function networkOf(address: Uint8Array): string {
-  return Buffer.from(address.subarray(0, address.length === 4 ? 3 : 6)).toString('hex');
+/** The name of an address's network. */
+export function networkName(address: Uint8Array): string {
+  return Buffer.from(networkOf(address)).toString('hex');
 }
 
 /** The share of memory that is used up. */

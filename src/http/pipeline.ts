@@ -2,11 +2,12 @@
 import type { Head } from '../access/address.js';
 import type { Access, Admission } from '../access/admission.js';
 import { unprocessable } from '../contract/answer.js';
-import { checkLinesMediaType, checkMediaType, isForm, readForm } from '../contract/schema/body.js';
+import { checkMediaType, isForm, readForm, type AcceptedBody } from '../contract/schema/body.js';
 import { checkBytes, checkBytesOffLoop, loopBytes, type BodyParts } from '../contract/schema/bytes.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { recordBytes } from '../contract/route.js';
-import { routeList, type Handlers, type Route as ContractRoute, type RouteId } from '../contract/routes.js';
+import { routeList } from '../contract/routes.js';
+import type { Handlers, Route as ContractRoute, RouteId, RouteLimit } from '../contract/routes.js';
 import { isServed, servedParts, type ServedPart } from '../contract/served.js';
 import { fieldsOf, type FieldShape } from '../contract/schema/shape.js';
 import {
@@ -100,25 +101,21 @@ function countedLength(head: Head, { body }: ContractRoute): number {
   return body.kind === 'none' ? 0 : Math.min(unsaidBytes, body.limit);
 }
 
-/** Counts bytes against the storing limit of an address's network. */
-type StoreBytes<Outcome> = (address: Uint8Array, bytes: number) => Outcome;
-
 /** Counts the bytes that a request sends to be stored against the limit of its network. */
 function storing(
+  { access }: PipelineParts,
+  limit: RouteLimit,
   admission: Admission,
-  head: Head,
-  route: ContractRoute,
-  { store, stored }: Record<'store', StoreBytes<Answer | undefined>> & Record<'stored', StoreBytes<void>>,
+  length: number,
 ): Admission {
   const { address = new Uint8Array(0), charge } = admission;
-  const length = countedLength(head, route);
-  const refusal = store(address, storedTimes * length + recordBytes);
+  const refusal = access.store(limit, address, storedTimes * length + recordBytes);
   if (refusal !== undefined) return { ...admission, refusal };
   return {
     ...admission,
     charge(count) {
       charge(count);
-      if (count > 1) stored(address, (count - 1) * recordBytes);
+      if (count > 1) access.stored(limit, address, (count - 1) * recordBytes);
     },
   };
 }
@@ -154,10 +151,7 @@ export function admission(route: ContractRoute, parts: PipelineParts): ServedRou
     const admission = parts.access.limited(limit, head, counts);
     if (!storesFromStrangers || admission.refusal !== undefined) return admission;
     if (parts.isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
-    return storing(admission, head, route, {
-      store: (...what) => parts.access.store(limit, ...what),
-      stored: (...what) => parts.access.stored(limit, ...what),
-    });
+    return storing(parts, limit, admission, countedLength(head, route));
   };
   // A route that declares this answer itself is for people, and declares a page.
   if (answers[429] === undefined) return admit;
@@ -209,27 +203,19 @@ export function servedRoute(
     },
     handler,
     ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),
-    ...(body.kind === 'lines' ? { refuseMediaType: refuseNoLines } : {}),
+    ...(body.kind === 'lines' ? { refuseMediaType: mediaTypeCheck('lines') } : {}),
     ...(check === undefined ? {} : { check }),
     ...(admit === undefined ? {} : { admit }),
     ...(route.failure === undefined ? {} : { writeFailure: route.failure.write }),
   };
 }
 
-function mediaTypeCheck(
-  other: Parameters<typeof checkMediaType>[2],
-): ServedRoute['refuseMediaType'] & object {
+function mediaTypeCheck(body: AcceptedBody): ServedRoute['refuseMediaType'] & object {
   return (mediaType, crossOrigin) => {
     if (mediaType === 'application/json') return undefined;
-    const error = checkMediaType(mediaType, crossOrigin, other);
+    const error = checkMediaType(mediaType, crossOrigin, body);
     return error === null ? undefined : unprocessable([error]);
   };
-}
-
-/** The answer to a body whose media type is not one for lines. */
-function refuseNoLines(mediaType: string, crossOrigin: boolean): Answer | undefined {
-  const error = checkLinesMediaType(mediaType, crossOrigin);
-  return error === null ? undefined : unprocessable([error]);
 }
 
 /** Every route of the given parts with its handler. A missing handler does not compile. */

@@ -12,7 +12,7 @@ import { bodyTooLarge, overloaded, requestTimeout, unsupportedEncoding } from '.
 import { declaredLength, fieldOf, isPrefetch, readPath, RequestHead } from './head.js';
 import { isAcceptableRequestId } from './identifiers.js';
 import { IncomingBody } from './incoming.js';
-import { networkOf, type Holder } from './memory.js';
+import { networkName, type Holder } from './memory.js';
 import type { MountedRoute } from './mounted.js';
 import { noParameters, parseQuery, type Parameters } from './parameters.js';
 import type { ServerState } from './state.js';
@@ -289,7 +289,7 @@ export abstract class Reception {
    */
   protected holder(): Holder {
     if (this.heldAs === null)
-      this.heldAs = this.keyed ? undefined : networkOf(this.decided?.address ?? unmapped(this.peer()));
+      this.heldAs = this.keyed ? undefined : networkName(this.decided?.address ?? unmapped(this.peer()));
     return this.heldAs;
   }
 

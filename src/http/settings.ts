@@ -1,13 +1,9 @@
 /** Settings of the server: the addresses that it listens on, and its public addresses. */
 import { servableParts, servedParts, type ServedPart } from '../contract/served.js';
 import { nearestName } from '../system/lookalikes.js';
-import { isLoopback } from '../system/network.js';
+import { isPrivate } from '../system/network.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
-import { integer, oneOf } from '../system/settingValues.js';
-
-function parseDoorPort(text: string): Parsed<number | null> {
-  return text === '' ? { value: null } : integer(0, 65_535)(text);
-}
+import { integer, oneOf, orNull, originOf } from '../system/settingValues.js';
 
 function parseHost(text: string): Parsed<string> {
   if (/^[A-Za-z0-9.:_%-]+$/.test(text)) return { value: text };
@@ -16,16 +12,12 @@ function parseHost(text: string): Parsed<string> {
   };
 }
 
-function parsePublicUrl(text: string): Parsed<string | null> {
-  if (text === '') return { value: null };
-  const wrong =
-    'must be https://<host> without a path (http only for this machine), such as https://example.com';
-  if (!URL.canParse(text)) return { wrong };
-  const url = new URL(text);
-  const plain = url.href === `${url.origin}/` && /^https?:$/.test(url.protocol);
-  const safe = url.protocol === 'https:' || isLoopback(url.hostname);
-  return plain && safe ? { value: url.origin } : { wrong };
-}
+const parsePublicUrl = orNull(
+  originOf(
+    isPrivate,
+    'must be https://<host> without a path (http only for this machine), such as https://example.com',
+  ),
+);
 
 function parseServe(text: string): Parsed<readonly ServedPart[]> {
   const named = text.split(',').map((name) => name.trim());
@@ -74,7 +66,7 @@ export const listenSettings = {
     fallbackShown: 'none: the door is on PORT',
     meaning:
       'TCP port that the fragment door is moved to ([door.md](door.md)); 0 takes a free one and prints it.',
-    parse: parseDoorPort,
+    parse: orNull(integer(0, 65_535)),
   },
   /** Address that the server listens on. */
   host: {

@@ -1,6 +1,7 @@
 /** The rest of a large answer that its client has not taken yet: its memory, and the reader's pace. */
 import type { Clock } from '../system/clock.js';
 import type { Holder, MemoryBudget, Shortage } from './memory.js';
+import { PaceWindow } from './paceWindow.js';
 import type { HttpResponse } from './uws.js';
 
 /** State that the waiting answers of one server share. */
@@ -85,9 +86,7 @@ export class UnsentAnswer implements WaitingAnswer {
   private readonly length: number;
   private readonly response: HttpResponse;
   private readonly sinceMs: number;
-  private windowStartMs: number;
-  /** Bytes offered when the window began. */
-  private windowOffset: number;
+  private readonly pace: PaceWindow;
 
   constructor(
     private readonly state: UnsentState,
@@ -103,8 +102,8 @@ export class UnsentAnswer implements WaitingAnswer {
     this.rest = ownership === 'lent' ? new Uint8Array(rest) : rest;
     state.answers.take(holder, this.heldBytes);
     this.sinceMs = state.clock.monotonicMs();
-    this.windowStartMs = this.sinceMs;
-    this.windowOffset = this.from;
+    const { sendWindowMs, sendWindowBytes } = state.limits;
+    this.pace = new PaceWindow(sendWindowMs, sendWindowBytes, this.sinceMs, this.from);
     state.sending.add(this);
     response.onWritable(() => this.resume());
   }
@@ -123,15 +122,9 @@ export class UnsentAnswer implements WaitingAnswer {
    */
   check(nowMs: number): void {
     this.response.cork(() => void this.resume());
-    const { sending, limits } = this.state;
-    if (!sending.has(this) || nowMs - this.windowStartMs < limits.sendWindowMs) return;
-    const offset = this.response.getWriteOffset();
-    if (offset - this.windowOffset < limits.sendWindowBytes) {
-      this.close();
-      return;
-    }
-    this.windowStartMs = nowMs;
-    this.windowOffset = offset;
+    // Once all is sent, the response must not be touched.
+    if (!this.state.sending.has(this)) return;
+    if (this.pace.isSlow(nowMs, this.response.getWriteOffset())) this.close();
   }
 
   /** Returns its memory. */

@@ -7,7 +7,7 @@
 import { findSigned, type SignedCheckpoint } from '../store/tables/receiptLog.js';
 import { findStamp, stampsOf, writeStamp, type Stamp, type StoredStamp } from '../store/tables/logStamps.js';
 import type { Store } from '../store/store.js';
-import { dayMs, type Clock } from '../system/clock.js';
+import { dateText, dayMs, type Clock } from '../system/clock.js';
 import { merkleSteps, readHeader } from './blockHeader.js';
 import { mostMessageBytes, openTimestamp, sha256, writeTimestamp, type Step } from './timestampFile.js';
 
@@ -75,11 +75,6 @@ export type Stamped =
   | { readonly kind: 'complete'; readonly day: string; readonly height: number }
   | { readonly kind: 'nothing new'; readonly day: string }
   | { readonly kind: 'failed'; readonly day: string; readonly reason: string };
-
-/** The day of a time (ms since 1970), UTC. */
-export function dayOf(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10);
-}
 
 const mostOriginCharacters = 300;
 
@@ -198,7 +193,7 @@ const givenUpMs = 14 * dayMs;
 /** Continues every incomplete stamp, and makes today's if the log has grown since the last. */
 export async function* stamp(parts: StampingParts, mostSat: bigint): AsyncGenerator<Stamped, void> {
   const nowMs = parts.clock.wallMs();
-  const today = dayOf(nowMs);
+  const today = dateText(nowMs);
   let last: StoredStamp | undefined;
   for await (const stored of stampsOf(parts.store)) {
     const { height, atMs } = stored.stamp;

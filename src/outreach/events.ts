@@ -8,7 +8,7 @@ import { heldOf, unitOf } from '../store/tables/order.js';
 import { findOrder } from '../store/tables/orders.js';
 import type { Store } from '../store/store.js';
 import type { Delivery, EventLog } from '../store/tables/webhooks.js';
-import { timeText } from '../system/clock.js';
+import { timeOrNull, timeText } from '../system/clock.js';
 
 /** Types of events that a webhook may subscribe to. */
 export const eventTypes = ['order.paid', 'key.expiring', 'key.revoked', 'lead.received'] as const;
@@ -62,7 +62,7 @@ async function keyEvent(store: Store, { object }: StoredEvent): Promise<object |
     key_id: key.id,
     tier: key.tier,
     hint: key.hint,
-    expires_at: key.expiresAtMs === null ? null : timeText(key.expiresAtMs),
+    expires_at: timeOrNull(key.expiresAtMs),
     reason: key.reason,
     order_id: order?.id ?? null,
     email: order?.email ?? null,

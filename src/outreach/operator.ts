@@ -3,6 +3,7 @@
  * delivery models are offered. Without the file no page names anyone, and no model has a price.
  */
 import { deliveryModelIds, type DeliveryModel, type DeliveryModelId } from '../contract/delivery.js';
+import { isJsonObject, type JsonObject } from '../system/json.js';
 import { reasonOf } from '../system/reason.js';
 
 /** Statements that the operator may make about a delivery model. */
@@ -40,12 +41,6 @@ export const noOperator: Operator = {
 const longestText = 1000;
 const mostEntries = 20;
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= longestText;
 }
@@ -77,7 +72,7 @@ const modelRules: Readonly<Record<keyof ModelWords, FieldRule>> = {
 };
 
 /** The errors of an object's fields; each field is optional. */
-function wrongFields(value: Fields, place: string, rules: Readonly<Record<string, FieldRule>>): string[] {
+function wrongFields(value: JsonObject, place: string, rules: Readonly<Record<string, FieldRule>>): string[] {
   return Object.entries(value).flatMap(([name, given]) => {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) {
@@ -88,12 +83,12 @@ function wrongFields(value: Fields, place: string, rules: Readonly<Record<string
 }
 
 function wrongModels(models: unknown): string[] {
-  if (!isObject(models)) return ['delivery_models must be an object'];
+  if (!isJsonObject(models)) return ['delivery_models must be an object'];
   return Object.entries(models).flatMap(([id, words]) => {
     if (!deliveryModelIds.some((known) => known === id)) {
       return [`delivery_models.${id} is not known; known are ${deliveryModelIds.join(', ')}`];
     }
-    if (!isObject(words)) return [`delivery_models.${id} must be an object`];
+    if (!isJsonObject(words)) return [`delivery_models.${id} must be an object`];
     return wrongFields(words, `delivery_models.${id}.`, modelRules);
   });
 }
@@ -106,7 +101,7 @@ export function parseOperator(written: string): { readonly operator: Operator } 
   } catch (error) {
     return { wrong: `which is not JSON: ${reasonOf(error)}` };
   }
-  if (!isObject(value)) return { wrong: 'which must hold a JSON object' };
+  if (!isJsonObject(value)) return { wrong: 'which must hold a JSON object' };
   const { delivery_models: models = {}, ...own } = value;
   const wrong = [...wrongFields(own, '', ownRules), ...wrongModels(models)];
   if (wrong.length > 0) return { wrong: `in which ${wrong.join('; ')}` };

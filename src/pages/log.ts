@@ -5,7 +5,7 @@ import { verifierText, type VerifierKey } from '../log/note.js';
 import { stampsFrom, type StoredStamp } from '../store/tables/logStamps.js';
 import { findSigned, type SignedCheckpoint } from '../store/tables/receiptLog.js';
 import type { Store } from '../store/store.js';
-import { dayMs } from '../system/clock.js';
+import { dateText, dayMs, timeText } from '../system/clock.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 import { commandsHtml, factsHtml, timeHtml } from './receipt.js';
 
@@ -22,7 +22,7 @@ start.</p>
 /** The witnesses that cosigned a checkpoint, and when. */
 function witnessesHtml({ note }: SignedCheckpoint, witnesses: readonly VerifierKey[]): string {
   const rows = cosignaturesOf(note, witnesses).map(({ name, timeS }) => {
-    return `<li>${escapeHtml(name)}, ${timeHtml(new Date(timeS * 1_000).toISOString())}</li>`;
+    return `<li>${escapeHtml(name)}, ${timeHtml(timeText(timeS * 1_000))}</li>`;
   });
   if (rows.length === 0) {
     return `<p class="state">No witness has cosigned this checkpoint: only a comparison of
@@ -40,7 +40,7 @@ const mostStamps = 40;
 
 /** The stamps of the last month of the log, the newest first. */
 async function shownStamps(store: Store, { atMs }: SignedCheckpoint): Promise<readonly StoredStamp[]> {
-  const from = new Date(atMs - shownDays * dayMs).toISOString().slice(0, 10);
+  const from = dateText(atMs - shownDays * dayMs);
   return (await stampsFrom(store, from, mostStamps)).reverse();
 }
 
@@ -76,7 +76,7 @@ ${factsHtml([
   ['Name', escapeHtml(origin)],
   ['Receipts', size.toLocaleString('en')],
   ['Root', `<code class="hash">${Buffer.from(root).toString('base64')}</code>`],
-  ['Signed', timeHtml(new Date(atMs).toISOString())],
+  ['Signed', timeHtml(timeText(atMs))],
 ])}
 <h2>Verifier key</h2>
 <p>Keep a copy: by it you know this log again, whoever answers at this address.</p>

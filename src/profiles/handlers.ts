@@ -20,7 +20,7 @@ import {
   type StoredProfileVersion,
 } from '../store/tables/profiles.js';
 import type { Store } from '../store/store.js';
-import type { Clock } from '../system/clock.js';
+import { timeText, type Clock } from '../system/clock.js';
 
 /** Parts of the handlers. */
 export interface ProfileRouteParts {
@@ -34,7 +34,7 @@ export interface ProfileRouteParts {
 }
 
 function shown({ version, settings, createdAtMs }: StoredProfileVersion): ProfileVersion {
-  const created_at = new Date(createdAtMs).toISOString();
+  const created_at = timeText(createdAtMs);
   return { version, settings: JSON.parse(settings) as ProfileSettings, created_at };
 }
 

@@ -8,7 +8,7 @@ import { findLegacyReceipt } from '../store/tables/legacyReceipts.js';
 import { findWithheld } from '../store/tables/notices.js';
 import { findLeaf, findSigned, includedAtMs } from '../store/tables/receiptLog.js';
 import type { Store } from '../store/store.js';
-import { timeText } from '../system/clock.js';
+import { timeOrNull } from '../system/clock.js';
 import { inSlice } from '../system/slices.js';
 import { digestsOf, identityOf, storedStatus } from './answers.js';
 import { isLegacyId, legacyBody, readLegacy } from './legacy.js';
@@ -28,7 +28,7 @@ async function logOf(store: Store, id: string): Promise<ReceiptLog> {
   return {
     origin: found?.signed.origin ?? null,
     index: leaf ?? null,
-    included_at: atMs === undefined ? null : timeText(atMs),
+    included_at: timeOrNull(atMs),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Verifies an answer of `GET /receipt/{id}`, whatever its source (docs/receipt.md). */
 import { fragmentFields, fragmentOf } from '../contract/fragment.js';
 import type { CryptographicVerification, Fragment } from '../contract/fragment.js';
+import { isJsonObject, type JsonObject } from '../system/json.js';
 import { verifyLegacy } from './legacy.js';
 import { digestNames, implementation, sealFits, verify } from './verify.js';
 
@@ -12,19 +13,10 @@ export interface VerifiedAnswer {
   readonly withheld: boolean;
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
-function membersOf(value: unknown): Members | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Members)
-    : undefined;
-}
-
 function textsOf(value: unknown): Readonly<Record<string, string>> | undefined {
-  const members = membersOf(value);
-  if (members === undefined) return undefined;
-  const texts = Object.entries(members).every(([, each]) => typeof each === 'string');
-  return texts ? (members as Readonly<Record<string, string>>) : undefined;
+  if (!isJsonObject(value)) return undefined;
+  const isTexts = Object.values(value).every((each) => typeof each === 'string');
+  return isTexts ? (value as Readonly<Record<string, string>>) : undefined;
 }
 
 function fragmentIn(value: unknown): Fragment | undefined {
@@ -35,17 +27,16 @@ function fragmentIn(value: unknown): Fragment | undefined {
 
 /** Verifies an answer, parsed from JSON; `wrong` is a sentence part that says why it is not a receipt. */
 export function verifyAnswer(answer: unknown): VerifiedAnswer | { readonly wrong: string } {
-  const members = membersOf(answer);
-  const receipt = members?.['receipt'];
-  if (members === undefined || typeof receipt !== 'string') return { wrong: 'is no receipt' };
-  const withheld = members['fragment'] === null && typeof members['withheld'] === 'string';
-  const fragment = fragmentIn(members['fragment']);
+  if (!isJsonObject(answer) || typeof answer['receipt'] !== 'string') return { wrong: 'is no receipt' };
+  const { receipt } = answer;
+  const withheld = answer['fragment'] === null && typeof answer['withheld'] === 'string';
+  const fragment = fragmentIn(answer['fragment']);
   if (!withheld && fragment === undefined) return { wrong: 'has no fragment of six texts' };
-  switch (members['hash_contract']) {
+  switch (answer['hash_contract']) {
     case 'fragment-receipt-hash-v2':
-      return sealed(receipt, members, fragment);
+      return sealed(receipt, answer, fragment);
     case 'fragment-receipt-hash-v1-legacy':
-      return legacy(receipt, members, fragment);
+      return legacy(receipt, answer, fragment);
     default:
       return { wrong: 'names no hash contract that is known here' };
   }
@@ -53,7 +44,7 @@ export function verifyAnswer(answer: unknown): VerifiedAnswer | { readonly wrong
 
 function sealed(
   receipt: string,
-  members: Members,
+  members: JsonObject,
   fragment: Fragment | undefined,
 ): VerifiedAnswer | { readonly wrong: string } {
   const envelope = textsOf(members['envelope']);
@@ -69,10 +60,10 @@ function sealed(
   return { receipt, verification: withOwn(verification, members, envelope), withheld: true };
 }
 
-/** Members that the answer repeats must equal the envelope's. */
+/** JsonObject that the answer repeats must equal the envelope's. */
 function withOwn(
   verification: CryptographicVerification,
-  members: Members,
+  members: JsonObject,
   envelope: Readonly<Record<string, string>>,
 ): CryptographicVerification {
   const isOther = (name: string): boolean => name in members && members[name] !== envelope[name];
@@ -86,7 +77,7 @@ function withOwn(
 
 function legacy(
   receipt: string,
-  members: Members,
+  members: JsonObject,
   fragment: Fragment | undefined,
 ): VerifiedAnswer | { readonly wrong: string } {
   const digest = members['content_sha256'];

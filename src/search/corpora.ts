@@ -1,17 +1,13 @@
 /** Named statistics of collections, and profiles: the key of the statistics' hashes, and the owners. */
 import { problemAnswer } from '../contract/answer.js';
-import { derive, type MasterSecrets } from '../system/masterSecret.js';
+import { deriveLasting, type MasterSecrets } from '../system/masterSecret.js';
 
 /** Bytes of a key's digest that identify it as an owner. */
 const ownerBytes = 16;
 
-/**
- * The key of the hashes of terms (16 bytes), from the oldest secret: statistics stay valid when a secret is
- * added.
- */
+/** The key of the hashes of terms (16 bytes): statistics stay valid when a secret is added. */
 export function corpusKey(secrets: MasterSecrets): Buffer {
-  const oldest = secrets.at(-1) ?? secrets[0];
-  return Buffer.from(derive(oldest, 'corpora', 'terms').subarray(0, 16));
+  return Buffer.from(deriveLasting(secrets, 'corpora', 'terms').subarray(0, 16));
 }
 
 /** Hash of a key; null for a malformed one. */

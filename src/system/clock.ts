@@ -9,6 +9,16 @@ export function timeText(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }
 
+/** As {@link timeText}, of a time that may be absent. */
+export function timeOrNull(wallMs: number | null | undefined): string | null {
+  return wallMs == null ? null : timeText(wallMs);
+}
+
+/** The day of a time, UTC: `2026-11-21`. */
+export function dateText(wallMs: number): string {
+  return timeText(wallMs).slice(0, 10);
+}
+
 /** A running timer; {@link Timer.stop} ends it, and may be called more than once. */
 export interface Timer {
   readonly stop: () => void;

@@ -1,6 +1,7 @@
 /** The log: one line per event, as JSON (pino) or for people. It never contains client data. */
 import { isatty } from 'node:tty';
 import { pino } from 'pino';
+import { timeText } from './clock.js';
 
 /** The values of `LOG_LEVEL`, the most verbose first. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -85,6 +86,6 @@ export function forPeople(line: string): string {
   const shown = Object.entries({ ...error, ...facts, pid })
     .filter(([fact, value]) => fact !== 'message' || value !== msg)
     .map(([fact, value]) => `${fact}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  const head = `${new Date(Number(time)).toISOString()} ${name.padEnd(5)} ${String(msg)}`;
+  const head = `${timeText(Number(time))} ${name.padEnd(5)} ${String(msg)}`;
   return `${head} (${shown.join(', ')})${typeof stack === 'string' ? `\n${stack}` : ''}`;
 }

@@ -84,6 +84,11 @@ export function derive(secret: string, purpose: string, ...parts: readonly strin
     .digest();
 }
 
+/** {@link derive} with the oldest secret: the value stays the same when a newer secret is put first. */
+export function deriveLasting(secrets: MasterSecrets, purpose: string, ...parts: readonly string[]): Buffer {
+  return derive(secrets.at(-1) ?? secrets[0], purpose, ...parts);
+}
+
 /** A secret's public id: 12 hex digits that reveal nothing of it. */
 export function secretId(secret: string): string {
   return derive(secret, 'secret-id').toString('hex', 0, 6);

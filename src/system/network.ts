@@ -49,6 +49,11 @@ export function contains(network: Network, address: Uint8Array): boolean {
   return network.bytes.every((byte, at) => byte === ((address[at] ?? 0) & mask(network.prefixBits, at)));
 }
 
+/** The bytes of an address that name its network where limits share: a /24 (IPv4), or a /48 (IPv6). */
+export function networkOf(address: Uint8Array): Uint8Array {
+  return address.subarray(0, address.length === 4 ? 3 : 6);
+}
+
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** True if no one on the path can read or change requests to a URL: https, or this machine. */

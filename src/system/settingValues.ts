@@ -22,11 +22,10 @@ export function integer(least: number, most: number): (text: string) => Parsed<n
 
 /** A parser of whole numbers up to `most`; an empty text is null. */
 export function integerOrNull(most: number): (text: string) => Parsed<number | null> {
-  return (text) => {
-    if (text === '') return { value: null };
+  return orNull((text) => {
     const value = /^\d{1,13}$/.test(text) ? Number(text) : Number.NaN;
     return value <= most ? { value } : { wrong: `must be a whole number from 0 to ${most}` };
-  };
+  });
 }
 
 /** A parser for one of several words. */
@@ -34,6 +33,22 @@ export function oneOf<Word extends string>(words: readonly Word[]): (text: strin
   return (text) => {
     const value = words.find((word) => word === text);
     return value === undefined ? { wrong: `must be one of ${words.join(', ')}` } : { value };
+  };
+}
+
+/** The same parser, for which an empty text is null. */
+export function orNull<Value>(
+  parse: (text: string) => Parsed<Value>,
+): (text: string) => Parsed<Value | null> {
+  return (text) => (text === '' ? { value: null } : parse(text));
+}
+
+/** A parser of origins: `http` or `https`, and a host. `wrong`: what is said of others. */
+export function originOf(isAllowed: (url: URL) => boolean, wrong: string): (text: string) => Parsed<string> {
+  return (text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const isOrigin = url?.href === `${url?.origin}/` && /^https?:$/.test(url.protocol);
+    return isOrigin && isAllowed(url) ? { value: url.origin } : { wrong };
   };
 }
 
@@ -57,15 +72,14 @@ export function fileOrNull<Value>(
   what: string,
   take: (bytes: Buffer) => Value | undefined,
 ): (text: string) => Parsed<Value | null> {
-  return (text) => {
-    if (text === '') return { value: null };
+  return orNull((text) => {
     try {
       const value = take(readFileSync(text));
       return value === undefined ? { wrong: `must be the path of ${what}` } : { value };
     } catch (error) {
       return { wrong: `must be the path of ${what}, which cannot be read (${shortReasonOf(error)})` };
     }
-  };
+  });
 }
 
 /** A limit per minute and address; 0: no limit. */

@@ -3,6 +3,7 @@
  * precedence.
  */
 import { readFileSync, statSync } from 'node:fs';
+import { isJsonObject } from './json.js';
 import { nearestName } from './lookalikes.js';
 import { reasonOf, shortReasonOf } from './reason.js';
 
@@ -59,9 +60,7 @@ function readFile(path: string): { readonly values: object } | { readonly wrong:
   }
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return { values: value };
-    }
+    if (isJsonObject(value)) return { values: value };
     return { wrong: `The file of settings ${path} must hold a JSON object, such as {"PORT": 8080}.` };
   } catch (error) {
     const message = reasonOf(error);

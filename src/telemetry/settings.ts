@@ -1,6 +1,6 @@
 /** Settings of traces and metrics over OTLP: the names and meanings that OpenTelemetry gives them. */
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
-import { integer, oneOf } from '../system/settingValues.js';
+import { integer, oneOf, orNull } from '../system/settingValues.js';
 import { stripEnd } from '../system/strip.js';
 
 /** The rules by which requests are chosen to be recorded. */
@@ -19,8 +19,7 @@ export type SamplerName = (typeof samplers)[number];
 /** The encodings of traces and metrics. */
 const otlpProtocols = ['http/protobuf', 'http/json'] as const;
 
-function parseEndpoint(text: string): Parsed<string | null> {
-  if (text === '') return { value: null };
+function parseEndpoint(text: string): Parsed<string> {
   const wrong =
     'must be http:// or https:// with a host and no user, query or fragment, such as http://127.0.0.1:4318';
   if (!URL.canParse(text)) return { wrong };
@@ -87,7 +86,7 @@ export const telemetrySettings = {
     meaning:
       'Where traces and metrics are sent (OTLP over HTTP, to `/v1/traces` and `/v1/metrics` beneath it): ' +
       '[tracing.md](tracing.md).',
-    parse: parseEndpoint,
+    parse: orNull(parseEndpoint),
   },
   /** Header fields sent to the collector, such as its key. */
   otlpHeaders: {

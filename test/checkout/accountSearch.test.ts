@@ -1,7 +1,8 @@
 /** The search of an account, and its next address: progress, wallet nodes, and the operator's sentence. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Chain, Failed } from '../../src/checkout/onchain/chain.js';
+import type { Chain } from '../../src/checkout/onchain/chain.js';
+import type { NodeAnswer, Failed } from '../../src/checkout/nodeAnswer.js';
 import {
   addressSentence,
   beginAccount,
@@ -26,7 +27,7 @@ function chainOf(...indexes: readonly number[]): Chain {
   return simulated.chain;
 }
 
-const noFault = (): Promise<undefined> => Promise.resolve(undefined);
+const { clock } = new Time();
 const locked: Failed = { kind: 'failed', reason: 'the wallet is locked' };
 
 describe('a search of an account', () => {
@@ -41,17 +42,20 @@ describe('a search of an account', () => {
 
   test('is not begun on a node that cannot be relied on', async () => {
     const store = await openTestStore();
-    const begin = (fault: string | Failed) =>
-      beginAccount({ account, chain: chainOf(3), store }, () => Promise.resolve(fault));
+    const begin = (network: NodeAnswer<string>) => {
+      const chain = { ...chainOf(3), network: () => Promise.resolve(network) };
+      return beginAccount({ account, chain, store, clock });
+    };
     assert.deepEqual(await begin(locked), locked);
-    assert.deepEqual(await begin('It is behind.'), { kind: 'failed', reason: 'It is behind.' });
+    const reason = 'The Bitcoin node is on testnet, not on mainnet.';
+    assert.deepEqual(await begin({ kind: 'answer', value: 'testnet' }), { kind: 'failed', reason });
     assert.equal((await nextAddressIndex(store, account.digest)).bytes, undefined);
   });
 
   test('decides nothing where the node does not say which addresses it has handed out', async () => {
     const store = await openTestStore();
     const chain: Chain = { ...chainOf(), firstUnshown: () => Promise.resolve(locked) };
-    assert.deepEqual(await beginAccount({ account, chain, store }, noFault), locked);
+    assert.deepEqual(await beginAccount({ account, chain, store, clock }), locked);
     assert.equal((await nextAddressIndex(store, account.digest)).bytes, undefined);
   });
 });

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/onchain/bitcoin.js';
-import type { Chain, ChainAnswer, ChainHints } from '../../src/checkout/onchain/chain.js';
+import type { Chain, ChainHints } from '../../src/checkout/onchain/chain.js';
+import type { NodeAnswer } from '../../src/checkout/nodeAnswer.js';
 import { maxPassedOver } from '../../src/checkout/onchain/freshAddresses.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
@@ -46,7 +47,7 @@ class World {
       scan: (space, range) => read(space, () => store.scan(space, range)),
       commit: (operations, id) => read('commit', () => store.commit(operations, id)),
     };
-    const answer = <Value>(what: string, value: Value): Promise<ChainAnswer<Value>> => {
+    const answer = <Value>(what: string, value: Value): Promise<NodeAnswer<Value>> => {
       count(what);
       const failed = { kind: 'failed', reason: `${what} fails` } as const;
       return Promise.resolve(this.down === what ? failed : { kind: 'answer', value });
@@ -165,7 +166,7 @@ describe('the node', () => {
   test('that notifies is asked on from where the last watcher of the process ended', async () => {
     const world = await World.open();
     const asked: string[] = [];
-    const lookup = (address: string): Promise<ChainAnswer<never>> => {
+    const lookup = (address: string): Promise<NodeAnswer<never>> => {
       asked.push(address);
       return Promise.resolve({ kind: 'failed', reason: 'lookup fails' });
     };
@@ -249,7 +250,7 @@ describe('a node that is catching up', () => {
   /** The world with a node whose last block is so old. */
   async function behind(ageMs: number): Promise<{ readonly world: World; readonly chain: Chain }> {
     const world = await World.open();
-    const tipAtMs = (): Promise<ChainAnswer<number>> =>
+    const tipAtMs = (): Promise<NodeAnswer<number>> =>
       Promise.resolve(
         world.down === 'tipAtMs'
           ? { kind: 'failed', reason: 'tipAtMs fails' }
@@ -376,7 +377,7 @@ describe('an address', () => {
   test('is prepared at the node before it is shown, the next one by a check, and no others', async () => {
     const world = await World.open();
     const prepared: number[] = [];
-    const prepare = (index: number): Promise<ChainAnswer<undefined>> => {
+    const prepare = (index: number): Promise<NodeAnswer<undefined>> => {
       prepared.push(index);
       return Promise.resolve({ kind: 'answer', value: undefined });
     };

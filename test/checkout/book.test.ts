@@ -335,8 +335,9 @@ test('a key is left for the next poll if the client leaves while the store is aw
   failing.failure = 'not written';
   const asked = { claim: '', claimRequired: false, mayAct: true };
   const find = (id: string) => findOrder(parts.store, id);
-  const rail = { refresh: (found: OrderRecord) => Promise.resolve(found), view: (seen: Polled) => seen };
-  const away = { parts: { ...parts, store: failing.seen }, rail, find, demanded: asked };
+  const rail = { refresh: (found: OrderRecord) => Promise.resolve(found) };
+  const view = (seen: Polled): Polled => seen;
+  const away = { parts: { ...parts, store: failing.seen }, rail, view, find, demanded: asked };
   const aborted = (): boolean => failing.commits === 3;
   await assert.rejects(pollOrder(away, order.id, { ...asked, aborted }), StoreUnavailable);
   assert.equal(failing.commits, 3);

@@ -1,7 +1,8 @@
 /** A node that answers for one address at a time is asked for a few at once, and once for each of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { usedEach, type Failed } from '../../src/checkout/onchain/chain.js';
+import { usedEach } from '../../src/checkout/onchain/chain.js';
+import type { Failed } from '../../src/checkout/nodeAnswer.js';
 
 /** Asks for so many addresses, of which every third has a history; how many were asked for at once. */
 async function ask(count: number, fails = -1) {

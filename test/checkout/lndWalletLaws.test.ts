@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { Psbt, Transaction } from 'bitcoinjs-lib';
-import { Lnd, type Json, type LndAnswer, type NodeInfo } from '../../src/checkout/lnd.js';
+import { Lnd, type LndAnswer, type NodeInfo } from '../../src/checkout/lnd.js';
 import { LndWallet } from '../../src/checkout/lndWallet.js';
 import { systemClock } from '../../src/system/clock.js';
+import type { JsonObject } from '../../src/system/json.js';
 import { reasonOf } from '../../src/system/reason.js';
 import { LndWalletServer } from './lndWalletServer.js';
 
@@ -16,7 +17,7 @@ interface Asked {
 }
 
 /** A wallet over a node that gives one answer to each path, and refuses the others; what it was asked. */
-function walletOver(answers: Readonly<Record<string, Json>>, blockHeight = 800_000) {
+function walletOver(answers: Readonly<Record<string, JsonObject>>, blockHeight = 800_000) {
   const asked: Asked[] = [];
   const status = { network: 'regtest', syncedToChain: true, activeChannels: 0, blockHash: '00' };
   const info = (): Promise<LndAnswer<NodeInfo>> =>
@@ -49,7 +50,7 @@ describe('a transaction', () => {
       const [searched, funded] = asked;
       assert.equal(searched?.path, `/v1/transactions?start_height=${from}&end_height=-1`);
       assert.equal(funded?.path, '/v2/wallet/psbt/fund');
-      const { target_conf, min_confs } = funded.body as Json;
+      const { target_conf, min_confs } = funded.body as JsonObject;
       assert.deepEqual([target_conf, min_confs], [144, 1]);
     }
   });
@@ -73,7 +74,7 @@ describe('a transaction', () => {
   });
 
   test('is published unless the node or the network refuses it', async () => {
-    const published = (answer: Json | undefined): Promise<unknown> =>
+    const published = (answer: JsonObject | undefined): Promise<unknown> =>
       walletOver(answer === undefined ? {} : { '/v2/wallet/tx': answer }).wallet.publish(data, 'a day');
     assert.equal(await published({ publish_error: '' }), undefined);
     assert.equal(await published({}), undefined);
@@ -88,7 +89,10 @@ describe('a transaction', () => {
     const transaction = new Transaction();
     transaction.addInput(Buffer.alloc(32, 1), 0);
     const raw = transaction.toBuffer();
-    const found = (more: Json, answers: Readonly<Record<string, Json>> = {}): Promise<unknown> => {
+    const found = (
+      more: JsonObject,
+      answers: Readonly<Record<string, JsonObject>> = {},
+    ): Promise<unknown> => {
       const known = { tx_hash: transaction.getId(), ...more };
       return walletOver({ '/v1/transactions': { transactions: [known] }, ...answers }).wallet.find(raw, 1);
     };

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
-import { NodeTrust } from '../../src/checkout/onchain/nodeTrust.js';
 import { LookUps, type LookUpParts } from '../../src/checkout/order/lookUps.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Fence } from '../../src/store/store.js';
@@ -132,8 +131,7 @@ test('a node that does not answer leaves an order unchanged, and its reason is r
   const failed = { kind: 'failed', reason: 'it sleeps' } as const;
   const { chain } = new SimulatedChain(new Dice(1), shop.time);
   const away = { ...chain, lookup: () => Promise.resolve(failed) };
-  const parts = { ...shop.book, chain: away, trust: new NodeTrust({ ...shop.book, account, chain: away }) };
-  assert.deepEqual(await lookUpOrder(parts, order), failed);
+  assert.deepEqual(await lookUpOrder({ ...shop.book, account, chain: away }, order), failed);
   assert.deepEqual(await shop.stored(order.id), order);
 });
 

@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ChainAnswer } from '../../src/checkout/onchain/chain.js';
+import type { NodeAnswer } from '../../src/checkout/nodeAnswer.js';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
-import { NodeTrust, type NodeTrustParts } from '../../src/checkout/onchain/nodeTrust.js';
+import { doubtOf, nodeFault, type NodeTrustParts } from '../../src/checkout/onchain/nodeTrust.js';
 import type { BtcOrder, FoundOutput } from '../../src/store/tables/bitcoinOrder.js';
 import { account, Shop } from '../support/shop.js';
 
@@ -14,7 +14,7 @@ const price = 50_000n;
 const createdHeight = 100;
 const failed = { kind: 'failed', reason: 'it sleeps' } as const;
 
-const answer = <Value>(value: Value): Promise<ChainAnswer<Value>> =>
+const answer = <Value>(value: Value): Promise<NodeAnswer<Value>> =>
   Promise.resolve({ kind: 'answer', value });
 
 /** A payment in the block at `height`, as a node at block `tip` tells of it; without a height in none. */
@@ -32,15 +32,13 @@ class Node {
   silent: 'network' | 'tip' | 'tipAtMs' | undefined;
   /** What it was asked. */
   readonly asked: string[] = [];
-  readonly trust: NodeTrust;
 
   private constructor(
     readonly shop: Shop,
     readonly order: BtcOrder,
-    more: Partial<NodeTrustParts>,
+    private readonly more: Partial<NodeTrustParts>,
   ) {
     this.tipAtMs = shop.time.nowMs;
-    this.trust = new NodeTrust({ ...this.parts, ...more });
   }
 
   static async open(more: Partial<NodeTrustParts> = {}): Promise<Node> {
@@ -51,13 +49,8 @@ class Node {
     return new Node(shop, order, more);
   }
 
-  /** One more process, which knows nothing of the node yet. */
-  other(): NodeTrust {
-    return new NodeTrust(this.parts);
-  }
-
   get parts(): NodeTrustParts {
-    const told = <Value>(what: 'network' | 'tip' | 'tipAtMs', value: Value): Promise<ChainAnswer<Value>> => {
+    const told = <Value>(what: 'network' | 'tip' | 'tipAtMs', value: Value): Promise<NodeAnswer<Value>> => {
       this.asked.push(what);
       return this.silent === what ? Promise.resolve(failed) : answer(value);
     };
@@ -69,7 +62,7 @@ class Node {
       lookup: () => answer(this.found),
       close: () => undefined,
     };
-    return { chain, account, clock: this.shop.book.clock };
+    return { chain, account, clock: this.shop.book.clock, ...this.more };
   }
 
   async stored(): Promise<BtcOrder> {
@@ -78,9 +71,8 @@ class Node {
   }
 
   /** Looks the order up; the reason if nothing was applied. */
-  async look(trust = this.trust): Promise<string | undefined> {
-    const parts = { ...this.shop.book, chain: this.parts.chain, trust };
-    const outcome = await lookUpOrder(parts, await this.stored());
+  async look(): Promise<string | undefined> {
+    const outcome = await lookUpOrder({ ...this.parts, ...this.shop.book }, await this.stored());
     return 'reason' in outcome ? `${outcome.kind}: ${outcome.reason}` : undefined;
   }
 
@@ -100,14 +92,13 @@ class Node {
 test('a node is asked for the time of its last block where it tells it, and not on regtest', async () => {
   const node = await Node.open();
   node.tipAtMs = 0;
-  assert.equal(await node.trust.fault(), 'The Bitcoin node is catching up with the chain.');
+  assert.equal(await nodeFault(node.parts), 'The Bitcoin node is catching up with the chain.');
   const { network, tip, used, lookup, close } = node.parts.chain;
   const chain = { network, tip, used, lookup, close };
-  assert.equal(await new NodeTrust({ ...node.parts, chain }).fault(), undefined);
+  assert.equal(await nodeFault({ ...node.parts, chain }), undefined);
   node.network = 'regtest';
   node.asked.length = 0;
-  const regtest = new NodeTrust({ ...node.parts, account: { network: 'regtest' } });
-  assert.equal(await regtest.fault(), undefined);
+  assert.equal(await nodeFault({ ...node.parts, account: { network: 'regtest' } }), undefined);
   assert.deepEqual(node.asked, ['network']);
 });
 
@@ -128,7 +119,7 @@ describe('a confirmed payment', () => {
     await node.payAt(103, 105);
     // An answer that has no block says nothing of the chain.
     assert.equal(
-      await node.trust.doubt({ ...(await node.stored()), outputs: [] }, [paid(105, null)]),
+      await doubtOf(node.parts, { ...(await node.stored()), outputs: [] }, [paid(105, null)]),
       undefined,
     );
     for (const found of [[], [paid(104, null)]]) {
@@ -154,10 +145,10 @@ describe('a confirmed payment', () => {
       for (const found of [[], [paid(tip - 1, height)]]) {
         [node.tip, node.found] = [tip - 1, found];
         const doubt = `doubted: it is behind, at block ${tip - 1}: the payment was seen at ${tip}`;
-        assert.equal(await node.look(node.other()), doubt);
+        assert.equal(await node.look(), doubt);
       }
       [node.tip, node.found] = [tip, []];
-      assert.equal(await node.look(node.other()), undefined);
+      assert.equal(await node.look(), undefined);
       assert.deepEqual(await node.state(), ['pending', 'suspended']);
     }
   });
@@ -173,10 +164,7 @@ describe('a confirmed payment', () => {
     assert.equal(await node.look(), undefined);
     node.found = [];
     node.tip = 104;
-    assert.equal(
-      await node.look(node.other()),
-      'doubted: it is behind, at block 104: the payment was seen at 106',
-    );
+    assert.equal(await node.look(), 'doubted: it is behind, at block 104: the payment was seen at 106');
   });
 
   test('is taken away after a wrong height: one above all that a node can lack is not believed', async () => {
@@ -186,11 +174,11 @@ describe('a confirmed payment', () => {
     node.found = [];
     const reason = 'it is behind, at block 928: the payment was seen at 1000';
     node.tip = 1_000 - 72;
-    assert.deepEqual(await node.trust.doubt(stored, []), { kind: 'doubted', reason });
+    assert.deepEqual(await doubtOf(node.parts, stored, []), { kind: 'doubted', reason });
     node.tip -= 1;
-    assert.equal(await node.trust.doubt(stored, []), undefined);
+    assert.equal(await doubtOf(node.parts, stored, []), undefined);
     // What another order was told of is nothing to this one.
-    await node.trust.doubt({ ...stored, seenHeight: 110 }, [paid(999_999, 999_998)]);
+    await doubtOf(node.parts, { ...stored, seenHeight: 110 }, [paid(999_999, 999_998)]);
     node.tip = 105;
     assert.equal(await node.look(), undefined);
     assert.deepEqual(await node.state(), ['pending', 'suspended']);
@@ -200,7 +188,7 @@ describe('a confirmed payment', () => {
     const node = await Node.open();
     await node.payAt(103, 105);
     node.found = [];
-    const doubt = (order: BtcOrder) => node.trust.doubt(order, []);
+    const doubt = (order: BtcOrder) => doubtOf(node.parts, order, []);
     const older = { ...(await node.stored()), seenHeight: null };
     const reason = 'it is behind, at block 102: the payment was seen at 103';
     node.tip = 102;

@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MadeOrder } from '../../src/checkout/order/book.js';
-import type { PollRequest, Readiness } from '../../src/checkout/rail.js';
+import type { PollRequest } from '../../src/checkout/order/poll.js';
+import type { Readiness } from '../../src/checkout/rail.js';
 import type { KeyStatus } from '../../src/contract/orders.js';
 import { native } from '../../src/native/addon.js';
 import type { OrderRecord } from '../../src/store/tables/order.js';

@@ -8,10 +8,12 @@ import { Lightning } from '../../src/checkout/lightning/lightning.js';
 import { Lnd } from '../../src/checkout/lnd.js';
 import { StripeClient } from '../../src/checkout/card/stripe.js';
 import type { MadeOrder } from '../../src/checkout/order/book.js';
+import type { Polled } from '../../src/checkout/order/poll.js';
 import { viewOnChain } from '../../src/checkout/onchain/bitcoinView.js';
 import { viewCard } from '../../src/checkout/card/cardView.js';
 import { viewLightning } from '../../src/checkout/lightning/lightningView.js';
 import { closedRail, pollOrder, type Rail } from '../../src/checkout/rail.js';
+import type { CardOrder } from '../../src/store/tables/cardOrder.js';
 import type { OrderOn, OrderRecord } from '../../src/store/tables/order.js';
 import { findOrder } from '../../src/store/tables/orders.js';
 import { LndServer } from '../support/lndServer.js';
@@ -37,22 +39,18 @@ async function toldOf(
 }
 
 /** Polls a rail's orders through `pollOrder`. */
-function polling<Name extends OrderRecord['rail'], View>(
+function polling<Name extends OrderRecord['rail']>(
   { book, aside }: Shop,
   rail: Name,
-  of: Pick<Rail<OrderOn<Name>, never, unknown, View>, 'refresh' | 'view'>,
-  keyOf: (view: View) => ShownKey,
+  of: Pick<Rail<OrderOn<Name>, never, unknown>, 'refresh'>,
+  view: (polled: Polled<OrderOn<Name>>) => ShownKey,
 ): RailSubject['poll'] {
   const find = async (id: string): Promise<OrderOn<Name>> => onRail(await findOrder(aside.store, id), rail);
-  return async ({ id }, request) => {
-    const view = await pollOrder(
-      { parts: book, rail: of, find, demanded: { claimRequired: false } },
-      id,
-      request,
-    );
-    return view === undefined ? undefined : keyOf(view);
-  };
+  const polled = { parts: book, rail: of, view, find, demanded: { claimRequired: false } };
+  return ({ id }, request) => pollOrder(polled, id, request);
 }
+
+const viewPickup = (polled: Polled<CardOrder>): ShownKey => viewCard(polled).pickup;
 
 async function onChain(): Promise<RailSubject> {
   const shop = await Shop.open();
@@ -68,8 +66,8 @@ async function onChain(): Promise<RailSubject> {
       shop.time.nowMs += later;
       return rail.check();
     },
-    poll: polling(shop, 'btc', rail, (view) => view),
-    pollClosed: polling(shop, 'btc', closedRail('On-chain payments', viewOnChain), (view) => view),
+    poll: polling(shop, 'btc', rail, viewOnChain),
+    pollClosed: polling(shop, 'btc', closedRail('On-chain payments'), viewOnChain),
     ...{ name: 'btc', shop, price: 50_000, paidStatus: 'confirmed' },
     create() {
       shop.time.nowMs += later;
@@ -107,8 +105,8 @@ async function lightning(): Promise<RailSubject> {
       shop.time.nowMs += later;
       return rail.check(50_000n);
     },
-    poll: polling(shop, 'lightning', rail, (view) => view),
-    pollClosed: polling(shop, 'lightning', closedRail('Lightning payments', viewLightning), (view) => view),
+    poll: polling(shop, 'lightning', rail, viewLightning),
+    pollClosed: polling(shop, 'lightning', closedRail('Lightning payments'), viewLightning),
     ...{ name: 'lightning', shop, price: 50_000, paidStatus: 'settled' },
     create() {
       shop.time.nowMs += later;
@@ -148,8 +146,8 @@ async function card(): Promise<RailSubject> {
       shop.time.nowMs += later;
       return rail.check();
     },
-    poll: polling(shop, 'card', rail, ({ pickup }) => pickup),
-    pollClosed: polling(shop, 'card', closedRail('Card payments', viewCard), ({ pickup }) => pickup),
+    poll: polling(shop, 'card', rail, viewPickup),
+    pollClosed: polling(shop, 'card', closedRail('Card payments'), viewPickup),
     ...{ name: 'card', shop, price: 3_300, paidStatus: 'paid' },
     create() {
       shop.time.nowMs += later;
@@ -185,7 +183,7 @@ async function card(): Promise<RailSubject> {
 }
 
 test('a rail that is not set up takes no order, says so, and has nothing to look up', async () => {
-  const rail = closedRail('Card payments', viewCard);
+  const rail = closedRail('Card payments');
   const reason = 'Card payments are not configured on this server.';
   assert.deepEqual(await rail.check(50_000n), { ready: false, reason });
   assert.deepEqual(await rail.create(wish), { kind: 'rail unavailable', reason });

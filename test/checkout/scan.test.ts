@@ -4,7 +4,6 @@ import { describe, test } from 'node:test';
 import { Bitcoin } from '../../src/checkout/onchain/bitcoin.js';
 import type { Chain } from '../../src/checkout/onchain/chain.js';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
-import { NodeTrust } from '../../src/checkout/onchain/nodeTrust.js';
 import { gapSentence, rescan, type Rescan, type RescanParts } from '../../src/checkout/onchain/scan.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
@@ -60,8 +59,7 @@ class Scanned {
   }
 
   lookUp(order: BtcOrder, chain = this.chain): ReturnType<typeof lookUpOrder> {
-    const { book } = this.shop;
-    return lookUpOrder({ ...book, chain, trust: new NodeTrust({ ...book, account, chain }) }, order);
+    return lookUpOrder({ ...this.shop.book, account, chain }, order);
   }
 
   scan(from: number, progress: RescanParts['progress'] = () => undefined): ReturnType<typeof rescan> {

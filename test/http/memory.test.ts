@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import type { Admission } from '../../src/access/admission.js';
-import { MemoryBudget, networkOf } from '../../src/http/memory.js';
+import { MemoryBudget, networkName } from '../../src/http/memory.js';
 import type { ServedRoute } from '../../src/http/routes.js';
 import { startServer, type TestServer } from '../support/http.js';
 import { exchange, head, post, RawClient } from '../support/raw.js';
@@ -73,9 +73,9 @@ test('shares have to be checked once as much is held as the smallest of them has
 });
 
 test('a network is a /24 or a /48', () => {
-  assert.equal(networkOf(Uint8Array.of(192, 0, 2, 7)), 'c00002');
-  assert.equal(networkOf(Uint8Array.of(0x20, 1, 0xd, 0xb8, 0, 1, 2, 3)), '20010db80001');
-  assert.equal(networkOf(new Uint8Array(0)), '');
+  assert.equal(networkName(Uint8Array.of(192, 0, 2, 7)), 'c00002');
+  assert.equal(networkName(Uint8Array.of(0x20, 1, 0xd, 0xb8, 0, 1, 2, 3)), '20010db80001');
+  assert.equal(networkName(new Uint8Array(0)), '');
 });
 
 /**

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Head } from '../../src/access/address.js';
-import { createAccess, type Access, type AccessParts } from '../../src/access/admission.js';
+import { Access, type AccessParts } from '../../src/access/admission.js';
 import type { KeySource, KnownKey, MonthUsage, UsageSource } from '../../src/access/keyring.js';
 import { keyTiers, readTiers, type Tiers } from '../../src/access/tiers.js';
 import { native } from '../../src/native/addon.js';
@@ -125,7 +125,7 @@ export interface TestAccessParts extends Partial<Omit<AccessParts, 'routeLimits'
 /** Access with no keys, the tiers that ship and limits of its own, unless told otherwise. */
 export function testAccess({ file, routeLimits, ...given }: TestAccessParts = {}): Access {
   const tiers = given.tiers ?? shippedTiers();
-  return createAccess({
+  return new Access({
     native: given.native ?? new native.Access(file ?? limitsFile(), keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,

@@ -3,7 +3,8 @@
  * a card processor whose events come twice and in any order, buyers, and the time.
  */
 import assert from 'node:assert/strict';
-import type { Chain, ChainAnswer } from '../../src/checkout/onchain/chain.js';
+import type { Chain } from '../../src/checkout/onchain/chain.js';
+import type { NodeAnswer } from '../../src/checkout/nodeAnswer.js';
 import type { CardEvent, CardSubject } from '../../src/checkout/card/cardEvents.js';
 import type { FoundOutput } from '../../src/store/tables/bitcoinOrder.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
@@ -113,7 +114,7 @@ export class SimulatedChain {
 
   /** As a node tells of it. */
   get chain(): Chain {
-    const answer = <Value>(value: Value): Promise<ChainAnswer<Value>> => {
+    const answer = <Value>(value: Value): Promise<NodeAnswer<Value>> => {
       return Promise.resolve(this.up ? { kind: 'answer', value } : { kind: 'failed', reason: 'it is down' });
     };
     return {

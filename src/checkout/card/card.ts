@@ -31,10 +31,8 @@ import { cardEventTypes, readCardEvent } from './cardEvents.js';
 import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
 import { changeOf, heldOf, type Held } from './held.js';
 import { centsOf } from '../money.js';
-import { viewCard, type CardPickup } from './cardView.js';
 import type { KeyEffect } from '../../store/tables/orderKind.js';
 import type { OrderEvent } from '../order/orders.js';
-import type { Polled } from '../order/poll.js';
 import type { Rail, RailUnavailable, Readiness } from '../rail.js';
 import { longestAgeMs, type Rates } from '../rates.js';
 import type { StripeClient } from './stripe.js';
@@ -105,8 +103,7 @@ function settled(result: CardWebhookResponse['result']): Settled {
 }
 
 /** The rail of one process. */
-export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup> {
-  readonly view: (polled: Polled<CardOrder>) => CardPickup = viewCard;
+export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
   private readonly readiness: Recent<Readiness>;
   private readonly offered: Recent<readonly string[]>;
 

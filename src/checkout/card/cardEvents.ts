@@ -1,4 +1,5 @@
 /** Events of Stripe's webhooks (Stripe API, Event object), read from the signed body. */
+import { isJsonObject, type JsonObject } from '../../system/json.js';
 
 /** A checkout session, as an event shows it. */
 export interface CardSession {
@@ -42,12 +43,6 @@ export interface CardEvent {
   readonly subject: CardSubject;
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function text(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
@@ -58,7 +53,7 @@ function cents(value: unknown): bigint | null {
 
 /** The id of an object that is given whole, or by its id alone. */
 function idOf(value: unknown): string | null {
-  return text(isMembers(value) ? value['id'] : value);
+  return text(isJsonObject(value) ? value['id'] : value);
 }
 
 const sessionEvents = {
@@ -79,7 +74,7 @@ export const cardEventTypes: readonly string[] = [
 
 const other: CardSubject = { kind: 'other' };
 
-function sessionOf(object: Members): CardSession | undefined {
+function sessionOf(object: JsonObject): CardSession | undefined {
   const { id, payment_status: payment, created } = object;
   const { metadata, total_details: details } = object;
   if (typeof id !== 'string' || typeof created !== 'number') return undefined;
@@ -88,15 +83,15 @@ function sessionOf(object: Members): CardSession | undefined {
     id,
     payment,
     totalCents: cents(object['amount_total']),
-    discountCents: (isMembers(details) ? cents(details['amount_discount']) : null) ?? 0n,
+    discountCents: (isJsonObject(details) ? cents(details['amount_discount']) : null) ?? 0n,
     currency: text(object['currency']),
     intent: idOf(object['payment_intent']),
-    tier: isMembers(metadata) ? text(metadata['tier']) : null,
+    tier: isJsonObject(metadata) ? text(metadata['tier']) : null,
     createdAtMs: created * 1_000,
   };
 }
 
-function disputeOf(type: string, object: Members): CardSubject {
+function disputeOf(type: string, object: JsonObject): CardSubject {
   const [intent, dispute] = [idOf(object['payment_intent']), text(object['id'])];
   if (intent === null || dispute === null) return other;
   const { status } = object;
@@ -109,7 +104,7 @@ function disputeOf(type: string, object: Members): CardSubject {
   return inquiry ? other : { kind: 'dispute', intent, dispute, what: 'begun' };
 }
 
-function subjectOf(type: string, object: Members): CardSubject {
+function subjectOf(type: string, object: JsonObject): CardSubject {
   if (Object.hasOwn(sessionEvents, type)) {
     const session = sessionOf(object);
     const what = sessionEvents[type as keyof typeof sessionEvents];
@@ -131,12 +126,12 @@ function subjectOf(type: string, object: Members): CardSubject {
 
 /** Reads a verified event; undefined if it is not an event. */
 export function readCardEvent(event: unknown): CardEvent | undefined {
-  if (!isMembers(event)) return undefined;
+  if (!isJsonObject(event)) return undefined;
   const { id, type, livemode: live, created } = event;
   const data = event['data'];
   if (typeof id !== 'string' || !/^[\w-]{1,100}$/.test(id) || typeof type !== 'string') return undefined;
-  if (typeof live !== 'boolean' || typeof created !== 'number' || !isMembers(data)) return undefined;
+  if (typeof live !== 'boolean' || typeof created !== 'number' || !isJsonObject(data)) return undefined;
   const object = data['object'];
-  const subject = isMembers(object) ? subjectOf(type, object) : other;
+  const subject = isJsonObject(object) ? subjectOf(type, object) : other;
   return { id, type, live, createdAtMs: created * 1_000, subject };
 }

@@ -15,17 +15,18 @@ import { lastEventMs } from '../../store/tables/cardEvents.js';
 import type { CardOrder } from '../../store/tables/cardOrder.js';
 import { findOrderAt } from '../../store/tables/orders.js';
 import { whenUnavailable } from '../../store/store.js';
-import type { Clock } from '../../system/clock.js';
+import { timeOrNull, timeText, type Clock } from '../../system/clock.js';
 import { checkoutAnswer, checkoutProblem } from '../answers.js';
 import type { BookParts } from '../order/book.js';
 import type { Card } from './card.js';
 import { readCardEvent } from './cardEvents.js';
 import { unknownSession, viewCard, type CardPickup } from './cardView.js';
+import type { PollRequest } from '../order/poll.js';
 import { createRoute, pollRoute, railUnavailable, wishOf } from '../orderRoutes.js';
 import type { RailOrders, SentOrders } from '../orderRoutes.js';
 import { fiatPrice } from '../pricing.js';
 import { checkRoom, closedRail, notConfigured, pollOrder } from '../rail.js';
-import type { PollRequest, StorageLimit } from '../rail.js';
+import type { StorageLimit } from '../rail.js';
 import type { Rates } from '../rates.js';
 
 /** Parts of the endpoints. */
@@ -109,7 +110,7 @@ export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesPar
     const body: CardWebhookStatusResponse = {
       configured: ready,
       secrets: webhookSecrets.length,
-      last_event_at: last === undefined ? null : new Date(last).toISOString(),
+      last_event_at: timeOrNull(last),
       ready,
       reason: ready ? null : missing,
     };
@@ -125,9 +126,9 @@ function pickedUp(
   parts: CardRoutesParts,
 ): (session: string, request: PollRequest) => Promise<CardPickup | undefined> {
   // Only events report payments: a poll asks nobody, whether the rail is set up or not.
-  const rail = closedRail(payments, viewCard);
+  const rail = closedRail<CardOrder>(payments);
   const find = (session: string): Promise<CardOrder | undefined> => findOrderAt(parts.store, 'card', session);
-  const polled = { parts, rail, find, demanded: { claimRequired: false } };
+  const polled = { parts, rail, view: viewCard, find, demanded: { claimRequired: false } };
   return async (session, request) => {
     if (!sessionForm.test(session)) return undefined;
     return (await pollOrder(polled, session, request)) ?? unknownSession(session);
@@ -158,7 +159,7 @@ export function cardOrders(
           tier: input.tier,
           amount_cents: Number(order.cents),
           currency: 'usd',
-          expires_at: new Date(order.expiresAtMs).toISOString(),
+          expires_at: timeText(order.expiresAtMs),
           claim_token: claimToken,
         },
       };

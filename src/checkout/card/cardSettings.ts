@@ -2,19 +2,14 @@
 import { tiers, type Tier } from '../../contract/pricing.js';
 import { isPrivate } from '../../system/network.js';
 import type { Parsed, Settings, ValuesOf } from '../../system/settings.js';
-import { parseYes } from '../../system/settingValues.js';
+import { orNull, originOf, parseYes } from '../../system/settingValues.js';
 
-function parseApiBase(text: string): Parsed<string | null> {
-  if (text === '') return { value: null };
-  if (URL.canParse(text)) {
-    const url = new URL(text);
-    const isPlain = /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
-    if (isPlain && isPrivate(url)) return { value: url.origin };
-  }
-  return {
-    wrong: 'must be https://<host>:<port> (http only for this machine), such as http://127.0.0.1:12111',
-  };
-}
+const parseApiBase = orNull(
+  originOf(
+    isPrivate,
+    'must be https://<host>:<port> (http only for this machine), such as http://127.0.0.1:12111',
+  ),
+);
 
 function parseStripePrices(text: string): Parsed<Readonly<Record<string, Tier>>> {
   const pairs = text === '' ? [] : text.split(',').map((each) => each.trim().split('='));

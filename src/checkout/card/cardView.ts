@@ -2,7 +2,8 @@
 import type { CardPickupResponse } from '../../contract/card.js';
 import type { Tier } from '../../contract/pricing.js';
 import type { CardOrder } from '../../store/tables/cardOrder.js';
-import { keyDetail, keyExpiresAt } from '../order/orderView.js';
+import { timeOrNull } from '../../system/clock.js';
+import { keyDetail } from '../order/orderView.js';
 import type { Polled } from '../order/poll.js';
 
 /** State of a session for its buyer, and when its key was revealed (ms since 1970), if it was. */
@@ -43,7 +44,7 @@ export function viewCard(polled: Polled<CardOrder>): CardPickup {
     api_key: apiKey,
     key_status: keyStatus,
     key_detail: keyDetail(keyStatus),
-    key_expires_at: keyExpiresAt(polled),
+    key_expires_at: timeOrNull(polled.keyExpiresAtMs),
   };
   return { pickup, revealedAtMs: order.revealedAtMs };
 }

@@ -2,6 +2,7 @@
 import Stripe from 'stripe';
 import { reasonOf } from '../../system/reason.js';
 import { activeSpan, recorded } from '../../telemetry/tracer.js';
+import { answered, failed, type NodeAnswer } from '../nodeAnswer.js';
 import type { Readiness } from '../rail.js';
 
 /** Stripe's address and credentials. */
@@ -11,15 +12,6 @@ export interface StripePlace {
   /** Origin of the API; null: Stripe's own. */
   readonly apiBase: string | null;
 }
-
-/** Stripe refused or failed; the reason is a sentence part for the operator. */
-export interface StripeFailure {
-  readonly kind: 'failed';
-  readonly reason: string;
-}
-
-/** Answer of Stripe. */
-export type StripeAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | StripeFailure;
 
 /** A session to be made. */
 export interface SessionWish {
@@ -95,7 +87,7 @@ export class StripeClient {
   }
 
   /** Makes a session; idempotent for the same order. */
-  createSession(wish: SessionWish): Promise<StripeAnswer<MadeSession>> {
+  createSession(wish: SessionWish): Promise<NodeAnswer<MadeSession>> {
     const metadata = { order_id: wish.orderId, tier: wish.tier };
     return this.ask(async () => {
       const session = await this.sdk.checkout.sessions.create(
@@ -126,7 +118,7 @@ export class StripeClient {
   }
 
   /** Price ids that a session sold, one for each unit of a line. */
-  pricesOf(session: string): Promise<StripeAnswer<readonly string[]>> {
+  pricesOf(session: string): Promise<NodeAnswer<readonly string[]>> {
     return this.ask(async () => {
       const items = await this.sdk.checkout.sessions.listLineItems(session, { limit: 10 });
       return items.data.flatMap(({ price, quantity }) => Array<string>(quantity ?? 1).fill(price?.id ?? ''));
@@ -137,7 +129,7 @@ export class StripeClient {
    * The account's events of these types since a time (ms since 1970), the oldest first, as webhooks get them.
    * Stripe keeps events for 30 days.
    */
-  events(fromMs: number, types: readonly string[]): Promise<StripeAnswer<readonly unknown[]>> {
+  events(fromMs: number, types: readonly string[]): Promise<NodeAnswer<readonly unknown[]>> {
     return this.ask(async () => {
       const since = { created: { gte: Math.floor(fromMs / 1_000) }, types: [...types], limit: 100 };
       const newestFirst: unknown[] = [];
@@ -146,14 +138,14 @@ export class StripeClient {
     });
   }
 
-  private async ask<Value>(question: () => Promise<Value>): Promise<StripeAnswer<Value>> {
+  private async ask<Value>(question: () => Promise<Value>): Promise<NodeAnswer<Value>> {
     const span = activeSpan()?.child('Stripe', 'client');
     try {
       const asked =
         span === undefined ? question() : recorded(span, stripeFacts, question, () => noMoreFacts);
-      return { kind: 'answer', value: await asked };
+      return answered(await asked);
     } catch (error) {
-      return { kind: 'failed', reason: reasonOf(error) };
+      return failed(reasonOf(error));
     }
   }
 }

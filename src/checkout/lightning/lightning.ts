@@ -1,6 +1,5 @@
 /** Orders paid over Lightning (contract, Checkout; BOLT 11): invoices of the operator's own LND node. */
 import { decode } from 'light-bolt11-decoder';
-import type { LightningOrder as LightningOrderView } from '../../contract/lightning.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import type { LightningOrder } from '../../store/tables/lightningOrder.js';
@@ -16,10 +15,8 @@ import {
   type MadeOrder,
   type OrderWish,
 } from '../order/book.js';
-import { viewLightning } from './lightningView.js';
 import type { Lnd, LndFailure, NodeInfo } from '../lnd.js';
 import { LookUps, type MayLook } from '../order/lookUps.js';
-import type { Polled } from '../order/poll.js';
 import type { Rail, RailUnavailable, Readiness, RoundWish } from '../rail.js';
 
 /** Prefix of each network's invoices (BOLT 11). */
@@ -65,15 +62,9 @@ export interface Liquidity {
 }
 
 /** The rail of one process. */
-export class Lightning implements Rail<
-  LightningOrder,
-  OrderWish,
-  MadeOrder<LightningOrder>,
-  LightningOrderView
-> {
+export class Lightning implements Rail<LightningOrder, OrderWish, MadeOrder<LightningOrder>> {
   private readonly known: Recent<Liquidity>;
   private readonly lookUps: LookUps<'lightning'>;
-  readonly view: (polled: Polled<LightningOrder>) => LightningOrderView = viewLightning;
 
   constructor(private readonly parts: LightningParts) {
     this.known = new Recent(parts.clock, knownMs);

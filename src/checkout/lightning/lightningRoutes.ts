@@ -24,6 +24,7 @@ import {
 } from '../orderRoutes.js';
 import { unpolled } from '../order/poll.js';
 import { closedRail, notConfigured, pollOrder } from '../rail.js';
+import { timeOrNull } from '../../system/clock.js';
 
 /** Parts of the endpoints. */
 export interface LightningRoutesParts extends BookParts {
@@ -59,8 +60,9 @@ export function lightningOrders(
   parts: LightningRoutesParts,
 ): PagedOrders<LightningOrderCreated, LightningOrderView> {
   const { lightning, tiers, claimRequired } = parts;
-  const rail = lightning ?? closedRail(payments, viewLightning);
-  const polled = { parts, rail, find: findByHash(parts), demanded: { claimRequired, bareMs } };
+  const rail = lightning ?? closedRail<LightningOrder>(payments);
+  const demanded = { claimRequired, bareMs };
+  const polled = { parts, rail, view: viewLightning, find: findByHash(parts), demanded };
   return {
     paid: 'here',
     title: 'Lightning',
@@ -75,7 +77,7 @@ export function lightningOrders(
       const made = await rail.create({ ...wishOf(input, tiers), claimed });
       if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
       const { order, claimToken } = made;
-      const view = { ...rail.view(unpolled(order)), bolt11: order.bolt11 };
+      const view = { ...viewLightning(unpolled(order)), bolt11: order.bolt11 };
       return { ok: true, order: { ...view, claim_token: claimToken } };
     },
     poll: (hash, request) => pollOrder(polled, hash, request),
@@ -103,7 +105,7 @@ export function lightningCapacity({ lightning, tiers }: LightningRoutesParts): H
         const sat = tiers[tier].price_sat;
         return { tier, sat, can_receive: reason === null && inbound !== null && inbound >= BigInt(sat) };
       }),
-      checked_at: liquidity === undefined ? null : new Date(liquidity.checkedAtMs).toISOString(),
+      checked_at: timeOrNull(liquidity?.checkedAtMs),
     };
     return checkoutAnswer(200, body);
   };

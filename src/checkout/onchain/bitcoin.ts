@@ -1,5 +1,4 @@
 /** Orders paid on chain (contract, Checkout): a fresh address for each, watched through a node. */
-import type { BitcoinOrder } from '../../contract/bitcoin.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
@@ -12,9 +11,8 @@ import {
 } from '../../store/tables/orders.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/tables/addressIndexes.js';
 import { whenUnavailable, type Fence, type Operation } from '../../store/store.js';
-import { Recent } from '../../system/shared.js';
+import { oneAtATime, Recent } from '../../system/shared.js';
 import type { Account } from './addresses.js';
-import { viewOnChain } from './bitcoinView.js';
 import {
   apply,
   draftOrder,
@@ -27,8 +25,7 @@ import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
 import { LookUps, type MayLook } from '../order/lookUps.js';
-import { NodeTrust } from './nodeTrust.js';
-import type { Polled } from '../order/poll.js';
+import { nodeFault } from './nodeTrust.js';
 import type { Rail, RailUnavailable, Readiness, RoundWish } from '../rail.js';
 import { Watcher, watcherRounds } from './watcher.js';
 
@@ -143,20 +140,17 @@ function outcomes(
 const storeDown = { ready: false, reason: 'The store is not available.' } as const;
 
 /** The rail of one process. */
-export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, BitcoinOrder> {
+export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade> {
   private waiting: Waiting[] = [];
-  private running: Promise<void> | undefined;
+  private readonly groups = oneAtATime(() => this.makeGroups());
   private readonly known: Recent<Readiness>;
   private readonly lookUps: LookUps<'btc'>;
   /** Those of every watcher: each begins where the last one ended. */
   private readonly rounds = watcherRounds();
-  private readonly trust: NodeTrust;
-  readonly view: (polled: Polled<BtcOrder>) => BitcoinOrder = viewOnChain;
   private begun = false;
 
   constructor(private readonly parts: BitcoinParts) {
     this.known = new Recent(parts.clock, knownMs);
-    this.trust = new NodeTrust(parts);
     const freshMs = this.follows ? followedMs : lookedMs;
     const lookUp = (order: BtcOrder, fence?: Fence): Promise<boolean> => this.lookUp(order, fence);
     this.lookUps = new LookUps({ ...parts, rail: 'btc', freshMs, lookUp });
@@ -181,10 +175,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
    */
   async begin(): Promise<0 | undefined> {
     if (this.begun) return 0;
-    const begun = await whenUnavailable(
-      beginAccount(this.parts, () => this.trust.fault()),
-      () => undefined,
-    );
+    const begun = await whenUnavailable(beginAccount(this.parts), () => undefined);
     if (begun?.kind !== 'begun') {
       if (begun !== undefined) this.unusable(begun.reason);
       return undefined;
@@ -211,7 +202,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
     return new Promise((settle, fail) => {
       this.waiting.push({ wish, settle, fail });
-      this.running ??= this.run().finally(() => (this.running = undefined));
+      void this.groups.run();
     });
   }
 
@@ -236,7 +227,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return new Watcher({ ...this.parts, follow, rounds: this.rounds, lookUp });
   }
 
-  private async run(): Promise<void> {
+  private async makeGroups(): Promise<void> {
     // Wishes of the same turn of the event loop are gathered into one group.
     await Promise.resolve();
     while (this.waiting.length > 0) {
@@ -412,7 +403,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
       await apply({ ...this.parts, fence }, order.id, { kind: 'time' });
       return true;
     }
-    const outcome = await lookUpOrder({ ...this.parts, trust: this.trust, fence }, order);
+    const outcome = await lookUpOrder({ ...this.parts, fence }, order);
     if (outcome.kind !== 'failed' && outcome.kind !== 'doubted') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // The order stays as it is: what was paid meanwhile is unknown.
@@ -427,7 +418,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
 
   private async look(): Promise<Readiness> {
     const { account, store } = this.parts;
-    const fault = await this.trust.fault();
+    const fault = await nodeFault(this.parts);
     if (fault !== undefined) {
       return { ready: false, reason: typeof fault === 'string' ? fault : this.unusable(fault.reason).reason };
     }

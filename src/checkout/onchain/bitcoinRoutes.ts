@@ -5,7 +5,8 @@ import type { BitcoinOrder, BitcoinOrderCreated } from '../../contract/bitcoin.j
 import { problemOf } from '../../contract/problem.js';
 import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { findOrderOn } from '../../store/tables/orders.js';
-import { derive } from '../../system/masterSecret.js';
+import { deriveLasting } from '../../system/masterSecret.js';
+import { networkOf } from '../../system/network.js';
 import type { AddressBusy, Bitcoin } from './bitcoin.js';
 import { paymentUri, viewOnChain } from './bitcoinView.js';
 import type { BookParts } from '../order/book.js';
@@ -41,21 +42,17 @@ function addressBusy({ of, unpaid, untilMs }: AddressBusy, nowMs: number): Refus
   return { ok: false, status: 429, problem: problemOf('rate_limited', detail), retryAfterS };
 }
 
-/** Bytes of an address that name its network: a /24 (IPv4) or a /48 (IPv6). */
-const networkBytesOf = ({ byteLength }: Uint8Array): number => (byteLength === 4 ? 3 : 6);
-
 /**
  * Id under which the unpaid orders of a client address and of its network are counted: keyed hashes of the
  * network and of the address, which hide them.
  */
 function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Uint8Array | undefined {
   if (address.byteLength === 0) return undefined;
-  // The oldest secret: the id stays the same when a newer secret is put first.
-  const oldest = secrets.at(-1) ?? secrets[0];
-  const network = address.subarray(0, networkBytesOf(address));
+  const hashOf = (bytes: Uint8Array): Buffer =>
+    deriveLasting(secrets, 'ordered-by', Buffer.from(bytes).toString('hex'));
   return Buffer.concat([
-    derive(oldest, 'ordered-by', Buffer.from(network).toString('hex')).subarray(0, networkNameBytes),
-    derive(oldest, 'ordered-by', Buffer.from(address).toString('hex')).subarray(0, 16),
+    hashOf(networkOf(address)).subarray(0, networkNameBytes),
+    hashOf(address).subarray(0, 16),
   ]);
 }
 
@@ -69,9 +66,10 @@ function findOnChain({ store }: BookParts): (id: string) => Promise<BtcOrder | u
 /** Orders on chain: each has an address of its own. */
 export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrderCreated, BitcoinOrder> {
   const { bitcoin, tiers, clock } = parts;
-  const rail = bitcoin ?? closedRail('On-chain payments', viewOnChain);
+  const rail = bitcoin ?? closedRail<BtcOrder>('On-chain payments');
   // Only the buyer knows the id of an on-chain order, so no claim token is needed.
-  const polled = { parts, rail, find: findOnChain(parts), demanded: { claimRequired: false } };
+  const demanded = { claimRequired: false };
+  const polled = { parts, rail, view: viewOnChain, find: findOnChain(parts), demanded };
   return {
     paid: 'here',
     title: 'Bitcoin, on chain',
@@ -85,7 +83,7 @@ export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrd
       if (made.kind === 'rail busy') return railBusy;
       if (made.kind === 'address busy') return addressBusy(made, clock.wallMs());
       const { order, claimToken } = made;
-      const view = { ...rail.view(unpolled(order)), bip21: paymentUri(order) };
+      const view = { ...viewOnChain(unpolled(order)), bip21: paymentUri(order) };
       return { ok: true, order: { ...view, claim_token: claimToken } };
     },
     poll: (id, request) => pollOrder(polled, id, request),

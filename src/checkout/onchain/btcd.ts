@@ -5,11 +5,14 @@
 import { Agent } from 'node:https';
 import { BoundedMap } from '../../system/boundedMap.js';
 import type { Clock } from '../../system/clock.js';
+import { isJsonObject, objectsIn, type JsonObject } from '../../system/json.js';
 import { reasonOf } from '../../system/reason.js';
-import { BtcdFollower, type BtcdPlace } from './btcdFollow.js';
+import { BtcdFollower } from './btcdFollow.js';
 import { usedEach } from './chain.js';
-import type { Chain, ChainAnswer, ChainHints, Failed, Following } from './chain.js';
+import type { Chain, ChainHints, Following } from './chain.js';
 import { askNode } from '../httpsJson.js';
+import { answered, failed, type Failed, type NodeAnswer } from '../nodeAnswer.js';
+import type { BtcdPlace } from '../nodeSettings.js';
 import type { Network, Output } from '../../store/tables/orderRow.js';
 import type { FoundOutput } from '../../store/tables/bitcoinOrder.js';
 
@@ -22,27 +25,21 @@ const mostHeights = 10_000;
 /** btcd's error code for an address without history. */
 const nothingKnown = -5;
 
-type Json = Readonly<Record<string, unknown>>;
-
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** An output and the hash of its block; null: unconfirmed. */
 type PlacedOutput = Output & { readonly block: string | null };
 
 /** A transaction's outputs to an address. @throws Error if the value is not a transaction */
 function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
-  if (!isJson(transaction)) throw new Error('a transaction is malformed');
+  if (!isJsonObject(transaction)) throw new Error('a transaction is malformed');
   const { txid, confirmations = 0, vout, time, blocktime, blockhash } = transaction;
   if (typeof txid !== 'string' || !Array.isArray(vout) || !Number.isSafeInteger(confirmations)) {
     throw new Error('a transaction is malformed');
   }
   const seconds = [blocktime, time].find((each) => typeof each === 'number' && each > 0) as
     number | undefined;
-  return vout.filter(isJson).flatMap((output) => {
+  return objectsIn(vout).flatMap((output) => {
     const script = output['scriptPubKey'];
-    if (!isJson(script) || script['address'] !== address) return [];
+    if (!isJsonObject(script) || script['address'] !== address) return [];
     const { value, n } = output;
     if (typeof value !== 'number' || !Number.isSafeInteger(n)) throw new Error('an output is malformed');
     // Amounts are bitcoin in binary64, precise enough to round back to every number of satoshi.
@@ -69,36 +66,34 @@ export class Btcd implements Chain {
     this.agent = new Agent({ keepAlive: true, ...(certificate === null ? {} : { ca: certificate }) });
   }
 
-  async network(): Promise<ChainAnswer<string>> {
+  async network(): Promise<NodeAnswer<string>> {
     const answer = await this.call('getblockchaininfo', []);
     if (!('result' in answer)) return answer;
-    const chain = isJson(answer.result) ? answer.result['chain'] : undefined;
+    const chain = isJsonObject(answer.result) ? answer.result['chain'] : undefined;
     const names: Readonly<Record<string, string>> = { testnet3: 'testnet', testnet4: 'testnet' };
     const name = String(chain);
-    return { kind: 'answer', value: names[name] ?? name };
+    return answered(names[name] ?? name);
   }
 
-  async tip(): Promise<ChainAnswer<number>> {
+  async tip(): Promise<NodeAnswer<number>> {
     const answer = await this.call('getblockcount', []);
     if (!('result' in answer)) return answer;
     const { result } = answer;
-    return Number.isSafeInteger(result)
-      ? { kind: 'answer', value: result as number }
-      : failure('its height is not a number');
+    return Number.isSafeInteger(result) ? answered(result as number) : failed('its height is not a number');
   }
 
-  async tipAtMs(): Promise<ChainAnswer<number>> {
+  async tipAtMs(): Promise<NodeAnswer<number>> {
     const best = await this.call('getbestblockhash', []);
     if (!('result' in best)) return best;
     const answer = await this.call('getblockheader', [best.result, true]);
     if (!('result' in answer)) return answer;
-    const time = isJson(answer.result) ? answer.result['time'] : undefined;
+    const time = isJsonObject(answer.result) ? answer.result['time'] : undefined;
     return Number.isSafeInteger(time)
-      ? { kind: 'answer', value: (time as number) * 1_000 }
-      : failure('its last block has no time');
+      ? answered((time as number) * 1_000)
+      : failed('its last block has no time');
   }
 
-  async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
+  async used(addresses: readonly string[]): Promise<NodeAnswer<ReadonlySet<string>>> {
     return usedEach(addresses, async (address) => {
       const answer = await this.call('searchrawtransactions', [address, 0, 0, 1]);
       if ('result' in answer) return true;
@@ -106,7 +101,7 @@ export class Btcd implements Chain {
     });
   }
 
-  async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
+  async lookup(address: string): Promise<NodeAnswer<readonly FoundOutput[]>> {
     const outputs = await this.outputs(address);
     if ('kind' in outputs) return outputs;
     const found: FoundOutput[] = [];
@@ -115,7 +110,7 @@ export class Btcd implements Chain {
       if (typeof height === 'object' && height !== null) return height;
       found.push({ ...output, height });
     }
-    return { kind: 'answer', value: found };
+    return answered(found);
   }
 
   /** The height of a block, or why it is unknown. */
@@ -124,8 +119,8 @@ export class Btcd implements Chain {
     if (known !== undefined) return known;
     const answer = await this.call('getblockheader', [block, true]);
     if (!('result' in answer)) return answer;
-    const height = isJson(answer.result) ? answer.result['height'] : undefined;
-    if (!Number.isSafeInteger(height)) return failure('a block has no height');
+    const height = isJsonObject(answer.result) ? answer.result['height'] : undefined;
+    if (!Number.isSafeInteger(height)) return failed('a block has no height');
     this.heights.set(block, height as number);
     return height as number;
   }
@@ -136,12 +131,12 @@ export class Btcd implements Chain {
       const parameters = [address, 1, skip, pageTransactions, 0, false, [address]];
       const answer = await this.call('searchrawtransactions', parameters);
       if (!('result' in answer)) return answer.code === nothingKnown ? found : answer;
-      if (!Array.isArray(answer.result)) return failure('its transactions are not a list');
+      if (!Array.isArray(answer.result)) return failed('its transactions are not a list');
       const page: readonly unknown[] = answer.result;
       try {
         found.push(...page.flatMap((each) => outputsOf(each, address)));
       } catch (error) {
-        return failure(reasonOf(error));
+        return failed(reasonOf(error));
       }
       if (page.length < pageTransactions) return found;
     }
@@ -164,19 +159,15 @@ export class Btcd implements Chain {
       const auth = `${user}:${password}`;
       const asked = { agent: this.agent, auth, body, isOwn: true };
       const { status, text } = await askNode(new URL(url), asked, this.clock);
-      if (status === 401) return failure('btcd does not know this user or password');
+      if (status === 401) return failed('btcd does not know this user or password');
       const json: unknown = JSON.parse(text);
-      if (!isJson(json)) return failure('its answer is not a JSON object');
+      if (!isJsonObject(json)) return failed('its answer is not a JSON object');
       const { error, result } = json;
       if (error === null || error === undefined) return { result };
-      const { code, message } = error as Json;
-      return { ...failure(`btcd says: ${String(message)}`), code: Number(code) };
+      const { code, message } = error as JsonObject;
+      return { ...failed(`btcd says: ${String(message)}`), code: Number(code) };
     } catch (error) {
-      return failure(`btcd does not answer (${reasonOf(error)})`);
+      return failed(`btcd does not answer (${reasonOf(error)})`);
     }
   }
-}
-
-function failure(reason: string): Failed {
-  return { kind: 'failed', reason };
 }

@@ -5,20 +5,11 @@
 import { address as addresses, Transaction } from 'bitcoinjs-lib';
 import { WebSocket } from 'ws';
 import type { Clock, Timer } from '../../system/clock.js';
+import type { JsonObject } from '../../system/json.js';
 import { addressParameters } from './addresses.js';
 import type { ChainHints, Following } from './chain.js';
+import type { BtcdPlace } from '../nodeSettings.js';
 import type { Network } from '../../store/tables/orderRow.js';
-
-/** btcd's address and credentials. */
-export interface BtcdPlace {
-  /** `https://host:port` */
-  readonly url: string;
-  readonly user: string;
-  /** A secret. */
-  readonly password: string;
-  /** btcd's certificate, PEM; null: the system trusts it already. */
-  readonly certificate: string | null;
-}
 
 /** Its dependencies. */
 export interface FollowParts {
@@ -39,12 +30,10 @@ const pingMs = 1_000;
 /** Most addresses in one message. */
 const together = 1_000;
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** A message; nothing but an object has members. */
-function parsed(data: unknown): Json | null | undefined {
+function parsed(data: unknown): JsonObject | null | undefined {
   try {
-    return JSON.parse(String(data)) as Json | null;
+    return JSON.parse(String(data)) as JsonObject | null;
   } catch {
     return undefined;
   }

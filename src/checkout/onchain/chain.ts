@@ -1,42 +1,34 @@
 /** A rail's view of the chain, by btcd, an Esplora server or an account of LND. */
 import type { FoundOutput } from '../../store/tables/bitcoinOrder.js';
-
-/** Answer of a node. The reason is a sentence part for the operator. */
-export type ChainAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | Failed;
-
-/** The node did not answer, or gave an invalid answer. */
-export interface Failed {
-  readonly kind: 'failed';
-  readonly reason: string;
-}
+import { answered, type Failed, type NodeAnswer } from '../nodeAnswer.js';
 
 /** A view of the chain, unconfirmed payments included. */
 export interface Chain {
   /** The network that the node is on. */
-  readonly network: () => Promise<ChainAnswer<string>>;
+  readonly network: () => Promise<NodeAnswer<string>>;
   /** Height of the last block that the node knows. */
-  readonly tip: () => Promise<ChainAnswer<number>>;
+  readonly tip: () => Promise<NodeAnswer<number>>;
   /**
    * The addresses with a history: any transaction, confirmed or not. The node is read after the call begins.
    */
-  readonly used: (addresses: readonly string[]) => Promise<ChainAnswer<ReadonlySet<string>>>;
+  readonly used: (addresses: readonly string[]) => Promise<NodeAnswer<ReadonlySet<string>>>;
   /**
    * Time of the last block that the node knows (ms since 1970). Undefined if `network` fails while the node
    * is catching up.
    */
-  readonly tipAtMs?: () => Promise<ChainAnswer<number>>;
+  readonly tipAtMs?: () => Promise<NodeAnswer<number>>;
   /** Every payment to an address that the node knows now. */
-  readonly lookup: (address: string) => Promise<ChainAnswer<readonly FoundOutput[]>>;
+  readonly lookup: (address: string) => Promise<NodeAnswer<readonly FoundOutput[]>>;
   /**
    * Makes sure that the node knows the account's addresses up to this index; called before one is shown.
    * Undefined if the node knows every address.
    */
-  readonly prepare?: (index: number) => Promise<ChainAnswer<undefined>>;
+  readonly prepare?: (index: number) => Promise<NodeAnswer<undefined>>;
   /**
    * The first index that the node has not handed out: buyers of a lost store may know the lower ones.
    * Undefined if the node hands out none.
    */
-  readonly firstUnshown?: () => Promise<ChainAnswer<number>>;
+  readonly firstUnshown?: () => Promise<NodeAnswer<number>>;
   /** Subscribes to changes; undefined if the node sends no notifications. */
   readonly follow?: (hints: ChainHints) => Following;
   /** Closes the connections. */
@@ -71,7 +63,7 @@ const together = 8;
 export async function usedEach(
   addresses: readonly string[],
   isUsed: (address: string) => Promise<boolean | Failed>,
-): Promise<ChainAnswer<ReadonlySet<string>>> {
+): Promise<NodeAnswer<ReadonlySet<string>>> {
   const used = new Set<string>();
   for (let at = 0; at < addresses.length; at += together) {
     const group = addresses.slice(at, at + together);
@@ -81,5 +73,5 @@ export async function usedEach(
       if (answer) used.add(address);
     }
   }
-  return { kind: 'answer', value: used };
+  return answered(used);
 }

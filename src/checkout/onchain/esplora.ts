@@ -4,8 +4,9 @@
  */
 import type { Clock } from '../../system/clock.js';
 import { reasonOf } from '../../system/reason.js';
-import { usedEach, type Chain, type ChainAnswer, type Failed } from './chain.js';
+import { usedEach, type Chain } from './chain.js';
 import { agentFor, askNode, type NodeAgent } from '../httpsJson.js';
+import { answered, failed, type Failed, type NodeAnswer } from '../nodeAnswer.js';
 import { outpointOf, type FoundOutput } from '../../store/tables/bitcoinOrder.js';
 
 /** The first block of each network, by its hash in the usual hex notation. */
@@ -68,11 +69,11 @@ function hasHistory(text: string): boolean | Failed {
 }
 
 /** Time of the first block in a list, which begins with the newest (ms since 1970). */
-function newestBlockMs(text: string): ChainAnswer<number> {
+function newestBlockMs(text: string): NodeAnswer<number> {
   try {
     const [newest] = JSON.parse(text) as readonly ({ readonly timestamp?: unknown } | undefined)[];
     const time = newest?.timestamp;
-    if (Number.isSafeInteger(time)) return { kind: 'answer', value: (time as number) * 1_000 };
+    if (Number.isSafeInteger(time)) return answered((time as number) * 1_000);
   } catch {
     // Not JSON, or no list.
   }
@@ -91,33 +92,31 @@ export class Esplora implements Chain {
     this.agent = agentFor(url);
   }
 
-  async network(): Promise<ChainAnswer<string>> {
+  async network(): Promise<NodeAnswer<string>> {
     const text = await this.get('/block-height/0');
     if (typeof text !== 'string') return text;
-    return { kind: 'answer', value: firstBlocks[text.trim()] ?? 'an unknown network' };
+    return answered(firstBlocks[text.trim()] ?? 'an unknown network');
   }
 
-  async tip(): Promise<ChainAnswer<number>> {
+  async tip(): Promise<NodeAnswer<number>> {
     const text = await this.get('/blocks/tip/height');
     if (typeof text !== 'string') return text;
-    return /^\d{1,9}$/.test(text.trim())
-      ? { kind: 'answer', value: Number(text) }
-      : failure('its height is not a number');
+    return /^\d{1,9}$/.test(text.trim()) ? answered(Number(text)) : failure('its height is not a number');
   }
 
-  async tipAtMs(): Promise<ChainAnswer<number>> {
+  async tipAtMs(): Promise<NodeAnswer<number>> {
     const text = await this.get('/blocks');
     return typeof text === 'string' ? newestBlockMs(text) : text;
   }
 
-  async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
+  async used(addresses: readonly string[]): Promise<NodeAnswer<ReadonlySet<string>>> {
     return usedEach(addresses, async (address) => {
       const text = await this.get(`/address/${address}`);
       return typeof text === 'string' ? hasHistory(text) : text;
     });
   }
 
-  async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
+  async lookup(address: string): Promise<NodeAnswer<readonly FoundOutput[]>> {
     const tip = await this.tip();
     if (tip.kind === 'failed') return tip;
     const found = new Map<string, FoundOutput>();
@@ -131,7 +130,7 @@ export class Esplora implements Chain {
       if (last === undefined) break;
       path = `/address/${address}/txs/chain/${last.txid}`;
     }
-    return { kind: 'answer', value: [...found.values()] };
+    return answered([...found.values()]);
   }
 
   close(): void {
@@ -161,5 +160,5 @@ export class Esplora implements Chain {
 }
 
 function failure(reason: string): Failed {
-  return { kind: 'failed', reason: `Esplora: ${reason}` };
+  return failed(`Esplora: ${reason}`);
 }

@@ -6,8 +6,10 @@ import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/ta
 import type { Store } from '../../store/store.js';
 import { inSlice } from '../../system/slices.js';
 import type { Account } from './addresses.js';
-import type { Chain, ChainAnswer, Failed } from './chain.js';
-import { failedBy } from './nodeTrust.js';
+import type { Clock } from '../../system/clock.js';
+import type { Chain } from './chain.js';
+import { answered, type Failed, type NodeAnswer } from '../nodeAnswer.js';
+import { failedBy, nodeFault } from './nodeTrust.js';
 
 /** An account and the node that knows its payments. */
 export interface AccountOnChain {
@@ -41,7 +43,7 @@ export async function freshIndexes(
   { account, chain }: AccountOnChain,
   from: number,
   count: number,
-): Promise<ChainAnswer<FreshIndexes> | { readonly kind: 'exhausted' }> {
+): Promise<NodeAnswer<FreshIndexes> | { readonly kind: 'exhausted' }> {
   const indexes: number[] = [];
   let passedOver = 0;
   for (let at = from; ;) {
@@ -54,7 +56,7 @@ export async function freshIndexes(
     const fresh = group.filter((index) => !used.value.includes(index));
     indexes.push(...fresh);
     passedOver += group.length - fresh.length;
-    if (indexes.length === count) return { kind: 'answer', value: { indexes, passedOver } };
+    if (indexes.length === count) return answered({ indexes, passedOver });
     if (passedOver >= maxPassedOver) return { kind: 'exhausted' };
     at += group.length;
   }
@@ -64,12 +66,12 @@ export async function freshIndexes(
 async function usedOf(
   { account, chain }: AccountOnChain,
   indexes: readonly number[],
-): Promise<ChainAnswer<readonly number[]>> {
+): Promise<NodeAnswer<readonly number[]>> {
   // Deriving an address takes a millisecond, and a new account has a thousand checked.
   const addresses = await Promise.all(indexes.map((index) => inSlice(() => account.address(index))));
   const used = await chain.used(addresses);
   if (used.kind === 'failed') return used;
-  return { kind: 'answer', value: indexes.filter((_, at) => used.value.has(addresses[at] ?? '')) };
+  return answered(indexes.filter((_, at) => used.value.has(addresses[at] ?? '')));
 }
 
 /** Progress of a search: addresses queried so far, and an estimate of the total. */
@@ -83,7 +85,7 @@ export async function searchHistory(
   { account, chain }: AccountOnChain,
   from: number,
   progress: SearchProgress,
-): Promise<ChainAnswer<readonly number[]>> {
+): Promise<NodeAnswer<readonly number[]>> {
   const found: number[] = [];
   const end = (): number => Math.max(from, (found.at(-1) ?? -1) + 1) + maxUnusedInARow;
   for (let at = from; at < end();) {
@@ -94,7 +96,7 @@ export async function searchHistory(
     found.push(...used.value);
     at += group.length;
   }
-  return { kind: 'answer', value: found };
+  return answered(found);
 }
 
 /** The next index of an account that the store knows. */
@@ -108,18 +110,17 @@ export interface Begun {
 /**
  * Makes sure that the store has the account's next index. An account that is new to the store may have been
  * used before, by a lost store or by a wallet. Its first index comes after every address that has a history
- * or may have been shown. `nodeFault`: why the node's histories cannot be relied on; undefined if they can.
+ * or may have been shown.
  */
 export async function beginAccount(
-  parts: AccountOnChain & { readonly store: Store },
-  nodeFault: () => Promise<string | Failed | undefined>,
+  parts: AccountOnChain & { readonly store: Store; readonly clock: Pick<Clock, 'wallMs'> },
 ): Promise<Begun | Failed> {
   const { store, account, chain } = parts;
   let searched = false;
   for (;;) {
     const index = await nextAddressIndex(store, account.digest);
     if (index.bytes !== undefined) return { kind: 'begun', index, searched };
-    const fault = await nodeFault();
+    const fault = await nodeFault(parts);
     if (fault !== undefined) return failedBy(fault);
     const history = await searchHistory(parts, 0, () => undefined);
     if (history.kind === 'failed') return history;

@@ -6,9 +6,10 @@
 import type { Output } from '../../store/tables/orderRow.js';
 import type { Clock } from '../../system/clock.js';
 import { readAccount, type Account } from './addresses.js';
-import type { Chain, ChainAnswer, ChainHints, Failed, Following } from './chain.js';
+import type { Chain, ChainHints, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
 import type { Lnd, WalletAccount, WalletTransaction } from '../lnd.js';
+import { answered, failed, type Failed, type NodeAnswer } from '../nodeAnswer.js';
 import { outpointOf, type FoundOutput } from '../../store/tables/bitcoinOrder.js';
 
 /** From this depth on a transaction counts as final. */
@@ -63,40 +64,37 @@ export class LndChain implements Chain {
     this.name = name ?? undefined;
   }
 
-  async network(): Promise<ChainAnswer<string>> {
+  async network(): Promise<NodeAnswer<string>> {
     const info = await this.lnd.info();
     if (info.kind === 'failed') return info;
-    if (!info.value.syncedToChain) return { kind: 'failed', reason: 'LND is not synced to the chain' };
+    if (!info.value.syncedToChain) return failed('LND is not synced to the chain');
     const name = await this.named();
     if (typeof name !== 'string') return name;
     const asked = await this.lnd.account(name);
     if (asked.kind === 'failed') return asked;
-    if (!this.isOurs(asked.value)) {
-      return { kind: 'failed', reason: `LND's account ${name} has another key than BTC_XPUB` };
-    }
-    return { kind: 'answer', value: info.value.network };
+    return this.isOurs(asked.value)
+      ? answered(info.value.network)
+      : failed(`LND's account ${name} has another key than BTC_XPUB`);
   }
 
   /**
    * Has LND hand out its addresses up to this index. Other processes may do so at the same time, and a wallet
    * may be replaced by an older one: what LND hands out is counted by LND.
    */
-  async prepare(index: number): Promise<ChainAnswer<undefined>> {
+  async prepare(index: number): Promise<NodeAnswer<undefined>> {
     const name = await this.named();
     if (typeof name !== 'string') return name;
     let found = this.handedOut ?? (await this.countHandedOut(name));
     while (typeof found === 'number' && found <= index) {
       const missing = index - found + 1;
-      if (missing > mostAsked) {
-        return { kind: 'failed', reason: `LND's account ${name} is ${index - found} behind` };
-      }
+      if (missing > mostAsked) return failed(`LND's account ${name} is ${index - found} behind`);
       for (let each = 0; each < missing; each += 1) {
         const made = await this.lnd.nextAddress(name);
         if (made.kind === 'failed') return made;
       }
       found = await this.countHandedOut(name);
     }
-    return typeof found === 'number' ? { kind: 'answer', value: undefined } : found;
+    return typeof found === 'number' ? answered(undefined) : found;
   }
 
   private async countHandedOut(name: string): Promise<number | Failed> {
@@ -106,29 +104,29 @@ export class LndChain implements Chain {
     return this.handedOut;
   }
 
-  async tip(): Promise<ChainAnswer<number>> {
+  async tip(): Promise<NodeAnswer<number>> {
     const info = await this.lnd.info();
-    return info.kind === 'failed' ? info : { kind: 'answer', value: info.value.blockHeight };
+    return info.kind === 'failed' ? info : answered(info.value.blockHeight);
   }
 
   /** Reads the account after the call began; LND knows nothing from before the import. */
-  async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
+  async used(addresses: readonly string[]): Promise<NodeAnswer<ReadonlySet<string>>> {
     const answer = await this.reading();
     if ('kind' in answer) return answer;
-    return { kind: 'answer', value: new Set(addresses.filter((address) => answer.has(address))) };
+    return answered(new Set(addresses.filter((address) => answer.has(address))));
   }
 
-  async firstUnshown(): Promise<ChainAnswer<number>> {
+  async firstUnshown(): Promise<NodeAnswer<number>> {
     const name = await this.named();
     if (typeof name !== 'string') return name;
     const found = await this.countHandedOut(name);
-    return typeof found === 'number' ? { kind: 'answer', value: found } : found;
+    return typeof found === 'number' ? answered(found) : found;
   }
 
-  async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
+  async lookup(address: string): Promise<NodeAnswer<readonly FoundOutput[]>> {
     const answer = await this.reading();
     if ('kind' in answer) return answer;
-    return { kind: 'answer', value: [...(answer.get(address)?.values() ?? [])] };
+    return answered([...(answer.get(address)?.values() ?? [])]);
   }
 
   /**
@@ -164,10 +162,10 @@ export class LndChain implements Chain {
     if (all.kind === 'failed') return all;
     const names = [...new Set(all.value.filter((each) => this.isOurs(each)).map(({ name }) => name))];
     const [name, ...more] = names;
-    if (name === undefined) return { kind: 'failed', reason: 'LND has no account with the key of BTC_XPUB' };
+    if (name === undefined) return failed('LND has no account with the key of BTC_XPUB');
     if (more.length > 0) {
       const reason = `LND has several accounts with the key of BTC_XPUB (${names.join(', ')})`;
-      return { kind: 'failed', reason: `${reason}: name one, as in lnd:${name}` };
+      return failed(`${reason}: name one, as in lnd:${name}`);
     }
     this.name = name;
     return name;

@@ -3,6 +3,7 @@
  * polled. Both are only hints.
  */
 import type { Clock, Timer } from '../../system/clock.js';
+import { oneAtATime } from '../../system/shared.js';
 import type { ChainHints, Following } from './chain.js';
 import { walletTransaction, type Lnd, type Stream } from '../lnd.js';
 
@@ -16,7 +17,7 @@ const onceMoreMs = 500;
 export class LndFollower implements Following {
   private stream: Stream | undefined;
   private readonly pulse: Timer;
-  private asking = false;
+  private readonly looks = oneAtATime(() => this.look());
   private connected = false;
   private stopped = false;
   private tip: string | undefined;
@@ -28,7 +29,10 @@ export class LndFollower implements Following {
     private readonly clock: Pick<Clock, 'after' | 'every'>,
     private readonly hints: ChainHints,
   ) {
-    this.pulse = clock.every(askMs, () => void this.beat());
+    this.pulse = clock.every(askMs, () => {
+      if (this.stream === undefined) this.connect();
+      void this.looks.run();
+    });
     this.connect();
   }
 
@@ -67,14 +71,10 @@ export class LndFollower implements Following {
     });
   }
 
-  /** Reconnects, and checks whether the tip has changed. */
-  private async beat(): Promise<void> {
-    if (this.stream === undefined) this.connect();
-    if (this.asking) return;
-    this.asking = true;
+  /** Checks whether the node answers, and whether its tip has changed. */
+  private async look(): Promise<void> {
     const { stream } = this;
     const info = await this.lnd.info();
-    this.asking = false;
     if (this.stopped) return;
     if (info.kind === 'failed') {
       // A hanging node keeps its connections open.

@@ -11,7 +11,8 @@ import {
 } from '../../store/tables/bitcoinOrder.js';
 import type { Clock } from '../../system/clock.js';
 import type { Account } from './addresses.js';
-import type { Chain, Failed } from './chain.js';
+import type { Chain } from './chain.js';
+import { failed, type Failed } from '../nodeAnswer.js';
 
 /**
  * Age of the last block from which a node counts as catching up (ms), as for LND. It may not know of payments
@@ -41,58 +42,60 @@ export interface Doubted {
 
 /** A fault of a node, as a failed answer. */
 export function failedBy(fault: string | Failed): Failed {
-  return typeof fault === 'string' ? { kind: 'failed', reason: fault } : fault;
+  return typeof fault === 'string' ? failed(fault) : fault;
 }
 
-/** Checks a node. */
-export class NodeTrust {
-  constructor(private readonly parts: NodeTrustParts) {}
-
-  /** Why the node cannot be relied on, a sentence, or that it does not answer; undefined if it can. */
-  async fault(): Promise<string | Failed | undefined> {
-    const { chain, account, clock } = this.parts;
-    const network = await chain.network();
-    if (network.kind === 'failed') return network;
-    if (network.value !== account.network) {
-      return `The Bitcoin node is on ${network.value}, not on ${account.network}.`;
-    }
-    // Blocks of regtest are made by hand.
-    const tip = account.network === 'regtest' ? undefined : await chain.tipAtMs?.();
-    if (tip?.kind === 'failed') return tip;
-    const isBehind = tip !== undefined && tip.value < clock.wallMs() - maxTipAgeMs;
-    return isBehind ? 'The Bitcoin node is catching up with the chain.' : undefined;
+/** Why the node cannot be relied on, a sentence, or that it does not answer; undefined if it can. */
+export async function nodeFault({
+  chain,
+  account,
+  clock,
+}: NodeTrustParts): Promise<string | Failed | undefined> {
+  const network = await chain.network();
+  if (network.kind === 'failed') return network;
+  if (network.value !== account.network) {
+    return `The Bitcoin node is on ${network.value}, not on ${account.network}.`;
   }
+  // Blocks of regtest are made by hand.
+  const tip = account.network === 'regtest' ? undefined : await chain.tipAtMs?.();
+  if (tip?.kind === 'failed') return tip;
+  const isBehind = tip !== undefined && tip.value < clock.wallMs() - maxTipAgeMs;
+  return isBehind ? 'The Bitcoin node is catching up with the chain.' : undefined;
+}
 
-  /**
-   * Why an answer about an order's address cannot be applied; undefined if it can. One that takes blocks from
-   * a known payment is applied only if the chain was reorganised: the node has as many blocks as there were
-   * when the payment was stored. `failed`: the node cannot be relied on for any order.
-   */
-  async doubt(order: BtcOrder, found: readonly FoundOutput[]): Promise<Doubted | Failed | undefined> {
-    const lacking = deepestLacking(order, found);
-    // On regtest, blocks are taken back by hand.
-    if (lacking === undefined || this.parts.account.network === 'regtest') return undefined;
-    if (lacking >= finalDepth(order)) {
-      return { kind: 'doubted', reason: 'it does not know a payment that was final' };
-    }
-    const fault = await this.fault();
-    if (fault !== undefined) return failedBy(fault);
-    const tip = await this.tip(found);
-    if (typeof tip !== 'number') return tip;
-    const seen = seenHeight(order, lacking);
-    if (tip >= seen || seen - tip > maxLackedBlocks) return undefined;
-    return { kind: 'doubted', reason: `it is behind, at block ${tip}: the payment was seen at ${seen}` };
+/**
+ * Why an answer about an order's address cannot be applied; undefined if it can. One that takes blocks from
+ * a known payment is applied only if the chain was reorganised: the node has as many blocks as there were
+ * when the payment was stored. `failed`: the node cannot be relied on for any order.
+ */
+export async function doubtOf(
+  parts: NodeTrustParts,
+  order: BtcOrder,
+  found: readonly FoundOutput[],
+): Promise<Doubted | Failed | undefined> {
+  const lacking = deepestLacking(order, found);
+  // On regtest, blocks are taken back by hand.
+  if (lacking === undefined || parts.account.network === 'regtest') return undefined;
+  if (lacking >= finalDepth(order)) {
+    return { kind: 'doubted', reason: 'it does not know a payment that was final' };
   }
+  const fault = await nodeFault(parts);
+  if (fault !== undefined) return failedBy(fault);
+  const tip = await viewedTip(parts.chain, found);
+  if (typeof tip !== 'number') return tip;
+  const seen = seenHeight(order, lacking);
+  if (tip >= seen || seen - tip > maxLackedBlocks) return undefined;
+  return { kind: 'doubted', reason: `it is behind, at block ${tip}: the payment was seen at ${seen}` };
+}
 
-  /** Height of the last block of the view that an answer was made from, or else of the node's chain now. */
-  private async tip(found: readonly FoundOutput[]): Promise<number | Failed> {
-    for (const each of found) {
-      const tip = tipOf(each);
-      if (tip !== null) return tip;
-    }
-    const answer = await this.parts.chain.tip();
-    return answer.kind === 'failed' ? answer : answer.value;
+/** Height of the last block of the view that an answer was made from, or else of the node's chain now. */
+async function viewedTip(chain: Chain, found: readonly FoundOutput[]): Promise<number | Failed> {
+  for (const each of found) {
+    const tip = tipOf(each);
+    if (tip !== null) return tip;
   }
+  const answer = await chain.tip();
+  return answer.kind === 'failed' ? answer : answer.value;
 }
 
 /** The most confirmations, by the order, of a payment that an answer gives fewer; undefined: none. */

@@ -5,9 +5,9 @@ import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import type { Account } from './addresses.js';
 import type { BookParts } from '../order/book.js';
-import type { Chain, Failed } from './chain.js';
+import type { Chain } from './chain.js';
+import type { Failed } from '../nodeAnswer.js';
 import { lookUpOrder, type LookedUp } from './lookUp.js';
-import { NodeTrust } from './nodeTrust.js';
 
 /** Addresses after the last one given out that are looked up, too: as many as wallets look ahead. */
 const ahead = 20;
@@ -67,12 +67,11 @@ export async function rescan(parts: RescanParts, from: number): Promise<Rescan |
   const index = await nextAddressIndex(store, account.digest);
   const end = index.next + ahead;
   const sentences: Record<'unowned' | 'doubted', string[]> = { unowned: [], doubted: [] };
-  const trusting = { ...parts, trust: new NodeTrust(parts) };
   let changed = 0;
   for (let at = from; at < end; at += together) {
     progress(at - from, end - from);
     const indexes = Array.from({ length: Math.min(together, end - at) }, (_, offset) => at + offset);
-    for (const outcome of await Promise.all(indexes.map((each) => settle(trusting, each)))) {
+    for (const outcome of await Promise.all(indexes.map((each) => settle(parts, each)))) {
       if (outcome?.kind === 'failed') return outcome;
       if (outcome?.kind === 'changed') changed += 1;
       else if (outcome !== undefined) sentences[outcome.kind].push(outcome.sentence);
@@ -83,8 +82,6 @@ export async function rescan(parts: RescanParts, from: number): Promise<Rescan |
   return { addresses, changed, ...sentences };
 }
 
-type SettleParts = RescanParts & { readonly trust: NodeTrust };
-
 /** The result for one address; undefined if there is nothing new. */
 type Settled =
   | undefined
@@ -92,7 +89,7 @@ type Settled =
   | { readonly kind: 'unowned' | 'doubted'; readonly sentence: string }
   | Failed;
 
-async function settle(parts: SettleParts, index: number): Promise<Settled> {
+async function settle(parts: RescanParts, index: number): Promise<Settled> {
   const place = parts.account.address(index);
   const found = await findOrderAt(parts.store, 'btc', place);
   if (found === undefined) return settleUnowned(parts, index, place);
@@ -114,7 +111,7 @@ async function settle(parts: SettleParts, index: number): Promise<Settled> {
   return after.status === status ? undefined : { kind: 'changed' };
 }
 
-async function settleUnowned(parts: SettleParts, index: number, place: string): Promise<Settled> {
+async function settleUnowned(parts: RescanParts, index: number, place: string): Promise<Settled> {
   const answer = await parts.chain.lookup(place);
   if (answer.kind === 'failed') return answer;
   if (answer.value.length === 0) return undefined;

@@ -211,7 +211,7 @@ export class Watcher {
     const rounds = this.parts.rounds[name];
     const round = await rounds.run({ orders: this.open(which), find: (id) => this.find(id), lookUp });
     // An order that alone cannot be looked up says nothing against the node, a round of none nothing for it.
-    if (round === undefined || round.failed.size > 0 || failed === 0) this.failed = failed;
+    if (round === undefined || round.failed.length > 0 || failed === 0) this.failed = failed;
     return round !== undefined;
   }
 

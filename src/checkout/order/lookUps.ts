@@ -2,7 +2,7 @@
 import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
 import { findOrderOn, openOrders } from '../../store/tables/orders.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
-import type { Clock } from '../../system/clock.js';
+import { timeText, type Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { Recent } from '../../system/shared.js';
 import type { RoundWish } from '../rail.js';
@@ -44,7 +44,7 @@ export interface Round {
   /** Number of orders that were looked up. */
   readonly looked: number;
   /** Ids of those that alone could not be. */
-  readonly failed: ReadonlySet<string>;
+  readonly failed: readonly string[];
 }
 
 /** The orders of a round, and how they are looked up. */
@@ -73,10 +73,11 @@ interface Turns<Order> {
  */
 export class Rounds<Order extends OrderRecord> {
   private after = fromFirst;
-  /** Orders that the last complete round could not look up. */
-  private failed: ReadonlySet<string> = new Set();
-  /** Those of them that failed before another order was answered. */
-  private alone: ReadonlySet<string> = new Set();
+  /**
+   * Orders that the last complete round could not look up. True: another one was answered after it, in that
+   * round or in an earlier one.
+   */
+  private failed: ReadonlyMap<string, boolean> = new Map();
 
   /** True if the last complete round could not look an order up: it is due in the next. */
   isOwed(id: string): boolean {
@@ -109,13 +110,12 @@ export class Rounds<Order extends OrderRecord> {
       failed.push(order);
       if (isInDoubt() && !isUrgent(order)) break;
     }
-    const isKnown = ({ id }: Order): boolean => this.alone.has(id);
+    const isKnown = ({ id }: Order): boolean => this.failed.get(id) === true;
     if (!isInDoubt() && failed.slice(alone).every(isKnown)) this.after = fromFirst;
     else if (looked === 0) this.passOver(failed);
     if (isInDoubt() || (looked === 0 && failed.length > 0)) return undefined;
-    this.alone = idsOf(failed.filter((order, at) => at < alone || isKnown(order)));
-    this.failed = idsOf(failed);
-    return { looked, failed: this.failed };
+    this.failed = new Map(failed.map((order, at) => [order.id, at < alone || isKnown(order)]));
+    return { looked, failed: [...this.failed.keys()] };
   }
 
   private async turns(orders: AsyncIterable<Order>): Promise<Turns<Order>> {
@@ -148,10 +148,6 @@ export class Rounds<Order extends OrderRecord> {
       isLimited: false,
     };
   }
-}
-
-function idsOf(orders: readonly OrderRecord[]): ReadonlySet<string> {
-  return new Set(orders.map(({ id }) => id));
 }
 
 /** Takes the next order, or its id. */
@@ -192,7 +188,7 @@ export class LookUps<Name extends OrderRecord['rail']> {
   lookUp(order: OrderOn<Name>, fence?: Fence): Promise<boolean> {
     return whenUnavailable(this.parts.lookUp(order, fence), ({ message: reason }) => {
       // Not its id, which collects a key. `fusegate orders list` shows it beside rail and time.
-      const about = { rail: order.rail, createdAt: new Date(order.createdAtMs).toISOString(), reason };
+      const about = { rail: order.rail, createdAt: timeText(order.createdAtMs), reason };
       this.parts.log.warn(about, 'an order could not be looked up');
       return false;
     });

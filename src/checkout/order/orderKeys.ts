@@ -1,17 +1,17 @@
 /** Keys of orders: derived from an order's seed and a master secret, and changed as the payment changes. */
-import { deriveKey, hintOfKey, type KeyFormat } from '../../access/derive.js';
+import { deriveKey, type KeyFormat } from '../../access/derive.js';
+import { expiryOf, newKeyId, newKeyRecord } from '../../access/issue.js';
 import {
   endedKey,
+  endedOverlap,
   findKeyById,
   overlapping,
-  unlinked,
   type KeyRecord,
   type KeyStep,
 } from '../../store/tables/keys.js';
 import type { OrderRecord } from '../../store/tables/order.js';
 import type { OrderChange } from '../../store/tables/orders.js';
 import { StoreUnavailable, type Store } from '../../store/store.js';
-import { dayMs } from '../../system/clock.js';
 import { secretId, type MasterSecrets } from '../../system/masterSecret.js';
 import type { Randomness } from '../../system/randomness.js';
 import type { KeyEffect } from '../../store/tables/orderKind.js';
@@ -46,21 +46,9 @@ export function rawKeyOf(
 
 /** The record of an order's new key. */
 export function keyRecord(parts: KeyParts, order: OrderRecord, rawKey: string, nowMs: number): KeyRecord {
-  const hash = parts.keyFormat.hashKey(rawKey);
-  if (hash === null) throw new Error('A new key is not of the form of keys');
-  return {
-    hash,
-    id: `key_${parts.randomness(10).toString('hex')}`,
-    tier: order.tier,
-    hint: hintOfKey(rawKey),
-    origin: order.id,
-    issuedAtMs: nowMs,
-    expiresAtMs: order.termDays === 0 ? null : nowMs + order.termDays * dayMs,
-    status: 'active',
-    reason: null,
-    changedAtMs: nowMs,
-    ...unlinked,
-  };
+  const { id: origin, tier, termDays } = order;
+  const terms = { tier, origin, issuedAtMs: nowMs, expiresAtMs: expiryOf(termDays, nowMs) };
+  return newKeyRecord(parts.keyFormat, newKeyId(parts.randomness), rawKey, terms, nowMs);
 }
 
 /** The key of an order; undefined while it has none. */
@@ -80,7 +68,7 @@ export async function endedKeys(
   proof = '',
 ): Promise<readonly KeyStep[]> {
   const reason = `replaced by ${by.id}${proof}`;
-  return [key, ...(await overlapping(store, key, nowMs))].map((from) => endedKey(from, reason, nowMs));
+  return [endedKey(key, reason, nowMs), ...(await endedOverlap(store, key, reason, nowMs))];
 }
 
 /** The change of an existing key by an effect; a key that the operator revoked stays as it is. */

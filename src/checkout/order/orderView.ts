@@ -5,6 +5,7 @@ import { heldOf, type OrderRecord } from '../../store/tables/order.js';
 import type { Network } from '../../store/tables/orderRow.js';
 import { btcText } from '../money.js';
 import type { Polled } from './poll.js';
+import { timeOrNull, timeText } from '../../system/clock.js';
 
 /** True if an order's price is finally covered: it asks for no more money. */
 export function isPaid({ status }: OrderRecord): boolean {
@@ -16,11 +17,6 @@ export function keyDetail(status: KeyStatus): string | null {
   return status === 'claim_required'
     ? 'The key waits for a poll with the claim token that the order’s creation answered (X-Claim-Token).'
     : null;
-}
-
-/** When the key expires, as answers show it. */
-export function keyExpiresAt({ keyExpiresAtMs }: Polled): string | null {
-  return keyExpiresAtMs === null ? null : new Date(keyExpiresAtMs).toISOString();
 }
 
 /** An order that is paid in bitcoin. */
@@ -42,13 +38,13 @@ export function orderView(polled: Polled<BitcoinPaid>, path: string): OrderAnswe
     missing_sat: Number(received < price ? price - received : 0n),
     overpaid_sat: Number(received > price ? received - price : 0n),
     late: order.late,
-    created_at: new Date(order.createdAtMs).toISOString(),
-    expires_at: new Date(order.expiresAtMs).toISOString(),
+    created_at: timeText(order.createdAtMs),
+    expires_at: timeText(order.expiresAtMs),
     status_url: path,
     qr_url: `${path}/qr.svg`,
     api_key: apiKey,
     key_status: keyStatus,
     key_detail: keyDetail(keyStatus),
-    key_expires_at: keyExpiresAt(polled),
+    key_expires_at: timeOrNull(polled.keyExpiresAtMs),
   };
 }

@@ -24,18 +24,22 @@ export interface Polled<Order extends OrderRecord = OrderRecord> {
   readonly keyExpiresAtMs: number | null;
 }
 
-/** Credentials and rights of a poll. */
-export interface PollWish {
-  /** The claim token that came with it; `''`: none. */
+/** A poll as a request makes it. */
+export interface PollRequest {
+  /** The claim token; `''`: none. */
   readonly claim: string;
-  /** True if every order demands its claim token. */
-  readonly claimRequired: boolean;
-  /** Time after the key is made in which a poll without a claim token reveals it (ms); absent: no limit. */
-  readonly bareMs?: number;
   /** True if the request may change something. */
   readonly mayAct: boolean;
   /** True once the client has gone. */
   readonly aborted: () => boolean;
+}
+
+/** A poll, and what its rail demands of it. */
+export interface PollWish extends PollRequest {
+  /** True if every order demands its claim token. */
+  readonly claimRequired: boolean;
+  /** Time after the key is made in which a poll without a claim token reveals it (ms); absent: no limit. */
+  readonly bareMs?: number;
 }
 
 /** True if a poll may get the raw key. */

@@ -79,27 +79,28 @@ export const ndjson = 'application/x-ndjson';
 
 const linesMediaType = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|jsonlines)[ \t]*(?:;.*)?$/i;
 
-/** The error of a `Content-Type` that may not carry lines of JSON, by the rule of {@link checkMediaType}. */
-export function checkLinesMediaType(contentType: string, hasOrigin: boolean): ValidationError | null {
-  const given = contentType.trim();
-  if (linesMediaType.test(given) || jsonMediaType.test(given) || (given === '' && !hasOrigin)) return null;
-  return valueError(['header', 'content-type'], `send Content-Type: ${ndjson}`, contentType);
-}
+/** What a body may be: JSON, also a form, or lines of JSON. */
+export type AcceptedBody = OtherMediaType | 'lines';
+
+/** The media types of each besides JSON's, and those that an error names. */
+const accepted: Readonly<Record<AcceptedBody, { readonly also?: RegExp; readonly named: string }>> = {
+  none: { named: 'application/json' },
+  form: { also: formMediaType, named: 'application/json or application/x-www-form-urlencoded' },
+  lines: { also: linesMediaType, named: ndjson },
+};
 
 /**
- * The error of a `Content-Type` (`""` when absent) that may not carry a JSON route's body; `null` when it
- * may. With an `Origin` the type must be sent: without a preflight, a page of another site can send a body
- * without a type, or as a form, but not as JSON.
+ * The error of a `Content-Type` (`""` when absent) that may not carry a body; `null` when it may. With an
+ * `Origin` the type must be sent: without a preflight, a page of another site can send a body without a type,
+ * or as a form, but not as JSON.
  */
 export function checkMediaType(
   contentType: string,
   hasOrigin: boolean,
-  other: OtherMediaType = 'none',
+  body: AcceptedBody = 'none',
 ): ValidationError | null {
   const given = contentType.trim();
-  if (jsonMediaType.test(given)) return null;
-  if (given === '' && !hasOrigin) return null;
-  if (other === 'form' && formMediaType.test(given)) return null;
-  const also = other === 'form' ? ' or application/x-www-form-urlencoded' : '';
-  return valueError(['header', 'content-type'], `send Content-Type: application/json${also}`, contentType);
+  const { also, named } = accepted[body];
+  if (jsonMediaType.test(given) || also?.test(given) === true || (given === '' && !hasOrigin)) return null;
+  return valueError(['header', 'content-type'], `send Content-Type: ${named}`, contentType);
 }

@@ -141,6 +141,16 @@ export async function overlapping(
   return found === undefined || found.status === 'revoked' || isOver(found, nowMs) ? [] : [found];
 }
 
+/** The steps that end a key's predecessor, if that still works: at most one. */
+export async function endedOverlap(
+  store: Store,
+  key: KeyRecord,
+  reason: string,
+  nowMs: number,
+): Promise<readonly KeyStep[]> {
+  return (await overlapping(store, key, nowMs)).map((from) => endedKey(from, reason, nowMs));
+}
+
 /** Changes a key by compare-and-set, again after a conflict. */
 export async function changeKey(
   store: Store,
