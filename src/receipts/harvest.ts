@@ -116,7 +116,7 @@ export function harvest(parts: HarvestParts): Handler<HarvestRequest> {
         next.map((marker, index) => (marker.isWhole ? marker : rejected(from + index, marker, marker.text))),
       );
       const items = await Promise.all(
-        faulty.map((item, index) =>
+        faulty.map(async (item, index) =>
           'isWhole' in item ? harvestOne(parts, item, from + index, input.mind) : item,
         ),
       );
