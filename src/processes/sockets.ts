@@ -102,7 +102,14 @@ export class SocketInbox {
   }
 
   /** Receives deliveries up to the number given to {@link expect}. */
-  async receive(): Promise<void> {
+  receive(): Promise<void> {
+    const received = this.gather();
+    // Callers await it after they have asked for deliveries: until then an error must not end the process.
+    received.catch(() => undefined);
+    return received;
+  }
+
+  private async gather(): Promise<void> {
     while (this.expected === undefined || this.deliveries < this.expected) {
       const delivery = await this.inbox.receive(lookMs);
       if (delivery === null) continue;
