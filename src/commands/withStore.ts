@@ -119,7 +119,7 @@ async function recorded(
   return ended;
 }
 
-/** What a command resolves to, or the sentence for a store that does not answer or a record that is unreadable. */
+/** The end of a command, or a sentence if the store does not answer, or has a record that cannot be read. */
 function answeredBy(ended: Ended): Ended {
   return ended.catch((error: unknown) => {
     if (error instanceof StoreUnavailable) return { wrong: `The store does not answer (${error.message}).` };

@@ -11,8 +11,6 @@ import { Recent } from '../system/shared.js';
 /** The withheld fragments. */
 export interface HiddenFragments {
   readonly receipts: ReadonlySet<string>;
-  /** The same, one on each line. */
-  readonly lines: string;
   /** Their indexes in the file of vectors, in order; the same array while they do not change. */
   readonly places: number[];
 }
@@ -40,7 +38,7 @@ export function hiddenFragments(
     for await (const { receipt, hidden } of allNotices(store)) if (hidden) receipts.add(receipt);
     const lines = [...receipts].join('\n');
     placed = await placesOf(vectors, lines, placed);
-    return { receipts, lines, places: placed.places };
+    return { receipts, places: placed.places };
   };
   return () => list.of(read);
 }

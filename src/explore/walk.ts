@@ -48,12 +48,12 @@ export function walk(parts: ExploreParts): Handler {
     const asOf = readAsOf(parts, query);
     if (typeof asOf !== 'number') return unprocessable([asOf]);
     const seed = query['seed'] ?? parts.randomness(seedBytes).toString('hex');
-    const { receipts, lines } = await parts.hidden();
+    const { receipts, places } = await parts.hidden();
     const { from } = query;
     // Before its turn in the thread pool, as the store may take long.
     const start = await beginning(parts, from);
     if ('status' in start) return start;
-    const rules = { seed, most: numberOf(query['steps'], walkDefaults.steps), hidden: lines, ...start };
+    const rules = { seed, most: numberOf(query['steps'], walkDefaults.steps), hidden: places, ...start };
     const isHidden = from !== undefined && receipts.has(from);
     const walked = isHidden ? [] : await parts.inTurn(() => wander(parts, asOf, rules, signal), signal);
     if (walked === 'busy' || signal.aborted) return exploringTooMuch;

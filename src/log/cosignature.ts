@@ -12,7 +12,7 @@ import {
 
 const timeBytes = 8;
 
-/** The latest time that a Date holds (s since 1970); a witness that counts in microseconds signs later ones. */
+/** The latest time that a Date holds (s since 1970). A witness that counts microseconds signs later ones. */
 const latestS = 8_640_000_000_000n;
 
 /**

@@ -1052,8 +1052,8 @@ export interface ShardMarkers {
   /** 1 for a marker with a JSON object, else 0. */
   whole: Uint8Array
   /**
-   * Its JSON object, which `JSON.parse` accepts, or why there is none, as the end of a sentence. Between two
-   * of them is a NUL, which neither can contain.
+   * Its JSON object, which `JSON.parse` accepts, or why there is none, as the end of a sentence. Between
+   * two of them is a NUL, which neither can contain.
    */
   texts: string
 }
@@ -1123,8 +1123,8 @@ export interface WalkRules {
   seed: string
   /** Most steps. */
   most: number
-  /** Receipts of the fragments that it skips, one on each line. */
-  hidden: string
+  /** Indexes of the fragments that it skips, in order. */
+  hidden: Array<number>
   /** Where it begins; if absent, the seed decides. */
   from?: WalkStart
 }

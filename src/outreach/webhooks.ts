@@ -109,7 +109,7 @@ type Attempt =
   /** This process is ending or has lost the lease. */
   | { readonly kind: 'aborted' };
 
-/** Pending deliveries of a webhook: an upper bound of their number by log, and the objects that they are about. */
+/** Pending deliveries of a webhook: an upper bound of their number by log, and what they are about. */
 interface Backlog {
   readonly counts: Record<EventLog, number>;
   readonly objects: Set<string>;

@@ -13,7 +13,7 @@ export interface SweepParts extends LeaseParts {
   readonly log: Pick<Log, 'warn' | 'debug'>;
   /** This process' id among those that share the store. */
   readonly holder: string;
-  /** Functions that each remove records of one kind past their retention and return their number; for a round. */
+  /** For a round: functions that each remove one kind of records past their retention, and tell how many. */
   readonly removeExpired: () => readonly (() => Promise<number>)[];
 }
 

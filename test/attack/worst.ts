@@ -141,7 +141,8 @@ function fused(bytes: number): WorstCase[] {
       return `{"query":"${text}",${one(text)}}`;
     }),
     asked('characters that stand for 18, compared', (left) => {
-      return `{"query":"a","collapse":{"by":"text"},${one(repeated('\ufdfa', Math.min(left, 48 << 10), left))}}`;
+      const text = repeated('\ufdfa', Math.min(left, 48 << 10), left);
+      return `{"query":"a","collapse":{"by":"text"},${one(text)}}`;
     }),
     asked('many places to highlight', (left) => {
       return `{"query":"é a","highlight":{},${one(repeated('é a ', left, left))}}`;

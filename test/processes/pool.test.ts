@@ -26,7 +26,7 @@ test('a worker is replaced once its process can be started again', async () => {
   const log = { debug: say, info: say, warn: say, error: say, fatal: say, debugging: false };
   const parts = {
     ...{ program, programArguments: [], configuration: { workers: 2 }, tiers: {}, models: [] },
-    ...{ embedder: { forget: () => undefined }, port: 1, doorPort: undefined, clock, log, logFormat: 'json' },
+    ...{ embedder: { forget: () => undefined }, port: 0, doorPort: undefined, clock, log, logFormat: 'json' },
     repairFolder: () => undefined,
   } as unknown as PoolParts;
   const pool = new WorkerPool(parts);

@@ -66,7 +66,7 @@ test('fragments are counted once each, and none is stored beyond the limit', asy
   assert.equal(lines.length, 1);
 });
 
-test('keys that are bound to an earlier fragment count, once each, also while the store is away', async () => {
+test('keys that are bound to an earlier fragment count once each, also after an outage', async () => {
   const opened = await openTestStore();
   const store = new FailingStore(opened);
   const log = { warn: () => undefined, info: () => undefined };

@@ -1,5 +1,14 @@
 /** Strict JSON (RFC 8259), checked the obvious way: the oracle of the native check. */
-import type { JsonReason } from '../../src/contract/schema/body.js';
+/** Why bytes are no acceptable JSON. */
+type JsonReason =
+  | 'syntax'
+  | 'invalid UTF-8'
+  | 'BOM'
+  | 'lone surrogate'
+  | 'number beyond binary64'
+  | 'NaN'
+  | 'Infinity'
+  | 'nesting over 128';
 
 /** Where (byte offset) and why bytes are refused. */
 export interface Refusal {

@@ -106,8 +106,8 @@ test('a copy is refused if either store does not answer, and fails if the last s
   const [source, target] = [await engineAt(await seed(lmdb())), await engineAt(lmdb())];
   const away = new StoreUnavailable('It is away.');
   const refused = { kind: 'refused', reason: 'It is away.' };
-  const uncounted = engineOver(source, { count: () => Promise.reject(away) });
-  assert.deepEqual(await copyStore(uncounted, target, quiet), refused);
+  const unread = engineOver(source, { get: () => Promise.reject(away) });
+  assert.deepEqual(await copyStore(unread, target, quiet), refused);
   const unseen = engineOver(target, { scan: () => Promise.reject(away) });
   assert.deepEqual(await copyStore(source, unseen, quiet), refused);
   const walk = walkOver((range) => source.scan(range));
@@ -118,6 +118,11 @@ test('a copy is refused if either store does not answer, and fails if the last s
   const again = await copyStore(source, target, quiet);
   assert.match(again.kind === 'refused' ? again.reason : '', /unfinished copy/);
   const whole = await engineAt(lmdb());
+  // A count is only for the progress.
+  const uncounted = engineOver(source, { count: () => Promise.reject(away) });
+  const counted = await engineAt(lmdb());
+  assert.equal((await copyStore(uncounted, counted, quiet)).kind, 'copied');
+  await counted.close();
   const finished = await fillStore({ name: 'fill', walk, about: 1 }, whole, quiet, good);
   assert.equal(finished.kind, 'copied');
   const unwritten = await engineAt(lmdb());

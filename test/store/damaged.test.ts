@@ -305,8 +305,14 @@ for (const kind of kinds) {
       await assert.rejects(read(store), Error, JSON.stringify(each));
     }
     await put(bytesOf({}));
-    await assert.rejects(read(store), new RegExp(`^Error: A ${words} record's \\w+ is not `));
+    await assert.rejects(
+      read(store),
+      new RegExp(`^Error: A ${words} record of the store cannot be read: it is damaged \\(its \\w+ is not `),
+    );
     await put(Buffer.concat([Buffer.of(99), bytes('{}')]));
-    await assert.rejects(read(store), new RegExp(`^Error: A ${words} record of format 99, `));
+    await assert.rejects(
+      read(store),
+      new RegExp(`^Error: A ${words} record .+: this version does not know format 99; `),
+    );
   });
 }

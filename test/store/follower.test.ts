@@ -28,6 +28,8 @@ class World {
       ...store,
       last: (log) => this.counted(() => store.last(log)),
       read: (log, range) => this.counted(() => store.read(log, range)),
+      scan: (space, range) => store.scan(space, range),
+      get: (space, key) => store.get(space, key),
     };
     this.follower = new Follower({
       store: counted,

@@ -16,6 +16,9 @@ import {
   type Column,
 } from '../../src/store/table.js';
 
+/** How errors begin. */
+const unreadable = 'A thing record of the store cannot be read:';
+
 const recordOf = (format: number, json: string): Buffer =>
   Buffer.concat([Buffer.of(format), Buffer.from(json)]);
 
@@ -45,7 +48,7 @@ describe('a member', () => {
       assert.deepEqual(record, recordOf(1, `{"a_member":${json}}`));
       assert.deepEqual(decode(record), { aMember: value });
       for (const other of [...wrong.map((each) => `{"a_member":${each}}`), '{}']) {
-        const message = `A thing record's a_member is not ${expected}`;
+        const message = `${unreadable} it is damaged (its a_member is not ${expected}).`;
         assert.throws(() => decode(recordOf(1, other)), { message }, other);
       }
     });
@@ -67,7 +70,7 @@ test('a value that could not be read again is not written', () => {
 
 describe('a format', () => {
   const unknown = (format: number): { readonly message: string } => ({
-    message: `A thing record of format ${format}, which this version does not know`,
+    message: `${unreadable} this version does not know format ${format}; a later one may.`,
   });
 
   test('is that of its table, and any other is unknown', () => {

@@ -11,8 +11,8 @@ pub struct ShardMarkers {
     pub at: Uint32Array,
     /// 1 for a marker with a JSON object, else 0.
     pub whole: Uint8Array,
-    /// Its JSON object, which `JSON.parse` accepts, or why there is none, as the end of a sentence. Between two
-    /// of them is a NUL, which neither can contain.
+    /// Its JSON object, which `JSON.parse` accepts, or why there is none, as the end of a sentence. Between
+    /// two of them is a NUL, which neither can contain.
     pub texts: String,
 }
 

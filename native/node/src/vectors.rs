@@ -160,8 +160,8 @@ pub struct WalkRules {
     pub seed: String,
     /// Most steps.
     pub most: u32,
-    /// Receipts of the fragments that it skips, one on each line.
-    pub hidden: String,
+    /// Indexes of the fragments that it skips, in order.
+    pub hidden: Vec<u32>,
     /// Where it begins; if absent, the seed decides.
     pub from: Option<WalkStart>,
 }
@@ -501,7 +501,7 @@ struct Walked {
     position: u64,
     seed: String,
     most: usize,
-    hidden: String,
+    hidden: Vec<u32>,
     from: Option<(String, Vector)>,
     stopped: AtomicBool,
 }
@@ -520,12 +520,11 @@ impl Walking {
     pub fn steps(&self) -> AsyncTask<Work<Vec<WalkStep>>> {
         let (explored, walked) = (self.explored.clone(), self.walked.clone());
         in_pool(move || {
-            let hidden: HashSet<&str> = walked.hidden.lines().collect();
             let walk = explored::Walk {
                 position: walked.position,
                 seed: &walked.seed,
                 most: walked.most,
-                hidden: &hidden,
+                hidden: &walked.hidden,
                 stopped: &|| walked.stopped.load(Relaxed),
             };
             let from = walked.from.as_ref();

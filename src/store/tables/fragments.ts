@@ -231,7 +231,7 @@ const totalKey = Buffer.from('bytes of fragments');
 /** Bytes of a fragment outside its record: its keys, its entry in the log, its vector. */
 const besidesBytes = 700;
 
-/** Bytes of an idempotency key that is bound to an earlier fragment: its record and its place in the store. */
+/** Bytes of an idempotency key that is bound to an earlier fragment: its record, and what that takes. */
 export const bindingBytes = 220;
 
 /** Most fragments that one call counts; the next call counts the rest. */

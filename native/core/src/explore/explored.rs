@@ -227,8 +227,8 @@ impl Explored {
         Ok(Found { indexed, neighbours })
     }
 
-    /// Links of the fragments at `places` to the nearest earlier ones that are not `hidden`, at most [`LINKS`]
-    /// each: a link that is missing would tell that a hidden one is nearer.
+    /// Links of the fragments at `places` to the nearest earlier ones that are not `hidden`, at most
+    /// [`LINKS`] each: a link that is missing would tell that a hidden one is nearer.
     pub fn links(&self, position: u64, places: Range<usize>, hidden: &[u32]) -> io::Result<Vec<Links>> {
         let view = self.vectors.view(position)?;
         let places = places.start..places.end.min(view.count());

@@ -250,8 +250,8 @@ impl View {
         best.take()
     }
 
-    /// For each fragment in a range, the nearest ones before it that are not `hidden`. Each block is read once
-    /// for all of them.
+    /// For each fragment in a range, the nearest ones before it that are not `hidden`. Each block is read
+    /// once for all of them.
     pub fn links(&self, from: usize, to: usize, hidden: &[u32]) -> Vec<Links> {
         let to = to.min(self.count);
         let mut all: Vec<Best> = (from..to).map(|_| Best::new(LINKS, LINK_LEAST)).collect();

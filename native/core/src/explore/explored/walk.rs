@@ -10,7 +10,7 @@ use super::Explored;
 use crate::embed::static_model::Vector;
 use crate::explore::clusters::Effort;
 use crate::explore::nearest::Neighbour;
-use crate::explore::vectors::View;
+use crate::explore::vectors::{View, is_hidden};
 
 /// Neighbours that a turn chooses from.
 const WAYS: usize = 5;
@@ -32,8 +32,8 @@ pub struct Walk<'a> {
     pub seed: &'a str,
     /// Most steps.
     pub most: usize,
-    /// Receipts of the fragments that it skips.
-    pub hidden: &'a HashSet<&'a str>,
+    /// Indexes of the fragments that it skips, in order.
+    pub hidden: &'a [u32],
     /// True once nobody awaits it: it ends before its next search.
     pub stopped: &'a dyn Fn() -> bool,
 }
@@ -64,8 +64,7 @@ impl Way<'_> {
     }
 
     fn is_open(&self, index: usize) -> bool {
-        let receipt = self.receipt(index);
-        !self.walk.hidden.contains(receipt) && !self.seen.contains(receipt)
+        !is_hidden(self.walk.hidden, index as u32) && !self.seen.contains(self.receipt(index))
     }
 
     /// The first fragment if none is given: the one that the seed chooses, or the next open one after it.
