@@ -19,7 +19,7 @@ function problem(
   detail: string,
   headers?: Readonly<Record<string, string>>,
 ): Answer {
-  return failure(status, problemOf(code, detail), headers);
+  return { ...failure(status, problemOf(code, detail), headers), problem: code };
 }
 
 /** 404: no such path; a browser gets a page. */

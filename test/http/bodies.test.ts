@@ -228,6 +228,19 @@ describe('memory for bodies', () => {
   });
 });
 
+test('what http refuses itself is counted by its code', async () => {
+  const counted = (): number => {
+    const values = server.metrics().find(({ name }) => name === 'fusegate_http_problems_total')?.values ?? [];
+    const own = values.find(
+      ({ labels }) => labels['route'] === 'small' && labels['code'] === 'body_too_large',
+    );
+    return own?.value ?? 0;
+  };
+  const before = counted();
+  assert.equal((await exchange(port, post('/small', 'x'.repeat(1_001)))).status, 413);
+  assert.equal(counted(), before + 1);
+});
+
 test('connections that end in mid-body or before the answer are counted and forgotten', async () => {
   const inBody = await RawClient.open(port);
   inBody.send(head('POST', '/echo', { 'Content-Length': '1000' })).send('half');

@@ -1,9 +1,11 @@
 /** The ports that servers get for 0: free ones that no outgoing connection takes meanwhile. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { probePort } from '../../src/processes/port.js';
 
 const host = '127.0.0.1';
@@ -22,6 +24,20 @@ test('port 0 is a port below those of outgoing connections, a different one each
     ports.join(' '),
   );
   assert.ok(new Set(ports).size > 30, ports.join(' '));
+});
+
+test('processes that look for a port at the same time find different ones', async () => {
+  const program = `
+    import { probePort } from ${JSON.stringify(new URL('../../src/processes/port.js', import.meta.url).href)};
+    const found = [await probePort('${host}', 0), await probePort('${host}', 0)];
+    console.log(found.map(({ port }) => port).join(' '));
+  `;
+  const processes = Array.from({ length: 12 }, async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+    return stdout.trim().split(' ');
+  });
+  const ports = (await Promise.all(processes)).flat();
+  assert.deepEqual([ports.length, new Set(ports).size], [24, 24], ports.join(' '));
 });
 
 test('a port in use is refused by a sentence, and so is an address of another machine', async () => {
