@@ -57,8 +57,8 @@ test('Hangul letters compose as in the runtime, the same in every version of Uni
     ['\uabff', '가', '각', '개', '하', '히', '힣', '\ud7a4'],
   ];
   const same = (text: string): void => {
-    // Behind a letter that changes, nothing of a text is left out as one that cannot change.
-    for (const all of [text, `ﬁ${text}`]) assert.equal(nfkc(all), all.normalize('NFKC'));
+    // Behind a mark, nothing of a text is left out as one that cannot change.
+    for (const all of [text, `x\u0323${text}`]) assert.equal(nfkc(all), all.normalize('NFKC'));
   };
   for (const first of leading) for (const second of vowels) same(`${first}${second}`);
   for (const first of open) for (const second of trailing) same(`${first}${second}`);

@@ -91,6 +91,9 @@ test('keys that are bound to an earlier fragment count once each, also after an 
   await total.look();
   await total.look();
   assert.equal(await fragmentBytes(opened), before + 1_000 + 2 * bindingBytes);
+  total.countBinding();
+  await total.look();
+  assert.equal(await fragmentBytes(opened), before + 1_000 + 3 * bindingBytes, 'a single one counts, too');
   // So many of them are the limit, too.
   for (let bound = 0; bound < 3_200; bound += 1) total.countBinding();
   await total.look();

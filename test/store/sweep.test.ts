@@ -23,7 +23,7 @@ class World {
   expired = 0;
   rounds = 0;
   commits: 'done' | 'failed' = 'done';
-  failure: 'steps' | 'expired' | 'one kind' | undefined;
+  failure: 'steps' | 'expired' | 'one kind' | 'stopped meanwhile' | undefined;
   private readonly records = new ReferenceStore();
 
   constructor() {
@@ -41,6 +41,13 @@ class World {
         this.rounds += 1;
         const removed = (count: number) => () => Promise.resolve(count);
         if (this.failure === 'expired') return [() => Promise.reject(new StoreUnavailable('away'))];
+        if (this.failure === 'stopped meanwhile') {
+          const stops = (): Promise<number> => {
+            void this.sweep.stop();
+            return Promise.resolve(1);
+          };
+          return [stops, removed(this.expired)];
+        }
         if (this.failure !== 'one kind') return [removed(this.expired)];
         return [removed(1), () => Promise.reject(new Error('a later format')), removed(this.expired)];
       },
@@ -122,6 +129,14 @@ describe('the background sweep', () => {
     await world.clock.pass(periodMs);
     assert.deepEqual(world.said, ['expired records were removed: 1']);
     await world.sweep.stop();
+  });
+
+  test('removes nothing more once it is stopped', async () => {
+    const world = new World();
+    world.failure = 'stopped meanwhile';
+    world.expired = 2;
+    await world.clock.pass(periodMs + 1);
+    assert.deepEqual(world.said, ['expired records were removed: 1']);
   });
 
   test('holds a lease of half a minute under its own name, and frees it at the end', async () => {
