@@ -10,6 +10,7 @@ import {
   privateFields,
   read,
   stored,
+  tooManyPage,
   type ResourceRoutes,
 } from './route.js';
 import { getOther } from './schema/route.js';
@@ -58,10 +59,7 @@ export const buyRoutes = {
     answers: {
       200: { type: html, description: 'A card order with the way to pay, or the form and what is missing.' },
       303: { type: plainText, description: 'Redirect to the page of the order.' },
-      429: {
-        type: html,
-        description: 'A page that reports too many orders; `Retry-After` says when to try again.',
-      },
+      429: tooManyPage('orders'),
     },
     problems: { ...stored.problems, 503: ordered.problems[503] },
     headers: [...ordered.headers, 'location'],

@@ -56,6 +56,14 @@ export const recordBytes = 2_048;
 /** The media type of pages. */
 export const html = 'text/html; charset=utf-8';
 
+/** A page in place of what a caller asks for too often. `what`: the things that are too many. */
+export function tooManyPage(what: string): { readonly type: typeof html; readonly description: string } {
+  return {
+    type: html,
+    description: `A page that reports too many ${what}; \`Retry-After\` says when to try again.`,
+  };
+}
+
 /** The media type of plain text. */
 export const plainText = 'text/plain; charset=utf-8';
 

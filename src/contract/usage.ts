@@ -9,6 +9,7 @@ import {
   privateFields,
   read,
   stored,
+  tooManyPage,
   type ResourceRoutes,
 } from './route.js';
 import { get, getOther } from './schema/route.js';
@@ -134,10 +135,7 @@ export const usageRoutes = {
     answers: {
       200: { type: html, description: 'The page, with the usage.' },
       401: { type: html, description: 'The page; it says why the key is not accepted.' },
-      429: {
-        type: html,
-        description: 'A page that reports too many requests; `Retry-After` says when to try again.',
-      },
+      429: tooManyPage('requests'),
     },
     cors: false,
     limit: 'pages',

@@ -68,8 +68,8 @@ export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrd
   const { bitcoin, tiers, clock } = parts;
   const rail = bitcoin ?? closedRail<BtcOrder>('On-chain payments');
   // Only the buyer knows the id of an on-chain order, so no claim token is needed.
-  const demanded = { claimRequired: false };
-  const polled = { parts, rail, view: viewOnChain, find: findOnChain(parts), demanded };
+  const unclaimed = { claimRequired: false };
+  const polled = { parts, rail, view: viewOnChain, find: findOnChain(parts), demanded: unclaimed };
   return {
     paid: 'here',
     title: 'Bitcoin, on chain',
