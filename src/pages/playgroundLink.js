@@ -12,13 +12,7 @@ export async function toFragment(state) {
   const bytes = await through(JSON.stringify(state), new CompressionStream('deflate-raw'));
   let binary = '';
   for (const byte of bytes) binary += String.fromCharCode(byte);
-  return (
-    name +
-    btoa(binary)
-      .replaceAll('+', '-')
-      .replaceAll('/', '_')
-      .replace(/={1,2}$/, '')
-  );
+  return name + btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
 /** The state from a fragment; undefined if it cannot be decoded. */

@@ -38,7 +38,7 @@ export interface SubmitParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly sealFragment: SealFragment;
-  /** What fragments may take of the disk. */
+  /** The fragments' share of the disk. */
   readonly room: FragmentRoom;
 }
 

@@ -3,6 +3,7 @@ import { addBytes, bindingBytes, fragmentBytes } from '../store/tables/fragments
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { oneAtATime } from '../system/shared.js';
 
 /** Interval of reading the total (ms); the holder of the sweep's lease updates it. */
 const lookMs = 5_000;
@@ -42,7 +43,8 @@ export function followTotal({ store, mostBytes, clock, log }: FragmentTotalParts
     const added = bindings;
     if (added > 0 && (await addBytes(store, added * bindingBytes))) bindings -= added;
   };
-  const look = async (): Promise<void> => {
+  // Two at once could add the same keys twice.
+  const { run: look } = oneAtATime(async (): Promise<void> => {
     await whenUnavailable(addBindings(), () => undefined);
     const bytes = await whenUnavailable(fragmentBytes(store), () => undefined);
     if (bytes === undefined || bytes >= mostBytes === full) return;
@@ -51,7 +53,7 @@ export function followTotal({ store, mostBytes, clock, log }: FragmentTotalParts
     if (full)
       log.warn({ megabytes }, 'fragments take as much disk space as DOOR_MAX_GB allows: no more are stored');
     else log.info({ megabytes }, 'there is room for fragments again');
-  };
+  });
   const timer = clock.every(lookMs, () => void look());
   void look();
   return { isFull: () => full, countBinding: () => void (bindings += 1), look, stop: () => timer.stop() };

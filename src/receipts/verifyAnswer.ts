@@ -60,7 +60,7 @@ function sealed(
   return { receipt, verification: withOwn(verification, members, envelope), withheld: true };
 }
 
-/** JsonObject that the answer repeats must equal the envelope's. */
+/** Members that the answer repeats must equal the envelope's. */
 function withOwn(
   verification: CryptographicVerification,
   members: JsonObject,

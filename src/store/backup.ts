@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { reasonOf } from '../system/reason.js';
 import { makeFolder, replaceFile, syncPath } from '../system/sync.js';
-import { fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
+import { aboutRecords, fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
 import type { Engine } from './engine.js';
 import { frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
 import { maxKeyBytes, maxValueBytes, StoreUnavailable, whenUnavailable, type Entry } from './store.js';
@@ -85,8 +85,7 @@ function removeFiles(folder: string): void {
 /** Writes the records to a file, and closes it. */
 async function writeRecords(engine: Engine, file: number, progress: Progress): Promise<Summary> {
   try {
-    // Only for the progress: a large store may take too long to count.
-    const about = await whenUnavailable(engine.count(), () => 0);
+    const about = await aboutRecords(engine);
     const walked = await engine.snapshot((scan) =>
       walkOver(scan)(({ bytes, records }) => {
         writeAll(file, bytes);

@@ -33,12 +33,18 @@ export async function unfinishedSource(from: Engine): Promise<string | undefined
   return (await from.get(unfinishedCopyKey)) === undefined ? undefined : halfSource;
 }
 
+/**
+ * The number of records, to show progress; 0 if it is not known: a large store may take too long to count.
+ */
+export function aboutRecords(engine: Pick<Engine, 'count'>): Promise<number> {
+  return whenUnavailable(engine.count(), () => 0);
+}
+
 /** Copies `from`, which must not change meanwhile, to `to`, which must be empty. */
 export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
   const reason = await whenUnavailable(unfinishedSource(from), ({ message }) => message);
   if (reason !== undefined) return { kind: 'refused', reason };
-  // Only for the progress: a large store may take too long to count.
-  const about = await whenUnavailable(from.count(), () => 0);
+  const about = await aboutRecords(from);
   const walk = walkOver((range) => from.scan(range));
   const source = { name: 'copy', walk, about };
   return fillStore(source, to, progress, async ({ digest, records }) => {

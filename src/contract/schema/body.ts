@@ -79,7 +79,7 @@ export const ndjson = 'application/x-ndjson';
 
 const linesMediaType = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|jsonlines)[ \t]*(?:;.*)?$/i;
 
-/** What a body may be: JSON, also a form, or lines of JSON. */
+/** The kinds of bodies: JSON alone, JSON or a form, lines of JSON. */
 export type AcceptedBody = OtherMediaType | 'lines';
 
 /** The media types of each besides JSON's, and those that an error names. */

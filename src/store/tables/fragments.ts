@@ -237,9 +237,29 @@ export const bindingBytes = 220;
 /** Most fragments that one call counts; the next call counts the rest. */
 const mostCounted = 20_000;
 
+type Total = ValueOf<typeof totalTable>;
+
+/** The total, and its record to write over. */
+async function readTotal(
+  store: Pick<Store, 'get'>,
+): Promise<{ total: Total; found: Uint8Array | undefined }> {
+  const found = await store.get('state', totalKey);
+  return { total: found === undefined ? { position: 0, bytes: 0 } : decodeTotal(found), found };
+}
+
+/** Writes a total; false if another process has written one meanwhile. */
+async function writeTotal(
+  store: Pick<Store, 'commit'>,
+  found: Uint8Array | undefined,
+  total: Total,
+): Promise<boolean> {
+  const outcome = await store.commit([writeOver('state', totalKey, found, encodeTotal(total))]);
+  return outcome.kind === 'done';
+}
+
 /** Bytes of all fragments at the last count. */
 export async function fragmentBytes(store: Pick<Store, 'get'>): Promise<number> {
-  return (await findRecord(store, 'state', totalKey, decodeTotal))?.bytes ?? 0;
+  return (await readTotal(store)).total.bytes;
 }
 
 /**
@@ -247,26 +267,22 @@ export async function fragmentBytes(store: Pick<Store, 'get'>): Promise<number> 
  * to the number counted.
  */
 export async function countFragments(store: Store, most = mostCounted): Promise<number> {
-  const found = await store.get('state', totalKey);
-  const before = found === undefined ? { position: 0, bytes: 0 } : decodeTotal(found);
-  const total = { ...before };
+  const { total, found } = await readTotal(store);
+  let { position: last, bytes } = total;
   let counted = 0;
-  for await (const { position, value } of entriesAfter(store, 'fragments', before.position)) {
+  for await (const { position, value } of entriesAfter(store, 'fragments', last)) {
     const record = await fragmentRecord(store, decodeReceipt(value));
-    total.bytes += (record?.byteLength ?? 0) + besidesBytes;
-    total.position = position;
+    bytes += (record?.byteLength ?? 0) + besidesBytes;
+    last = position;
     counted += 1;
     if (counted === most) break;
   }
   if (counted === 0) return 0;
-  const outcome = await store.commit([writeOver('state', totalKey, found, encodeTotal(total))]);
-  return outcome.kind === 'done' ? counted : 0;
+  return (await writeTotal(store, found, { position: last, bytes })) ? counted : 0;
 }
 
 /** Adds bytes beside the fragments to the total. Resolves to false if it changed meanwhile: try again. */
 export async function addBytes(store: Pick<Store, 'get' | 'commit'>, bytes: number): Promise<boolean> {
-  const found = await store.get('state', totalKey);
-  const before = found === undefined ? { position: 0, bytes: 0 } : decodeTotal(found);
-  const total = { ...before, bytes: before.bytes + bytes };
-  return (await store.commit([writeOver('state', totalKey, found, encodeTotal(total))])).kind === 'done';
+  const { total, found } = await readTotal(store);
+  return writeTotal(store, found, { ...total, bytes: total.bytes + bytes });
 }

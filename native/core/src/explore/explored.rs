@@ -73,6 +73,26 @@ pub struct Explored {
     visible: Mutex<HiddenVisitors>,
 }
 
+/// The nearest `wanted` fragments that are open. `search` finds so many of all fragments, first `most` of
+/// them, and is repeated for twice as many until it finds enough open ones, or all that there are.
+fn nearest_open(
+    search: impl Fn(usize) -> io::Result<Vec<Neighbour>>,
+    mut most: usize,
+    wanted: usize,
+    is_open: impl Fn(u32) -> bool,
+) -> io::Result<Vec<Neighbour>> {
+    loop {
+        let mut found = search(most)?;
+        let is_all = found.len() < most;
+        found.retain(|one| is_open(one.index));
+        if found.len() >= wanted || is_all {
+            found.truncate(wanted);
+            return Ok(found);
+        }
+        most *= 2;
+    }
+}
+
 impl Explored {
     /// Maps the file that [`Vectors::prepare`] made for `method`. The index answers from `from` fragments on.
     pub fn open(path: &Path, method: &str, from: usize) -> io::Result<Self> {
@@ -292,24 +312,17 @@ impl Explored {
         Ok(links)
     }
 
-    /// The links of one fragment by the index; the search widens until it has enough that are not `hidden`.
+    /// The links of one fragment by the index.
     fn indexed_links(&self, view: &View, at: usize, hidden: &[u32]) -> io::Result<Links> {
         let before = view.first(at);
-        let mut most = LINKS;
-        loop {
-            let near = self
+        let search = |most| {
+            let mut near = self
                 .index
                 .nearest(&before, view.vector(at), most, Effort::Quick)?;
-            let has_more = near.len() == most && near.iter().all(|one| one.similarity > LINK_LEAST);
-            let visible = near
-                .into_iter()
-                .filter(|one| one.similarity > LINK_LEAST && !is_hidden(hidden, one.index));
-            let links: Links = visible.take(LINKS).collect();
-            if links.len() == LINKS || !has_more {
-                return Ok(links);
-            }
-            most *= 2;
-        }
+            near.retain(|one| one.similarity > LINK_LEAST);
+            Ok(near)
+        };
+        nearest_open(search, LINKS, LINKS, |index| !is_hidden(hidden, index))
     }
 
     /// The current counts, if they are as new as the file.

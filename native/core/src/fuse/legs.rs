@@ -330,7 +330,7 @@ fn write_part(head: &[u8], part: &Part, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// What is written before the number of each boost, with its name escaped.
+/// The text before each boost's number, with the boost's name escaped.
 fn boost_heads(boosts: &[Boost]) -> Vec<Vec<u8>> {
     let head = |(at, boost): (usize, &Boost)| {
         let mut head = Vec::from(if at == 0 { &b",\"boosts\":["[..] } else { b"," });

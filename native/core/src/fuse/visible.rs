@@ -20,7 +20,7 @@ pub struct Visible<'a> {
 }
 
 impl<'a> Visible<'a> {
-    /// What an owner who was looked up may name; an empty one names what is public.
+    /// The names of an owner who was looked up, and public ones; an empty owner has only these.
     #[must_use]
     pub fn to(owner: &'a [u8], corpora: &'a Corpora, profiles: Option<&'a Profiles>) -> Self {
         Self {

@@ -161,8 +161,9 @@ pub(super) const LOOP_READ: usize = 48 << 10;
 /// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.
 pub(super) const LOOP_DETAILS: usize = 512 << 10;
 
-/// Longest body whose texts are repaired or stemmed on an event loop, up to 150 ns a byte. An English word
-/// is stemmed only if the query has one that begins alike: with a query of [`LOOP_QUERY`], few are.
+/// Longest body whose texts are repaired, stemmed or highlighted on an event loop, up to 150 ns a byte. An
+/// English word is stemmed only if the query has one that begins alike: with a query of [`LOOP_QUERY`], few
+/// are.
 pub(super) const LOOP_ANALYZED: usize = 64 << 10;
 
 /// Longest body (bytes) whose texts are compared on an event loop: one character may stand for 18.

@@ -178,12 +178,18 @@ fn a_next_writer_counts_on() {
     assert_eq!((board.count, next.indexed().expect("a count")), (3_010, 3_010));
 }
 
+/// One file of fragments, opened twice: the index answers from a count on, and never.
+fn indexed_and_exact(folder: &Folder, from: usize, count: usize) -> (Explored, Explored) {
+    let (indexed, exact) = (folder.opened(from), folder.opened(usize::MAX));
+    indexed.begin().expect("a beginning");
+    fill(&indexed, 0, count);
+    (indexed, exact)
+}
+
 #[test]
 fn the_index_answers_from_a_count_on_and_exactly_below() {
     let folder = Folder::new();
-    let (explored, exact) = (folder.opened(2_000), folder.opened(usize::MAX));
-    explored.begin().expect("a beginning");
-    fill(&explored, 0, 3_000);
+    let (explored, exact) = indexed_and_exact(&folder, 2_000, 3_000);
     let mut wanted = 0;
     let mut same = 0;
     for number in (0..3_000).step_by(150) {
@@ -208,9 +214,7 @@ fn the_index_answers_from_a_count_on_and_exactly_below() {
 #[test]
 fn links_lead_to_the_nearest_before_and_stay() {
     let folder = Folder::new();
-    let (explored, exact) = (folder.opened(1_500), folder.opened(usize::MAX));
-    explored.begin().expect("a beginning");
-    fill(&explored, 0, 2_000);
+    let (explored, exact) = indexed_and_exact(&folder, 1_500, 2_000);
     let position = position_of(1_999);
     let told = explored.links(position, 1_400..1_600, &[]).expect("links");
     let all = exact.links(position, 1_400..1_600, &[]).expect("links");
@@ -239,9 +243,7 @@ fn links_lead_to_the_nearest_before_and_stay() {
 #[test]
 fn a_hidden_neighbour_leaves_no_gap_among_the_links() {
     let folder = Folder::new();
-    let (explored, exact) = (folder.opened(1_500), folder.opened(usize::MAX));
-    explored.begin().expect("a beginning");
-    fill(&explored, 0, 2_000);
+    let (explored, exact) = indexed_and_exact(&folder, 1_500, 2_000);
     let position = position_of(1_999);
     let places = 1_400..1_600;
     let told = explored.links(position, places.clone(), &[]).expect("links");
@@ -414,9 +416,7 @@ fn naive_walk(
 #[test]
 fn a_walk_is_that_of_single_searches() {
     let folder = Folder::new();
-    let (indexed, exact) = (folder.opened(1_000), folder.opened(usize::MAX));
-    indexed.begin().expect("a beginning");
-    fill(&indexed, 0, 2_400);
+    let (indexed, exact) = indexed_and_exact(&folder, 1_000, 2_400);
     grow(&indexed);
     for round in 0..30 {
         let count = [2_400, 2_000, 1_000, 300, 12][round % 5];

@@ -6,7 +6,7 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 
-use super::Explored;
+use super::{Explored, nearest_open};
 use crate::embed::static_model::Vector;
 use crate::explore::clusters::Effort;
 use crate::explore::nearest::Neighbour;
@@ -81,24 +81,20 @@ impl Way<'_> {
         self.steps.push(Step { receipt, similarity });
     }
 
-    /// The nearest open fragments. The search widens until it has enough of them, or has found all.
+    /// The nearest open fragments; none once nobody awaits the walk.
     fn open(&self, vector: &Vector) -> io::Result<Vec<Neighbour>> {
-        // The search also finds the fragments of earlier steps.
-        let mut most = WAYS + self.steps.len();
-        while !(self.walk.stopped)() {
+        let search = |most| {
+            if (self.walk.stopped)() {
+                return Ok(Vec::new());
+            }
             let found = self
                 .explored
                 .nearest_of(&self.view, vector, most, Effort::Quick)?;
-            let is_all = found.neighbours.len() < most;
-            let mut open = found.neighbours;
-            open.retain(|one| self.is_open(one.index as usize));
-            if open.len() >= WAYS || is_all {
-                open.truncate(WAYS);
-                return Ok(open);
-            }
-            most *= 2;
-        }
-        Ok(Vec::new())
+            Ok(found.neighbours)
+        };
+        // The search also finds the fragments of earlier steps.
+        let most = WAYS + self.steps.len();
+        nearest_open(search, most, WAYS, |index| self.is_open(index as usize))
     }
 
     fn run(mut self, mut vector: Vector) -> io::Result<Vec<Step>> {
