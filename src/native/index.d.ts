@@ -185,7 +185,7 @@ export declare class Fuser {
    * length (written, or needed) and the characters that it counts for. A model scores at most `mostDocs`
    * docs. `owner`: the request may name this owner's collections and profiles besides the public ones;
    * empty: only public ones; absent: not looked up. `mostBytes`: the most bytes of the answer; absent: any
-   * number. `Pending`: `takePending` returns the request.
+   * number. `Pending` and `Deferred`: `takePending` returns the request.
    *
    * A getter that creates a function, not a method: each call of a method looks up and locks its object,
    * which takes a twentieth of a small request's time.
@@ -250,8 +250,8 @@ export declare class Inbox {
 }
 
 /**
- * A parsed request, some of whose vectors may be missing. It holds memory that the JavaScript engine does
- * not count: `release` frees it. After that, every other call throws.
+ * A parsed request, some of whose vectors may be missing, or all not gathered yet. It holds memory that the
+ * JavaScript engine does not count: `release` frees it. After that, every other call throws.
  */
 export declare class PendingFuse {
   /** Frees its memory. It may be called again. */
@@ -281,7 +281,8 @@ export declare class PendingFuse {
   answer(out: Uint8Array, facts: Float64Array): FuseOutcome
   /**
    * The same as `answer`, in the thread pool. The request moves there, so this object counts as released.
-   * If `out` is too small, the attempt's `takePending` returns the request.
+   * If `out` is too small, or vectors are missing that were not gathered before, `takePending` of the
+   * attempt returns the request.
    */
   answerAsync(out: Buffer): Promise<FuseAttempt>
 }
@@ -769,7 +770,7 @@ export declare enum FuseOutcome {
   LongSearch = 7,
   /** The request learns, and `owner` was not given. */
   OwnerUnknown = 8,
-  /** It takes too long for the event loop. */
+  /** The request was parsed, and takes too long for the event loop: `PendingFuse.answerAsync` answers it. */
   Deferred = 9,
 }
 

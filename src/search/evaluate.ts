@@ -69,37 +69,28 @@ const facts = new Float64Array(2);
  */
 type Asked = Pick<EvaluationParts, 'fuser' | 'FuseOutcome' | 'bring'>;
 
-/** Answers a pending request. @throws Error if a model computes no vectors */
-async function brought(parts: Asked, pending: PendingFuse): Promise<Buffer> {
-  try {
-    await parts.bring(pending);
-    if (pending.room > out.length) out = Buffer.alloc(pending.room);
-    pending.answer(out, facts);
-    return pending.takeAnswer() ?? out;
-  } finally {
-    pending.release();
-  }
-}
+const refused = (outcome: FuseOutcome): Error =>
+  new Error(`a request of the evaluation was refused (${outcome})`);
 
-/** Answers a long request in the thread pool. @throws Error as `ask` */
-async function askOffLoop(parts: Asked, body: Buffer, mostDocs: number): Promise<FuseResponse> {
-  const { fuser, FuseOutcome: outcomes } = parts;
-  let room = Buffer.alloc(2 * body.length);
-  let attempt = await fuser.fuseAsync(body, room, mostDocs);
-  if (attempt.outcome === outcomes.NeedsRoom) {
-    room = Buffer.alloc(attempt.length);
-    attempt = await fuser.fuseAsync(body, room, mostDocs);
-  }
-  if (attempt.outcome === outcomes.Pending) {
-    const answer = await brought(parts, attempt.takePending());
-    return JSON.parse(answer.toString('utf8', 0, facts[0])) as FuseResponse;
-  }
+/** Answers a pending request in the thread pool. @throws Error as `ask` */
+async function askOffLoop(parts: Asked, pending: PendingFuse): Promise<FuseResponse> {
+  const { FuseOutcome: outcomes } = parts;
+  const room = Buffer.alloc(pending.room);
+  const attempt = await pending.answerAsync(room);
+  if (attempt.outcome === outcomes.Pending) return brought(parts, attempt.takePending());
   if (attempt.outcome !== outcomes.Written) throw refused(attempt.outcome);
   return JSON.parse((attempt.takeAnswer() ?? room).toString('utf8', 0, attempt.length)) as FuseResponse;
 }
 
-const refused = (outcome: FuseOutcome): Error =>
-  new Error(`a request of the evaluation was refused (${outcome})`);
+/** Answers a request that waits for vectors. @throws Error as `ask` */
+async function brought(parts: Asked, pending: PendingFuse): Promise<FuseResponse> {
+  try {
+    await parts.bring(pending);
+    return await askOffLoop(parts, pending);
+  } finally {
+    pending.release();
+  }
+}
 
 /** Answers a request. @throws Error if it is refused, or a model computes no vectors */
 export async function ask(parts: Asked, request: FuseRequest): Promise<FuseResponse> {
@@ -111,12 +102,10 @@ export async function ask(parts: Asked, request: FuseRequest): Promise<FuseRespo
     out = Buffer.alloc(facts[0] ?? 0);
     outcome = fuser.fuse(body, out, facts, length);
   }
-  if (outcome === outcomes.Deferred) return askOffLoop(parts, body, length);
-  let answer: Buffer = out;
-  if (outcome === outcomes.Pending) answer = await brought(parts, fuser.takePending());
-  else if (outcome === outcomes.Written) answer = fuser.takeAnswer() ?? out;
-  else throw refused(outcome);
-  return JSON.parse(answer.toString('utf8', 0, facts[0])) as FuseResponse;
+  if (outcome === outcomes.Deferred) return askOffLoop(parts, fuser.takePending());
+  if (outcome === outcomes.Pending) return brought(parts, fuser.takePending());
+  if (outcome !== outcomes.Written) throw refused(outcome);
+  return JSON.parse((fuser.takeAnswer() ?? out).toString('utf8', 0, facts[0])) as FuseResponse;
 }
 
 /** Indexes of docs, ordered by one of the ranks in the results. */

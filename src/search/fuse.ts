@@ -1,6 +1,6 @@
 /**
  * The handler of POST /v1/fuse: passes the body's bytes to the native module, which answers every valid
- * request. A request that waits for vectors stays parsed there while a model computes them.
+ * request. A request that waits for vectors, or for the thread pool, stays parsed there.
  */
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
 import { answerTooLarge, callerGone } from '../contract/answer.js';
@@ -9,7 +9,7 @@ import type { FuseAttempt, FuseOutcome, Fuser } from '../native/index.js';
 import { ownerRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { inPool } from '../system/threadPool.js';
-import { JSON_TYPE, ownAnswer, PooledAnswers } from './pooledAnswers.js';
+import { type Attempted, JSON_TYPE, ownAnswer, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 
 /** Parts of the handler. */
@@ -69,7 +69,11 @@ class FuseHandler {
       if (length > this.out.length) return ownAnswer(fuser.takeAnswer(), charge);
       return { status: 200, body: { bytes: this.out.subarray(0, length), type: JSON_TYPE }, charge };
     }
-    if (outcome === outcomes.Deferred) return this.answerOffLoop(request, mostDocs);
+    if (outcome === outcomes.Deferred) {
+      return this.pooled.answerDeferred(request, fuser.takePending(), (attempt) =>
+        this.refused(attempt.outcome, mostAnswerBytes),
+      );
+    }
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
     if (outcome === outcomes.Invalid) {
       const names = fuser.takeFaults();
@@ -105,17 +109,15 @@ class FuseHandler {
     const made = await inPool(() => this.attempt(body, request, mostDocs), request.signal());
     if (made === 'busy') return callerGone;
     if ('status' in made) return made;
-    const { attempt, room } = made;
-    const { outcome } = attempt;
-    if (outcome === outcomes.Written) return this.pooled.answer(room, attempt);
-    this.pooled.give(room);
-    if (outcome === outcomes.Pending) return this.pooled.answerPending(request, attempt.takePending(), false);
-    if (outcome === outcomes.Invalid) {
+    const answer = this.pooled.attempted(request, made);
+    if (answer !== undefined) return answer;
+    const { attempt } = made;
+    if (attempt.outcome === outcomes.Invalid) {
       const refused = attempt.takeWrittenOut() ?? body;
       const { choice } = embedMode;
       return refusalOffLoop({ body: refused, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
     }
-    return this.refused(outcome, request.mostAnswerBytes ?? Infinity);
+    return this.refused(attempt.outcome, request.mostAnswerBytes ?? Infinity);
   }
 
   /** Fuses in the thread pool, into pooled memory that is large enough. */
@@ -123,7 +125,7 @@ class FuseHandler {
     body: Buffer,
     { key, mostAnswerBytes = Infinity }: RouteRequest,
     mostDocs: number,
-  ): Promise<{ readonly attempt: FuseAttempt; readonly room: Buffer } | Answer> {
+  ): Promise<Attempted | Answer> {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
     let room = this.pooled.take(body.length + body.length / 4);
     const fuse = (owner: string | undefined): Promise<FuseAttempt> =>

@@ -1,9 +1,12 @@
-/** Answers of the native module in pooled memory, also those of requests that wait for vectors. */
-import { answerTooLarge, ownJson } from '../contract/answer.js';
+/**
+ * Answers of the native module in pooled memory, also those of requests that wait for vectors or for the
+ * thread pool.
+ */
+import { answerTooLarge, callerGone, ownJson } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { FuseOutcome, PendingFuse } from '../native/index.js';
+import type { FuseAttempt, FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
-import { inPoolAnyway } from '../system/threadPool.js';
+import { inPool, inPoolAnyway } from '../system/threadPool.js';
 import type { EmbedMode } from './embedMode.js';
 
 /** Most memory that the pool holds for further answers (bytes). */
@@ -21,6 +24,12 @@ export interface Attempt {
   readonly length: number;
   readonly characters: number;
   takeAnswer(): Uint8Array | null;
+}
+
+/** A request that was answered in the thread pool, into this room. */
+export interface Attempted {
+  readonly attempt: FuseAttempt;
+  readonly room: Buffer;
 }
 
 /** An answer in memory that nobody else writes to. */
@@ -57,6 +66,32 @@ export class PooledAnswers {
     const release = (): void => this.pool.give(room);
     const body = { bytes: room.subarray(0, length), type: JSON_TYPE, release };
     return { status: 200, body, charge: characters };
+  }
+
+  /** The answer of a request; undefined: it has none, and its room is returned to the pool. */
+  attempted(request: RouteRequest, { attempt, room }: Attempted): Answer | Promise<Answer> | undefined {
+    if (attempt.outcome === this.outcomes.Written) return this.answer(room, attempt);
+    this.pool.give(room);
+    if (attempt.outcome !== this.outcomes.Pending) return undefined;
+    return this.answerPending(request, attempt.takePending(), false);
+  }
+
+  /** Answers a request that takes too long for the event loop; `refused` is called if it has no answer. */
+  async answerDeferred(
+    request: RouteRequest,
+    pending: PendingFuse,
+    refused: (attempt: FuseAttempt) => Answer,
+  ): Promise<Answer> {
+    try {
+      const made = await inPool(async () => {
+        const room = this.pool.take(pending.room);
+        return { room, attempt: await pending.answerAsync(room) };
+      }, request.signal());
+      if (made === 'busy') return callerGone;
+      return await (this.attempted(request, made) ?? refused(made.attempt));
+    } finally {
+      pending.release();
+    }
   }
 
   /** Computes the vectors that a request waits for, and answers it. */

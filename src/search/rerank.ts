@@ -55,7 +55,11 @@ class RerankHandlers {
       const bytes = this.out.subarray(0, this.facts[0]);
       return { status: 200, body: { bytes, type: JSON_TYPE }, charge: this.facts[1] ?? 0 };
     }
-    if (outcome === outcomes.Deferred) return this.answerOffLoop(request, path, mostDocs);
+    if (outcome === outcomes.Deferred) {
+      return this.pooled.answerDeferred(request, fuser.takePending(), (attempt) =>
+        refusal(attempt.takeRefusal()),
+      );
+    }
     if (outcome === outcomes.Pending) {
       return this.pooled.answerPending(request, fuser.takePending(), true);
     }
@@ -67,7 +71,7 @@ class RerankHandlers {
    * body.
    */
   private async answerOffLoop(request: RouteRequest, path: RerankPath, mostDocs: number): Promise<Answer> {
-    const { embedMode, FuseOutcome: outcomes } = this.parts;
+    const { embedMode } = this.parts;
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
     const made = await inPool(async () => {
@@ -75,13 +79,7 @@ class RerankHandlers {
       return { room, attempt: await embedMode.fuser.rerankAsync(body, room, mostDocs, path, request.id) };
     }, request.signal());
     if (made === 'busy') return callerGone;
-    const { room, attempt } = made;
-    if (attempt.outcome === outcomes.Written) return this.pooled.answer(room, attempt);
-    this.pooled.give(room);
-    if (attempt.outcome === outcomes.Pending) {
-      return this.pooled.answerPending(request, attempt.takePending(), false);
-    }
-    return refusal(attempt.takeRefusal());
+    return this.pooled.attempted(request, made) ?? refusal(made.attempt.takeRefusal());
   }
 }
 

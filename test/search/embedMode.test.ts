@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import type { Answer } from '../../src/contract/exchange.js';
 import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
+import { answerTooLarge, callerGone } from '../../src/contract/answer.js';
 import { native } from '../../src/native/addon.js';
+import type { Fuser } from '../../src/native/index.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { draws } from '../support/length.js';
 import { near } from '../reference/agreement.js';
@@ -372,6 +374,63 @@ test('the vectors of many docs are compared off the event loop, with the same re
   const padded = asked({ ...diverse(500), x: 'x'.repeat(300_000) });
   const resultsOf = (from: Answer): unknown => (answered(from) as FuseResponse).results;
   assert.deepEqual(resultsOf(await made), resultsOf(await padded));
+});
+
+test('a deferred body is read once, and answered in the thread pool, the same', async () => {
+  const { fuser } = mode;
+  let reads = 0;
+  const fuse: Fuser['fuse'] = (...sent) => {
+    reads += 1;
+    return fuser.fuse(...sent);
+  };
+  // It can read no body in the thread pool.
+  const once = { fuse, takePending: () => fuser.takePending() } as unknown as Fuser;
+  const deferring = fuseHandler({ ...native, embedMode: { ...mode, fuser: once } });
+  const docs = Array.from({ length: 50 }, (_, at) => ({
+    id: `${at}`,
+    text: `${'a red fox '.repeat(140)}${at}`,
+  }));
+  const plain = { query: 'red fox', docs };
+  const entityMap = { fox: 'reynard' };
+  for (const [request, status] of [
+    [plain, 200],
+    [{ ...plain, entity_map: entityMap, explain: true, analyzer: { normalize: true } }, 200],
+    [{ ...plain, collapse: { by: 'text' }, highlight: {} }, 200],
+    [{ ...plain, docs: docs.map((doc) => ({ ...doc, dense_score: 0.5 })), highlight: {} }, 200],
+    [{ ...plain, entity_map: { a: 'b'.repeat(100_000) } }, 422],
+  ] as const) {
+    const [body, padded] = [0, LOOP_BODY_LIMIT].map((length) =>
+      Buffer.from(JSON.stringify({ ...request, x: 'x'.repeat(length) })),
+    );
+    assert.ok(body !== undefined && padded !== undefined && body.length > 64 * 1024);
+    reads = 0;
+    const made = deferring(requestWith(body));
+    // Its bytes are its own: the caller's memory may hold another request by now.
+    const sent = body.toString();
+    body.fill(0x20);
+    assert.ok(made instanceof Promise);
+    const answer = await made;
+    assert.deepEqual([answer.status, reads], [status, 1]);
+    assert.deepEqual(answered(answer), answered(await handler(requestWith(padded))));
+    const most = { ...requestWith(Buffer.from(sent)), mostAnswerBytes: 10 };
+    assert.deepEqual(status === 200 ? await deferring(most) : answerTooLarge(10), answerTooLarge(10));
+    const gone = requestWith(Buffer.from(sent), '', AbortSignal.abort());
+    assert.equal(await deferring(gone), callerGone);
+  }
+});
+
+test('a request whose vectors are not gathered yet names none, and takes none', () => {
+  const { Deferred } = native.FuseOutcome;
+  const { fuser } = mode;
+  const request = { query: 'fox', docs: [{ id: 'a', text: 'fox '.repeat(13_000) }] };
+  const body = Buffer.from(JSON.stringify(request));
+  assert.equal(fuser.fuse(body, new Uint8Array(4_096), new Float64Array(2), 50), Deferred);
+  const pending = fuser.takePending();
+  const asked = [() => pending.model, () => pending.missing()];
+  for (const ask of [...asked, () => pending.complete(new Float32Array(0), [])]) {
+    assert.throws(ask, /no vectors are gathered/);
+  }
+  pending.release();
 });
 
 test('a request that waited for vectors is deferred too if it takes long', async () => {

@@ -7,35 +7,19 @@ import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { profileMembers, type ProfileSettings } from '../../src/contract/profiles.js';
-import type { InstalledModel } from '../../src/models/embedder.js';
 import { native } from '../../src/native/addon.js';
 import { ownerIn } from '../../src/search/corpora.js';
 import { openEmbedMode } from '../../src/search/embedMode.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { draws } from '../support/length.js';
 import { plainStyle, style, writeBody } from '../support/bodies.js';
-import { requestWith, staticModel } from '../support/embedding.js';
+import { requestWith, slowEmbedder } from '../support/embedding.js';
 import { fuseRequest } from './requests.js';
-
-/** A model whose vectors come from elsewhere, so that a request waits for them. */
-const slowModel: InstalledModel = { ...staticModel, id: 'slow', hubName: null, kind: 'onnx', dimension: 2 };
 
 const corpora = new native.Corpora(Buffer.from('0123456789abcdef'));
 const profiles = new native.Profiles();
-const embedder = {
-  models: [staticModel, slowModel],
-  embed: (_: InstalledModel, texts: readonly Uint8Array[]) => {
-    const vectors = Float32Array.from(
-      texts.flatMap((text) => {
-        const angle = text.reduce((sum, byte) => sum + byte, 1);
-        return [Math.cos(angle), Math.sin(angle)];
-      }),
-    );
-    return Promise.resolve({ kind: 'vectors', vectors, truncated: texts.map(() => false) } as const);
-  },
-};
 const embedMode = openEmbedMode({
-  ...{ ...native, corpora, profiles, embedder },
+  ...{ ...native, corpora, profiles, embedder: slowEmbedder },
   ...{ fallback: 'static-256', cacheFile: null },
 });
 const ownerOf = ownerIn([corpora, profiles], (key) => Buffer.from(key.repeat(4)));
@@ -203,9 +187,10 @@ test('a request by a profile gets the same bytes as one with the settings writte
 });
 
 test('the same holds if the body is answered by a thread or waits for a model', async () => {
-  const long = 'red fox '.repeat(LOOP_BODY_LIMIT / 8);
+  // Of half the length, the body is read on the event loop, and answered by a thread.
+  const [half, long] = [16, 8].map((part) => 'red fox '.repeat(LOOP_BODY_LIMIT / part));
   const texts = ['a red fox', 'wolves', long];
-  for (const docs of [texts.slice(0, 2), texts].map((some) =>
+  for (const docs of [texts.slice(0, 2), ['a red fox', half], texts].map((some) =>
     some.map((text, at) => ({ id: `${at}`, text })),
   )) {
     for (const model of ['static-256', 'slow']) {

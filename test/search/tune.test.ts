@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
+import type { PendingFuse } from '../../src/native/index.js';
 import { calibrated, type JudgedScores } from '../../src/search/calibrate.js';
 import { ask, candidatesOf, sampleOf, statisticsOf } from '../../src/search/evaluate.js';
 import { measured } from '../../src/search/measures.js';
 import { chosen, curvesOf, gridOf, membersOf, tryGrid, usualSetting } from '../../src/search/tune.js';
 import { tokenize } from '../reference/fuse.js';
-import { staticMode } from '../support/embedding.js';
+import { embedderMode, slowEmbedder, staticMode } from '../support/embedding.js';
 
 const words = ['keystone', 'arches', 'arch', 'radio', 'radios', 'stars', 'yeast', 'bread', 'the', 'holding'];
 
@@ -34,6 +35,21 @@ const ranking = {
   candidates: 15,
   bring: () => Promise.reject(new Error('the static model needs none')),
 } as const;
+
+test('a request that waits for vectors gets its explanations, however long', async () => {
+  const mode = embedderMode(slowEmbedder, 'slow');
+  const { signal } = new AbortController();
+  const bring = async (pending: PendingFuse): Promise<void> => {
+    assert.equal(await mode.bring(pending, signal), undefined);
+  };
+  const many = Array.from({ length: 800 }, (_, at) => `w${at.toString(36)}`).join(' ');
+  for (const count of [4, 15]) {
+    const long = Array.from({ length: count }, (_, at) => ({ id: `${at}`, text: `${many} ${at}` }));
+    const asked = { query: many, docs: long, embed_model: 'slow', explain: true, analyzer: {} };
+    const { results } = await ask({ ...ranking, fuser: mode.fuser, bring }, asked);
+    assert.deepEqual(new Set(results.map(({ explain }) => explain?.terms?.length)), new Set([800]));
+  }
+});
 
 test('each setting of the grid gets the value of the answer to a request with it', async () => {
   const analyzers = ['plain', 'english'];

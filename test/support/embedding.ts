@@ -17,6 +17,23 @@ if ('wrong' in read) throw new Error(read.wrong);
 /** The static model that ships. */
 export const staticModel: InstalledModel = read.model;
 
+/** A model whose vectors come from elsewhere, so that a request waits for them. */
+const slowModel: InstalledModel = { ...staticModel, id: 'slow', hubName: null, kind: 'onnx', dimension: 2 };
+
+/** An embedder for both models; the vectors of `slow` are made of the texts' bytes. */
+export const slowEmbedder: Embedder = {
+  models: [staticModel, slowModel],
+  embed: (_, texts) => {
+    const vectors = Float32Array.from(
+      texts.flatMap((text) => {
+        const angle = text.reduce((sum, byte) => sum + byte, 1);
+        return [Math.cos(angle), Math.sin(angle)];
+      }),
+    );
+    return Promise.resolve({ kind: 'vectors', vectors, truncated: texts.map(() => false) } as const);
+  },
+};
+
 /** An embedder for models that need none. */
 function withoutProcess(models: readonly InstalledModel[]): Embedder {
   return {

@@ -20,7 +20,7 @@ pub fn answered(workspace: &mut Workspace, body: &[u8], embedding: Embedding<'_>
     if let Outcome::NeedsRoom(length) = later {
         room.resize(length, 0);
         later = match &mut pending {
-            Some(pending) => workspace.answer_pending(pending, body, &mut room, false),
+            Some(pending) => workspace.answer_pending(pending, body, &mut room, embedding.models, false),
             None => workspace.fuse(body, &mut room, embedding),
         };
         room = workspace.take_answer().unwrap_or(room);

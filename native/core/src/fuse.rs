@@ -33,9 +33,10 @@ mod window;
 mod workspace;
 mod writer;
 
-use crate::embed::dense::Gathered;
+use std::sync::Arc;
+
+use crate::embed::dense::{Gathered, Models};
 use crate::embed::entity_map::EntityMap;
-use crate::embed::sight::Poor;
 use crate::forms::Pairs;
 use crate::tokens::analyzer::Analyzer;
 use crate::tokens::tokenize::{Keyed, Tokenizer};
@@ -87,8 +88,9 @@ impl Workspace {
         self.end(outcome)
     }
 
-    /// Answers a request that waited, once no vector is missing. `body`: the one that it was parsed from;
-    /// `on_loop`: [`Embedding::on_loop`].
+    /// Answers a request that waited, or gathers its vectors first. It is [`Outcome::Pending`] again if some
+    /// are missing. `body`: the one that it was parsed from; `models`: those of then; `on_loop`:
+    /// [`Embedding::on_loop`].
     ///
     /// # Panics
     /// When the body has another length.
@@ -97,6 +99,7 @@ impl Workspace {
         pending: &mut Pending,
         body: &[u8],
         out: &mut [u8],
+        models: &Arc<Models>,
         on_loop: bool,
     ) -> Outcome {
         assert_eq!(body.len(), pending.length, "another body");
@@ -106,11 +109,35 @@ impl Workspace {
         }
         self.begin(pending.most_bytes, on_loop);
         std::mem::swap(&mut self.lists, &mut pending.lists);
-        let source = self.complete(&pending.gathered);
-        let body = pending.joined.as_deref().unwrap_or(body);
-        let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
+        let outcome = self
+            .resume(pending, body, out, models)
+            .unwrap_or_else(|unanswered| unanswered);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         self.end(outcome)
+    }
+
+    /// Answers a request whose lists are in this workspace again.
+    fn resume(
+        &mut self,
+        pending: &mut Pending,
+        body: &[u8],
+        out: &mut [u8],
+        models: &Arc<Models>,
+    ) -> Result<Outcome, Outcome> {
+        let body = pending.joined.as_deref().unwrap_or(body);
+        let options = &pending.options;
+        if pending.gathered.is_none() && !options.all_dense {
+            let model = self.model(body, options, models)?;
+            pending.gathered = Some(self.gather(body, options, models, model)?);
+        }
+        if pending.lacks_vectors() {
+            return Err(Outcome::Pending);
+        }
+        let source = match &pending.gathered {
+            Some(gathered) => self.complete(gathered),
+            None => Source::default(),
+        };
+        Ok(self.finish(body, options, &pending.form, &source, out))
     }
 
     /// Begins a request with an answer of at most `most_bytes`.
@@ -217,24 +244,33 @@ impl Workspace {
         embedding: Embedding<'_>,
     ) -> Result<Outcome, Outcome> {
         let room = form.room(&options, &self.lists);
-        if options.all_dense {
+        let mut gathered = None;
+        let outcome = if options.all_dense {
             if room > out.len() {
                 return Err(Outcome::NeedsRoom(room));
             }
-            let source = Source {
-                model: None,
-                truncated: false,
-                poor: Poor::default(),
-                vectors: None,
-            };
-            return Ok(self.finish(body, &options, &form, &source, out));
+            self.finish(body, &options, &form, &Source::default(), out)
+        } else {
+            if self.lists.docs.len() > embedding.most_docs {
+                return Err(Outcome::Invalid);
+            }
+            let model = self.model(body, &options, embedding.models)?;
+            if embedding.on_loop && body.len() > LOOP_READ {
+                Outcome::Deferred
+            } else {
+                let gathered = gathered.insert(self.gather(body, &options, embedding.models, model)?);
+                // The vectors are retained, even if only the buffer is too small.
+                if room > out.len() || gathered.missing().next().is_some() {
+                    Outcome::Pending
+                } else {
+                    let source = self.complete(gathered);
+                    self.finish(body, &options, &form, &source, out)
+                }
+            }
+        };
+        if !matches!(outcome, Outcome::Pending | Outcome::Deferred) {
+            return Ok(outcome);
         }
-        let gathered = self.gather(body, &options, embedding)?;
-        if room <= out.len() && gathered.missing().next().is_none() {
-            let source = self.complete(&gathered);
-            return Ok(self.finish(body, &options, &form, &source, out));
-        }
-        // The vectors are retained, even if only the buffer is too small.
         self.pending = Some(Pending {
             options,
             form,
@@ -244,7 +280,7 @@ impl Workspace {
             joined: None,
             most_bytes: embedding.most_bytes,
         });
-        Err(Outcome::Pending)
+        Err(outcome)
     }
 
     /// Sets every doc's dense score to the one that the model computed.
@@ -420,17 +456,21 @@ impl Workspace {
         learning.offer(&digests, |at| text_of(body, docs[at].text, unescaped).into());
     }
 
+    /// The place of the model that a request names, or of the default one.
+    fn model(&mut self, body: &[u8], options: &Options, models: &Models) -> Result<usize, Outcome> {
+        let id = options
+            .embed_model
+            .map(|id| text_of(body, id, &mut self.unescaped));
+        models.find(id.as_deref()).ok_or(Outcome::Invalid)
+    }
+
     /// Gathers the query's and the docs' texts as the model reads them.
     fn gather(
         &mut self,
         body: &[u8],
         options: &Options,
-        Embedding {
-            models,
-            most_docs,
-            on_loop,
-            ..
-        }: Embedding<'_>,
+        models: &Arc<Models>,
+        model: usize,
     ) -> Result<Gathered, Outcome> {
         let Workspace {
             lists,
@@ -439,14 +479,6 @@ impl Workspace {
             ..
         } = self;
         let Lists { docs, entities, more } = lists;
-        if docs.len() > most_docs {
-            return Err(Outcome::Invalid);
-        }
-        let id = options.embed_model.map(|id| text_of(body, id, unescaped));
-        let model = models.find(id.as_deref()).ok_or(Outcome::Invalid)?;
-        if on_loop && body.len() > LOOP_READ {
-            return Err(Outcome::Deferred);
-        }
         let mut pairs = Pairs::default();
         for &(form, substitute) in entities.iter() {
             let form = text_of(body, form, unescaped);

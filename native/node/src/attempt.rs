@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 
-use fusegate_core::embed::dense::Gathered;
+use std::sync::Arc;
+
+use fusegate_core::embed::dense::{Gathered, Models};
 use fusegate_core::embed::entity_map::Refused;
 use fusegate_core::fuse::request::rerank::Refused as Unranked;
 use fusegate_core::fuse::{Outcome, Pending, Workspace};
@@ -39,7 +41,7 @@ pub enum FuseOutcome {
     LongSearch,
     /// The request learns, and `owner` was not given.
     OwnerUnknown,
-    /// It takes too long for the event loop.
+    /// The request was parsed, and takes too long for the event loop: `PendingFuse.answerAsync` answers it.
     Deferred,
 }
 
@@ -168,21 +170,26 @@ impl AsRef<[u8]> for Body {
 struct Waiting {
     pending: Pending,
     body: Body,
+    models: Arc<Models>,
 }
 
 impl Waiting {
     /// The outcome, and the answer if it is longer than `out`. `on_loop`: as in `Embedding`.
     fn answer(&mut self, out: &mut [u8], on_loop: bool) -> (Outcome, Option<Vec<u8>>) {
-        let Self { pending, body } = self;
+        let Self {
+            pending,
+            body,
+            models,
+        } = self;
         WORKSPACE.with_borrow_mut(|workspace| {
-            let outcome = workspace.answer_pending(pending, body.as_ref(), out, on_loop);
+            let outcome = workspace.answer_pending(pending, body.as_ref(), out, models, on_loop);
             (outcome, workspace.take_answer())
         })
     }
 }
 
-/// A parsed request, some of whose vectors may be missing. It holds memory that the JavaScript engine does
-/// not count: `release` frees it. After that, every other call throws.
+/// A parsed request, some of whose vectors may be missing, or all not gathered yet. It holds memory that the
+/// JavaScript engine does not count: `release` frees it. After that, every other call throws.
 #[napi]
 pub struct PendingFuse {
     waiting: Option<Waiting>,
@@ -190,9 +197,13 @@ pub struct PendingFuse {
 }
 
 impl PendingFuse {
-    pub(crate) fn new(pending: Pending, body: Body) -> Self {
+    pub(crate) fn new(pending: Pending, body: Body, models: Arc<Models>) -> Self {
         Self {
-            waiting: Some(Waiting { pending, body }),
+            waiting: Some(Waiting {
+                pending,
+                body,
+                models,
+            }),
             apart: None,
         }
     }
@@ -201,17 +212,25 @@ impl PendingFuse {
         self.waiting.as_ref().ok_or_else(released)
     }
 
+    fn gathered(&self) -> Result<&Gathered> {
+        self.waiting()?.pending.gathered().ok_or_else(not_gathered)
+    }
+
     fn gathered_mut(&mut self) -> Result<&mut Gathered> {
         let waiting = self.waiting.as_mut().ok_or_else(released)?;
-        Ok(waiting.pending.gathered_mut())
+        waiting.pending.gathered_mut().ok_or_else(not_gathered)
     }
 
     fn whole(&self) -> Result<()> {
-        if self.waiting()?.pending.gathered().missing().next().is_some() {
+        if self.waiting()?.pending.lacks_vectors() {
             return Err(Error::from_reason("vectors are missing"));
         }
         Ok(())
     }
+}
+
+fn not_gathered() -> Error {
+    Error::from_reason("no vectors are gathered")
 }
 
 fn released() -> Error {
@@ -235,7 +254,7 @@ impl PendingFuse {
     /// Id of the model.
     #[napi(getter)]
     pub fn model(&self) -> Result<String> {
-        Ok(self.waiting()?.pending.gathered().model().id().to_owned())
+        Ok(self.gathered()?.model().id().to_owned())
     }
 
     /// Most bytes that its answer can take, not counting its details.
@@ -247,7 +266,7 @@ impl PendingFuse {
     /// The texts whose vectors are missing, all different, as the model reads them (UTF-8).
     #[napi]
     pub fn missing(&self) -> Result<Vec<Buffer>> {
-        let texts = self.waiting()?.pending.gathered().missing();
+        let texts = self.gathered()?.missing();
         Ok(texts.map(|text| text.as_bytes().to_vec().into()).collect())
     }
 
@@ -285,7 +304,8 @@ impl PendingFuse {
     }
 
     /// The same as `answer`, in the thread pool. The request moves there, so this object counts as released.
-    /// If `out` is too small, the attempt's `takePending` returns the request.
+    /// If `out` is too small, or vectors are missing that were not gathered before, `takePending` of the
+    /// attempt returns the request.
     #[napi(ts_return_type = "Promise<FuseAttempt>")]
     pub fn answer_async(&mut self, out: Buffer) -> Result<AsyncTask<AnswerTask>> {
         self.whole()?;
@@ -295,7 +315,7 @@ impl PendingFuse {
     }
 }
 
-/// A pending request that has all its vectors, in the thread pool.
+/// A pending request in the thread pool. It has all its vectors, or gathers them there.
 pub struct AnswerTask {
     waiting: Option<Waiting>,
     out: Buffer,
@@ -311,9 +331,9 @@ impl Task for AnswerTask {
     }
 
     fn resolve(&mut self, _: Env, (outcome, apart): Self::Output) -> Result<Self::JsValue> {
-        // Retained if `out` was too small, to be answered into a larger one.
-        let lacks_room = matches!(outcome, Outcome::NeedsRoom(_));
-        let waiting = self.waiting.take().filter(|_| lacks_room);
+        // Retained if `out` was too small or vectors are missing, to be answered later.
+        let waits = matches!(outcome, Outcome::NeedsRoom(_) | Outcome::Pending);
+        let waiting = self.waiting.take().filter(|_| waits);
         let pending = waiting.map(|waiting| PendingFuse {
             waiting: Some(waiting),
             apart: None,

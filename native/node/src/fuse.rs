@@ -63,7 +63,7 @@ impl Fuser {
     /// length (written, or needed) and the characters that it counts for. A model scores at most `mostDocs`
     /// docs. `owner`: the request may name this owner's collections and profiles besides the public ones;
     /// empty: only public ones; absent: not looked up. `mostBytes`: the most bytes of the answer; absent: any
-    /// number. `Pending`: `takePending` returns the request.
+    /// number. `Pending` and `Deferred`: `takePending` returns the request.
     ///
     /// A getter that creates a function, not a method: each call of a method looks up and locks its object,
     /// which takes a twentieth of a small request's time.
@@ -232,10 +232,9 @@ impl State {
         let outcome = WORKSPACE.with_borrow_mut(|workspace| {
             let outcome = answer(workspace, body, out, embedding);
             *self.apart.borrow_mut() = workspace.take_answer();
-            if outcome == Outcome::Pending {
-                let pending = workspace.take_pending();
+            if let Some(pending) = workspace.take_pending() {
                 let body = Body::Copied(body.into());
-                *self.pending.borrow_mut() = pending.map(|pending| PendingFuse::new(pending, body));
+                *self.pending.borrow_mut() = Some(PendingFuse::new(pending, body, self.models.clone()));
             }
             outcome
         });
@@ -319,7 +318,7 @@ impl Task for FuseTask {
         let body = self.body.take().map(Body::Shared);
         let pending = pending
             .zip(body)
-            .map(|(pending, body)| PendingFuse::new(pending, body));
+            .map(|(pending, body)| PendingFuse::new(pending, body, self.models.clone()));
         Ok(FuseAttempt {
             outcome,
             pending,

@@ -1,15 +1,16 @@
-//! Parsed requests that wait for vectors computed elsewhere, or for a larger buffer.
+//! Parsed requests that wait for vectors computed elsewhere, for a larger buffer, or for another thread.
 
 use super::form::Form;
 use super::request::{Lists, Options};
 use crate::embed::dense::Gathered;
 
-/// A parsed request, with the vectors that its dense scores need.
+/// A parsed request, with the vectors that its dense scores need, as far as they are gathered.
 pub struct Pending {
     pub(super) options: Options,
     pub(super) form: Form,
     pub(super) lists: Lists,
-    pub(super) gathered: Gathered,
+    /// The vectors of the query and the docs; `None`: they are not gathered yet, or none is needed.
+    pub(super) gathered: Option<Gathered>,
     /// Length of its body in bytes.
     pub(super) length: usize,
     /// The body followed by the settings of its profile, if the request refers to these.
@@ -19,14 +20,22 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The vectors of its query and docs, some of which may be missing.
-    pub fn gathered(&self) -> &Gathered {
-        &self.gathered
+    /// The vectors of its query and docs, some of which may be missing; `None`: they are not gathered yet, or
+    /// none is needed.
+    pub fn gathered(&self) -> Option<&Gathered> {
+        self.gathered.as_ref()
     }
 
     /// The same, to add vectors.
-    pub fn gathered_mut(&mut self) -> &mut Gathered {
-        &mut self.gathered
+    pub fn gathered_mut(&mut self) -> Option<&mut Gathered> {
+        self.gathered.as_mut()
+    }
+
+    /// True if it waits for vectors.
+    pub fn lacks_vectors(&self) -> bool {
+        self.gathered
+            .as_ref()
+            .is_some_and(|gathered| gathered.missing().next().is_some())
     }
 
     /// Most bytes that its answer can need, its details left out.

@@ -31,7 +31,7 @@ impl Workspace {
             Err(Outcome::Invalid) => {
                 self.written_out = Some(settings::written_out(body, profile.settings(), &before));
             }
-            Err(Outcome::Pending) => {
+            Err(Outcome::Pending | Outcome::Deferred) => {
                 if let Some(pending) = &mut self.pending {
                     pending.length = body.len();
                     pending.joined = joined;

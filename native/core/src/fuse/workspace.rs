@@ -68,7 +68,7 @@ pub struct Workspace {
     pub(super) faults: Option<Vec<u8>>,
     /// The last request with its profile's settings written out, if it is [`Outcome::Invalid`] with these.
     pub(super) written_out: Option<Vec<u8>>,
-    /// The request of the last [`Outcome::Pending`].
+    /// The request of the last [`Outcome::Pending`] or [`Outcome::Deferred`].
     pub(super) pending: Option<Pending>,
     /// Most bytes of the answer.
     pub(super) most_bytes: usize,
@@ -111,7 +111,8 @@ impl<'a> Embedding<'a> {
     }
 }
 
-/// The source of the dense scores, for the answer.
+/// The source of the dense scores, for the answer. By default the request has them all.
+#[derive(Default)]
 pub(super) struct Source<'a> {
     pub(super) model: Option<String>,
     pub(super) truncated: bool,
@@ -144,7 +145,8 @@ pub enum Outcome {
     OwnerUnknown,
     /// `entity_map` cannot be applied.
     Entities(Refused),
-    /// On an event loop: the request takes too long there, by the limits `LOOP_` of this file.
+    /// On an event loop: the request was parsed and takes too long there, by the limits `LOOP_` of this file.
+    /// [`Workspace::take_pending`] returns it.
     Deferred,
 }
 
@@ -214,7 +216,7 @@ impl Workspace {
         self.apart.take()
     }
 
-    /// Takes the request of the last [`Outcome::Pending`].
+    /// Takes the request of the last [`Outcome::Pending`] or [`Outcome::Deferred`].
     pub fn take_pending(&mut self) -> Option<Pending> {
         self.pending.take()
     }
