@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ChainHints } from '../../src/checkout/onchain/chain.js';
 import { Watcher, watcherRounds } from '../../src/checkout/onchain/watcher.js';
+import type { Account } from '../../src/checkout/onchain/addresses.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
@@ -39,6 +40,7 @@ class Watched {
     readonly shop: Shop,
     readonly clock: HandClock,
     private readonly rounds = watcherRounds(),
+    own: Account = account,
   ) {
     const { store } = shop.book;
     const read: Store = {
@@ -54,7 +56,7 @@ class Watched {
     };
     const hints: ChainHints[] = [];
     this.watcher = new Watcher({
-      ...{ store: read, clock, account, rounds },
+      ...{ store: read, clock, account: own, rounds },
       log: { debug: (about: object) => this.logged.push([about, this.count]) },
       follow: (given) => {
         hints.push(given);
@@ -72,10 +74,10 @@ class Watched {
   }
 
   /** A watcher over what `prepare` put into the store. */
-  static async over<Prepared>(prepare: (shop: Shop) => Promise<Prepared>) {
+  static async over<Prepared>(prepare: (shop: Shop) => Promise<Prepared>, own = account) {
     const shop = await Shop.open();
     const prepared = await prepare(shop);
-    const watched = new Watched(shop, new HandClock(shop.time.nowMs));
+    const watched = new Watched(shop, new HandClock(shop.time.nowMs), watcherRounds(), own);
     const { hints, watcher, clock } = watched;
     return { watched, prepared, hints, watcher, clock };
   }
@@ -242,6 +244,33 @@ describe('an order that any process makes', () => {
     assert.deepEqual(await watched.next(2), [watch(second), look(second)]);
     await clock.pass(1_000);
     assert.equal(asked, 3);
+  });
+
+  test('holds nobody up with its address, however many were made at once', async () => {
+    let turn = 0;
+    const perTurn = new Map<number, number>();
+    // Each takes at least a millisecond, as on a fast machine.
+    const address = (index: number): string => {
+      for (const begunMs = performance.now(); performance.now() - begunMs < 1;);
+      perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1);
+      return `address ${index}`;
+    };
+    const { watched, hints, clock } = await Watched.over(ordered, { ...account, address });
+    hints.onConnected();
+    await watched.next(2);
+    const { store } = watched.shop.aside;
+    const { next, ...before } = await nextAddressIndex(store, account.digest);
+    await store.commit([takeIndexes(account.digest, before, next + 30)]);
+    const counting = (): void => {
+      turn += 1;
+      beat = setImmediate(counting);
+    };
+    let beat = setImmediate(counting);
+    await clock.pass(500);
+    const expected = Array.from({ length: 30 }, (_, at) => `address ${next + at}`);
+    assert.deepEqual(await watched.next(1), [['watch', ...expected].join(' ')]);
+    clearImmediate(beat);
+    assert.ok(Math.max(...perTurn.values()) <= 3, `${Math.max(...perTurn.values())} addresses in a turn`);
   });
 });
 
