@@ -12,6 +12,7 @@ import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { HandClock } from '../support/handClock.js';
 import { until } from '../support/until.js';
+import { byTurn } from '../support/turns.js';
 import { account, Shop } from '../support/shop.js';
 
 /** A promise that is resolved by hand. */
@@ -247,30 +248,18 @@ describe('an order that any process makes', () => {
   });
 
   test('holds nobody up with its address, however many were made at once', async () => {
-    let turn = 0;
-    const perTurn = new Map<number, number>();
-    // Each takes at least a millisecond, as on a fast machine.
-    const address = (index: number): string => {
-      for (const begunMs = performance.now(); performance.now() - begunMs < 1;);
-      perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1);
-      return `address ${index}`;
-    };
+    const { work: address, most } = byTurn((index: number) => `address ${index}`);
     const { watched, hints, clock } = await Watched.over(ordered, { ...account, address });
     hints.onConnected();
     await watched.next(2);
     const { store } = watched.shop.aside;
     const { next, ...before } = await nextAddressIndex(store, account.digest);
     await store.commit([takeIndexes(account.digest, before, next + 30)]);
-    const counting = (): void => {
-      turn += 1;
-      beat = setImmediate(counting);
-    };
-    let beat = setImmediate(counting);
     await clock.pass(500);
     const expected = Array.from({ length: 30 }, (_, at) => `address ${next + at}`);
     assert.deepEqual(await watched.next(1), [['watch', ...expected].join(' ')]);
-    clearImmediate(beat);
-    assert.ok(Math.max(...perTurn.values()) <= 3, `${Math.max(...perTurn.values())} addresses in a turn`);
+    const found = most();
+    assert.ok(found <= 3, `${found} addresses in a turn`);
   });
 });
 
