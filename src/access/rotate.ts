@@ -65,7 +65,9 @@ async function replacementOf(
   if (from.status !== 'active' || isOver(from, nowMs)) return { kind: 'ended' };
   if (replacedBy !== null) return { kind: 'replaced', by: replacedBy };
   const waitMs = from.replaces === null ? 0 : from.changedAtMs + youngMs - nowMs;
-  if (waitMs > 0) return { kind: 'young', retrySeconds: Math.ceil(waitMs / 1000) };
+  // One that was made long after now was made before the clock was set back.
+  const isYoung = waitMs > 0 && waitMs < 2 * youngMs;
+  if (isYoung) return { kind: 'young', retrySeconds: Math.ceil(waitMs / 1000) };
   const made = newKey(parts, { tier, origin, issuedAtMs, expiresAtMs }, nowMs);
   const links = { countedAs: from.countedAs ?? from.hash, replaces: from.id };
   const mint = { ...made, key: { ...made.key, ...links } };

@@ -15,15 +15,15 @@ export type RateSource =
   | { readonly kind: 'urls'; readonly urls: readonly [RateUrl, RateUrl] };
 
 /** Pages known by name. */
-const knownRates: Readonly<Record<string, string>> = {
-  coinbase: 'https://api.coinbase.com/v2/prices/BTC-USD/spot#/data/amount',
-  kraken: 'https://api.kraken.com/0/public/Ticker?pair=XBTUSD#/result/XXBTZUSD/c/0',
-  bitstamp: 'https://www.bitstamp.net/api/v2/ticker/btcusd/#/last',
-};
+const knownRates: ReadonlyMap<string, string> = new Map([
+  ['coinbase', 'https://api.coinbase.com/v2/prices/BTC-USD/spot#/data/amount'],
+  ['kraken', 'https://api.kraken.com/0/public/Ticker?pair=XBTUSD#/result/XXBTZUSD/c/0'],
+  ['bitstamp', 'https://www.bitstamp.net/api/v2/ticker/btcusd/#/last'],
+]);
 
 /** A page by name, or by URL with the pointer as fragment. */
 function rateUrl(text: string): RateUrl | undefined {
-  const whole = knownRates[text] ?? text;
+  const whole = knownRates.get(text) ?? text;
   const [url = '', pointer = ''] = whole.split(/#(.*)/s);
   if (!URL.canParse(url) || !/^\/./.test(pointer)) return undefined;
   const { protocol, hostname, host } = new URL(url);
@@ -40,7 +40,7 @@ function parseRateSource(text: string): Parsed<RateSource> {
   if (first !== undefined && second !== undefined && more.length === 0 && first.url !== second.url) {
     return { value: { kind: 'urls', urls: [first, second] } };
   }
-  const names = Object.keys(knownRates).join(', ');
+  const names = [...knownRates.keys()].join(', ');
   return {
     wrong:
       'must be fixed:<US dollars>, or two different sources by a comma: ' +

@@ -54,6 +54,8 @@ export function createRates(source: RateSource, parts: RateParts): Rates {
 
 class HttpRates implements Rates {
   private last: Extract<Rate, { cents: bigint }> | undefined;
+  /** The same moment as the last rate's, by the clock that nobody sets. */
+  private lastMs = 0;
   private reason = 'No rate has been taken yet.';
   private readonly questions: Recent<void>;
 
@@ -72,8 +74,12 @@ class HttpRates implements Rates {
   }
 
   private fresh(): Rate | undefined {
-    const { last } = this;
-    return last !== undefined && this.parts.clock.wallMs() - last.atMs < longestAgeMs ? last : undefined;
+    const { last, lastMs } = this;
+    if (last === undefined) return undefined;
+    const { clock } = this.parts;
+    // One clock may have been set back, the other stands still while the machine sleeps.
+    const ageMs = Math.max(clock.wallMs() - last.atMs, clock.monotonicMs() - lastMs);
+    return ageMs < longestAgeMs ? last : undefined;
   }
 
   private async ask(): Promise<void> {
@@ -91,6 +97,7 @@ class HttpRates implements Rates {
     }
     const source = this.urls.map(({ name }) => name).join(', ');
     this.last = { cents: lower, source, atMs: this.parts.clock.wallMs() };
+    this.lastMs = this.parts.clock.monotonicMs();
     this.parts.keep?.({ cents: lower, atMs: this.last.atMs, stays: false });
   }
 

@@ -22,8 +22,11 @@ function problem(
   return { ...failure(status, problemOf(code, detail), headers), problem: code };
 }
 
-/** 404: no such path; a browser gets a page. */
-export const notFound = failure(404, { detail: 'Not Found' }, { vary: 'Accept' });
+/** A browser gets a page in place of the answer: a cache must not show one to those who want the other. */
+const byAccept = { vary: 'Accept' } as const;
+
+/** 404: no such path. */
+export const notFound = failure(404, { detail: 'Not Found' }, byAccept);
 
 /** 404 that names the nearest route and the reference's path, if there are any. */
 export function notFoundNear(nearest: NamedRoute | undefined, docs: string | undefined): Answer {
@@ -33,7 +36,7 @@ export function notFoundNear(nearest: NamedRoute | undefined, docs: string | und
   const missing: HttpProblem = { detail: 'Not Found', message: `There is no such path.${near}${where}` };
   if (nearest !== undefined) missing.nearest = { method: nearest.method, path: nearest.path };
   if (docs !== undefined) missing.docs = docs;
-  return failure(404, missing);
+  return failure(404, missing, byAccept);
 }
 
 /** 500: a broken invariant; the log has the cause under the request's id. */

@@ -259,7 +259,8 @@ export interface DocsHandlers {
 function missingIn({ page, references, overview: home }: Library): (request: RouteRequest) => Answer {
   const paths = references.flatMap(({ operations }) => operations.map(({ path }) => path));
   const missing = notFoundPage(page, new Set(home === undefined ? paths : [home, ...paths]));
-  return (request) => (prefers(request.header('accept'), 'text/html') ? missing : notFound());
+  const forPrograms = { ...notFound(), headers: { vary: 'Accept' } };
+  return (request) => (prefers(request.header('accept'), 'text/html') ? missing : forPrograms);
 }
 
 /** The page of a guide. */

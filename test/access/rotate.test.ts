@@ -148,6 +148,16 @@ describe('the new key', () => {
 });
 
 describe('a key is replaced', () => {
+  test('at once, although the clock was set back since its own making', async () => {
+    const second = await rotate(await issue());
+    // Clocks of two machines may differ.
+    clock.pass(-59_999);
+    assert.equal((await rotateKey(parts, second.key.hash, day, stays)).kind, 'young');
+    clock.pass(-1);
+    assert.equal((await rotateKey(parts, second.key.hash, day, stays)).kind, 'issued');
+    clock.pass(60_000);
+  });
+
   test('only once; the new key can be replaced a minute later, which ends the first at once', async () => {
     const first = await issue();
     const second = await rotate(first, 7 * day);

@@ -194,6 +194,18 @@ describe('the claim token', () => {
     assert.equal(right.keyStatus, 'revealed_now');
   });
 
+  test('is needed no later because the clock was set back', async (context) => {
+    const clock = new SetClock();
+    const parts = { ...(await book(context)), clock };
+    const [early, late] = [await made(parts), await made(parts)];
+    for (const { order } of [early, late]) await happened(parts, order.id, settled);
+    // Clocks of two machines may differ.
+    clock.pass(-600_000);
+    assert.equal((await polled(parts, early.order.id, { bareMs: 600_000 })).keyStatus, 'revealed_now');
+    clock.pass(-1);
+    assert.deepEqual(await shown(parts, late.order.id, { bareMs: 600_000 }), [null, 'claim_required']);
+  });
+
   test('is needed from the beginning if the order was made that way', async (context) => {
     const parts = await book(context);
     const { order, claimToken } = await made(parts, overLightning, { claimed: true });

@@ -44,7 +44,7 @@ test('an event is read as its id, type, mode and time, and what it is about', ()
       session: {
         ...{ id: 'cs_test_1', payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: 'pi_1' },
         discountCents: 0n,
-        ...{ tier: 'growth', createdAtMs: 1_789_999_000_000 },
+        ...{ tier: 'growth', server: null, createdAtMs: 1_789_999_000_000 },
       },
     },
   };
@@ -130,6 +130,11 @@ describe('a session', () => {
     assert.deepEqual(read({ payment_intent: { id: 'pi_2', object: 'x' } }), sessionWith({ intent: 'pi_2' }));
     for (const metadata of [null, undefined, {}, { tier: '' }, { tier: 1 }, 'growth', ['growth']]) {
       assert.deepEqual(read({ metadata }), sessionWith({ tier: null }));
+    }
+    const made = { tier: 'growth', fusegate_server: 'f00d' };
+    assert.deepEqual(read({ metadata: made }), sessionWith({ server: 'f00d' }));
+    for (const fusegate_server of ['', 5, null, {}]) {
+      assert.deepEqual(read({ metadata: { ...made, fusegate_server } }), sessionWith({ server: null }));
     }
   });
 });

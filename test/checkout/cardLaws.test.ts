@@ -33,6 +33,7 @@ import {
 } from '../../src/store/tables/cardEvents.js';
 import { findOrderAt } from '../../src/store/tables/orders.js';
 import { keepRate } from '../../src/store/tables/rates.js';
+import { derive } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { request } from '../support/serving.js';
 import { call, columnsOf, jsonOf, Shop, tiers, wish } from '../support/shop.js';
@@ -79,11 +80,15 @@ async function ordered(card = rail()): Promise<MadeCardOrder> {
   return made;
 }
 
+/** The server's name in its sessions: it stays the same when a newer master secret is put first. */
+const ownName = derive(shop.book.secrets.at(-1) ?? '', 'card-sessions').toString('hex', 0, 8);
+
 /** A session that was paid; without an order of ours unless told. */
 function paidSession(more: Partial<CardSession> = {}): CardSession {
   const money = { payment: 'paid', totalCents: price, discountCents: 0n, currency: 'usd' } as const;
   const id = `cs_test_${random()}`;
-  return { id, ...money, intent: `pi_${random()}`, tier: 'developer', createdAtMs: shop.time.nowMs, ...more };
+  const made = { tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
+  return { id, ...money, intent: `pi_${random()}`, ...made, ...more };
 }
 
 function event(subject: CardSubject, more: Partial<CardEvent> = {}): CardEvent {
@@ -152,6 +157,8 @@ describe('a session made here', () => {
       ...{ mode: 'payment', client_reference_id: order.id, 'metadata[order_id]': order.id },
       ...{ 'metadata[tier]': 'developer', 'payment_intent_data[metadata][order_id]': order.id },
       ...{ 'payment_intent_data[metadata][tier]': 'developer', 'line_items[0][quantity]': '1' },
+      'metadata[fusegate_server]': ownName,
+      'payment_intent_data[metadata][fusegate_server]': ownName,
       'line_items[0][price_data][currency]': 'usd',
       'line_items[0][price_data][unit_amount]': '3300',
       'line_items[0][price_data][product_data][name]': 'Fusegate API key, tier developer',
@@ -391,6 +398,27 @@ describe('a session made elsewhere', () => {
       assert.equal(await result(about(paidSession(), what)), 'ignored');
     }
     assert.equal(await result(about(paidSession({ payment: 'unpaid' }))), 'ignored');
+  });
+
+  test('of another server with the same account at Stripe makes no key here', async () => {
+    const prices = { price_growth: 'growth' } as const;
+    for (const card of [rail(), rail({ prices })]) {
+      const session = paidSession({ server: 'f00dfeedf00dfeed' });
+      stripe.sold.set(session.id, [['price_growth', 1]]);
+      const what = about(session);
+      assert.equal(await result(what, card), 'mismatch');
+      const reason = 'Another server that uses this account at Stripe made the session.';
+      assert.equal(await reasonOf(what), reason);
+      assert.equal(await stateOf(session), undefined);
+    }
+  });
+
+  test('of this server makes one key, even if its order was lost', async () => {
+    const lost = paidSession({ server: ownName });
+    assert.equal(await result(about(lost)), 'minted');
+    const kept = await paidHere({ server: ownName });
+    assert.equal(await result(about(kept)), 'minted');
+    assert.equal(await result(about(kept)), 'duplicate');
   });
 
   test('may have paid a price in force ten minutes before it was made, and no older one', async () => {

@@ -57,10 +57,11 @@ test('dollars are read exactly', () => {
 
 /** Two sources whose prices the test sets; undefined does not answer. */
 function sources(prices: { a?: unknown; b?: unknown }) {
-  const time = { ms: 0, asked: 0 };
+  /** `setMs`: by how much the clock was set; `sleptMs`: how long the machine slept. */
+  const time = { ms: 0, setMs: 0, sleptMs: 0, asked: 0 };
   const kept: unknown[] = [];
   const parts: RateParts = {
-    clock: { wallMs: () => time.ms, monotonicMs: () => time.ms },
+    clock: { wallMs: () => time.ms + time.setMs, monotonicMs: () => time.ms - time.sleptMs },
     keep: (rate) => kept.push(rate),
     get(url) {
       time.asked += 1;
@@ -197,6 +198,22 @@ describe('the rate', () => {
     time.ms = 640_000;
     const back = await rates.current();
     assert.equal('atMs' in back && back.atMs, 640_000);
+  });
+
+  test('is used no longer if the clock was set back meanwhile, or if the machine slept', async () => {
+    for (const [setMs, sleptMs] of [
+      [-3_600_000, 0],
+      [0, 590_000],
+    ] as const) {
+      const prices: { a?: number; b?: number } = { a: 60_000, b: 60_000 };
+      const { rates, time } = sources(prices);
+      await rates.current();
+      delete prices.a;
+      Object.assign(time, { setMs, sleptMs, ms: 599_999 });
+      assert.ok('cents' in (await rates.current()));
+      time.ms = 600_000;
+      assert.ok('reason' in (await rates.current()));
+    }
   });
 
   test('is asked for at most twice a minute', async () => {

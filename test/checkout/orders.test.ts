@@ -264,6 +264,14 @@ describe('on-chain', () => {
     assert.ok(isDue({ ...order, key: 'suspended' }, order.expiresAtMs + 46_000, order.expiresAtMs + 46_001));
   });
 
+  test('an expired order is looked up at once after the clock was set back, not when it catches up', () => {
+    const order = { status: 'expired', key: 'none', expiresAtMs: 1_000_000 } as const;
+    const dayMs = 86_400_000;
+    assert.ok(isDue(order, order.expiresAtMs + dayMs, order.expiresAtMs + 20_000));
+    assert.ok(isDue(order, order.expiresAtMs + 20_001, order.expiresAtMs + 20_000));
+    assert.ok(!isDue(order, order.expiresAtMs + 20_000, order.expiresAtMs + 20_000));
+  });
+
   test('has the height of the chain at which its payments were stored, and no other change stores it', () => {
     const seen = (height: number, depth: number) => ({ ...output('a', price, depth), height });
     const at = (order: BtcOrder, ...told: Parameters<typeof outputs>): BtcOrder =>

@@ -161,7 +161,8 @@ async function card(): Promise<RailSubject> {
         currency: 'usd',
         intent: `pi_${id}`,
       } as const;
-      const session = { id: place, ...money, tier: 'developer', createdAtMs: shop.time.nowMs };
+      const made = { tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
+      const session = { id: place, ...money, ...made };
       const event: CardEvent = {
         ...{ id: `evt_${id}`, type: 'checkout.session.completed', live: false },
         ...{ createdAtMs: shop.time.nowMs, subject: { kind: 'session', what: 'completed', session } },

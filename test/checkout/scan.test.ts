@@ -9,6 +9,7 @@ import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressInd
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { changeOrder } from '../../src/store/tables/orders.js';
 import { account, pricedWish, Shop } from '../support/shop.js';
+import { byTurn } from '../support/turns.js';
 import { Dice, SimulatedChain } from '../support/world.js';
 
 const price = 50_000n;
@@ -257,6 +258,17 @@ describe('the gap warning', () => {
     };
     assert.match((await gapSentence(counting, account)) ?? '', /^More than 15 on-chain addresses/);
     assert.equal(reads, 1 + 16);
+  });
+
+  test('holds nobody up, though a process may derive every address for the first time', async () => {
+    const scanned = await Scanned.open();
+    const { store } = scanned.shop.book;
+    const before = await nextAddressIndex(store, account.digest);
+    await store.commit([takeIndexes(account.digest, before, 40)]);
+    const { work: address, most } = byTurn(account.address);
+    assert.match((await gapSentence(store, { ...account, address })) ?? '', /^More than 15/);
+    const found = most();
+    assert.ok(found <= 3, `${found} addresses in a turn`);
   });
 
   test('does not come while the store is not available', async () => {

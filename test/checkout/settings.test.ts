@@ -164,6 +164,8 @@ describe('a source of rates', () => {
     for (const other of [
       ...['rates.example#/price', 'ftp://127.0.0.1/btc#/price', 'http://rates.example#/price'],
       ...['https://rates.example/btc', 'https://rates.example/btc#price', 'https://rates.example/btc#/'],
+      // What every object has is no name of a page.
+      'constructor',
     ]) {
       for (const RATE_SOURCE of [`kraken,${other}`, `${other},kraken`]) {
         assert.match(

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 const wish = {
-  ...{ orderId: 'an-order', tier: 'growth', cents: 16_500, expiresAtMs: 1_790_001_860_999 },
+  ...{ orderId: 'an-order', server: 'f00d', tier: 'growth', cents: 16_500, expiresAtMs: 1_790_001_860_999 },
   publicUrl: 'https://keys.example',
 };
 

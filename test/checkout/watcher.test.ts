@@ -6,11 +6,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ChainHints } from '../../src/checkout/onchain/chain.js';
 import { Watcher, watcherRounds } from '../../src/checkout/onchain/watcher.js';
+import type { Account } from '../../src/checkout/onchain/addresses.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { HandClock } from '../support/handClock.js';
 import { until } from '../support/until.js';
+import { byTurn } from '../support/turns.js';
 import { account, Shop } from '../support/shop.js';
 
 /** A promise that is resolved by hand. */
@@ -39,6 +41,7 @@ class Watched {
     readonly shop: Shop,
     readonly clock: HandClock,
     private readonly rounds = watcherRounds(),
+    own: Account = account,
   ) {
     const { store } = shop.book;
     const read: Store = {
@@ -54,7 +57,7 @@ class Watched {
     };
     const hints: ChainHints[] = [];
     this.watcher = new Watcher({
-      ...{ store: read, clock, account, rounds },
+      ...{ store: read, clock, account: own, rounds },
       log: { debug: (about: object) => this.logged.push([about, this.count]) },
       follow: (given) => {
         hints.push(given);
@@ -72,10 +75,10 @@ class Watched {
   }
 
   /** A watcher over what `prepare` put into the store. */
-  static async over<Prepared>(prepare: (shop: Shop) => Promise<Prepared>) {
+  static async over<Prepared>(prepare: (shop: Shop) => Promise<Prepared>, own = account) {
     const shop = await Shop.open();
     const prepared = await prepare(shop);
-    const watched = new Watched(shop, new HandClock(shop.time.nowMs));
+    const watched = new Watched(shop, new HandClock(shop.time.nowMs), watcherRounds(), own);
     const { hints, watcher, clock } = watched;
     return { watched, prepared, hints, watcher, clock };
   }
@@ -242,6 +245,21 @@ describe('an order that any process makes', () => {
     assert.deepEqual(await watched.next(2), [watch(second), look(second)]);
     await clock.pass(1_000);
     assert.equal(asked, 3);
+  });
+
+  test('holds nobody up with its address, however many were made at once', async () => {
+    const { work: address, most } = byTurn((index: number) => `address ${index}`);
+    const { watched, hints, clock } = await Watched.over(ordered, { ...account, address });
+    hints.onConnected();
+    await watched.next(2);
+    const { store } = watched.shop.aside;
+    const { next, ...before } = await nextAddressIndex(store, account.digest);
+    await store.commit([takeIndexes(account.digest, before, next + 30)]);
+    await clock.pass(500);
+    const expected = Array.from({ length: 30 }, (_, at) => `address ${next + at}`);
+    assert.deepEqual(await watched.next(1), [['watch', ...expected].join(' ')]);
+    const found = most();
+    assert.ok(found <= 3, `${found} addresses in a turn`);
   });
 });
 

@@ -144,6 +144,8 @@ describe('answers of the HTTP layer itself', () => {
       docs: '/docs',
     });
     assert.equal(notFoundNear(nearest, undefined).status, 404);
+    // A browser gets a page: no cache may show it this one.
+    assert.deepEqual(notFoundNear(nearest, '/docs').headers, { vary: 'Accept' });
   });
 
   test('to a wrong method name the methods of the path', () => {

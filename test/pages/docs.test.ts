@@ -120,6 +120,7 @@ describe('the pages', () => {
     for (const path of ['/docs/api/nothing', '/docs/guides/nothing', '/docs/guides/..%2Freadme']) {
       const json = await fetch(origin + path);
       assert.equal(json.status, 404);
+      assert.match(json.headers.get('vary') ?? '', /Accept/);
       assert.deepEqual(await json.json(), { detail: 'Not Found' });
       const page = await fetch(origin + path, { headers: { accept: 'text/html' } });
       assert.equal(page.status, 404);

@@ -177,8 +177,9 @@ export class SimulatedProcessor {
     if (!session.paid) {
       session.paid = true;
       const paid = { id: session.id, payment: 'paid', totalCents: session.cents, currency: 'usd' } as const;
-      const more = { intent, discountCents: 0n, tier: 'developer', createdAtMs: this.time.nowMs } as const;
-      this.tell({ kind: 'session', what: 'completed', session: { ...paid, ...more } });
+      const more = { intent, discountCents: 0n, tier: 'developer', server: null } as const;
+      const told = { ...paid, ...more, createdAtMs: this.time.nowMs };
+      this.tell({ kind: 'session', what: 'completed', session: told });
     } else if (session.dispute === 'begun') {
       session.dispute = this.dice.happens(0.5) ? 'won' : 'lost';
       this.tell({ kind: 'dispute', intent, dispute: `dp_${session.id}`, what: session.dispute });

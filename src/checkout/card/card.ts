@@ -24,6 +24,7 @@ import { ratesSince } from '../../store/tables/rates.js';
 import type { Operation } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
+import { deriveLasting } from '../../system/masterSecret.js';
 import { Recent } from '../../system/shared.js';
 import { apply, draftOrder, makeOrder, newOrderId } from '../order/book.js';
 import type { BookParts, Effect, MadeOrder, OrderWish } from '../order/book.js';
@@ -143,7 +144,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     const id = newOrderId(randomness);
     const expiresAtMs = clock.wallMs() + sessionMs;
     const session = await stripe.createSession({
-      ...{ orderId: id, tier: wish.tier, cents: Number(cents), expiresAtMs },
+      ...{ orderId: id, tier: wish.tier, cents: Number(cents), expiresAtMs, server: this.server },
       publicUrl: publicUrl ?? '',
     });
     if (session.kind === 'failed') {
@@ -157,6 +158,11 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     });
     if (order.kind === 'taken') throw new Error('Stripe gave a session id twice');
     return { ...order, url: session.value.url };
+  }
+
+  /** The name of this server in its sessions: the same on all its machines, and after a new master secret. */
+  private get server(): string {
+    return deriveLasting(this.parts.secrets, 'card-sessions').toString('hex', 0, 8);
   }
 
   /** Members that are the same in every order on this rail. */
@@ -297,6 +303,10 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
    */
   private async adopt(session: CardSession): Promise<CardOrder | Mismatch | Unanswered> {
     const { store, tiers } = this.parts;
+    // It has an order there, and its buyer gets the key there.
+    if (session.server !== null && session.server !== this.server) {
+      return { kind: 'mismatch', about: session.id, reason: otherServer };
+    }
     const meant = await this.tierOf(session);
     if ('kind' in meant) return meant;
     const { tier, cents } = meant;
@@ -406,6 +416,8 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     await this.parts.store.commit([releaseHeld(each)]);
   }
 }
+
+const otherServer = 'Another server that uses this account at Stripe made the session.';
 
 function otherCurrency({ currency }: CardSession): string {
   return `It was paid in ${currency ?? 'no currency'}, not in usd.`;

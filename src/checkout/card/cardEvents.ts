@@ -14,6 +14,8 @@ export interface CardSession {
   readonly intent: string | null;
   /** `metadata.tier`; null if absent. */
   readonly tier: string | null;
+  /** `metadata.fusegate_server`: the server that made it; null if another program did, or an old version. */
+  readonly server: string | null;
   readonly createdAtMs: number;
 }
 
@@ -87,6 +89,7 @@ function sessionOf(object: JsonObject): CardSession | undefined {
     currency: text(object['currency']),
     intent: idOf(object['payment_intent']),
     tier: isJsonObject(metadata) ? text(metadata['tier']) : null,
+    server: isJsonObject(metadata) ? text(metadata['fusegate_server']) : null,
     createdAtMs: created * 1_000,
   };
 }

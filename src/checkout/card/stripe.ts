@@ -16,6 +16,8 @@ export interface StripePlace {
 /** A session to be made. */
 export interface SessionWish {
   readonly orderId: string;
+  /** The server that makes it: others may use the same account. */
+  readonly server: string;
   readonly tier: string;
   readonly cents: number;
   readonly expiresAtMs: number;
@@ -88,7 +90,8 @@ export class StripeClient {
 
   /** Makes a session; idempotent for the same order. */
   createSession(wish: SessionWish): Promise<NodeAnswer<MadeSession>> {
-    const metadata = { order_id: wish.orderId, tier: wish.tier };
+    const { orderId: order_id, tier, server: fusegate_server } = wish;
+    const metadata = { order_id, tier, fusegate_server };
     return this.ask(async () => {
       const session = await this.sdk.checkout.sessions.create(
         {

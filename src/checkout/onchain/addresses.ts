@@ -5,6 +5,7 @@ import { BIP32Factory, type BIP32Interface } from 'bip32';
 import { networks, payments, type Network as Params } from 'bitcoinjs-lib';
 import type { Network } from '../../store/tables/orderRow.js';
 import { BoundedMap } from '../../system/boundedMap.js';
+import { inSlice } from '../../system/slices.js';
 
 const bip32 = BIP32Factory(secp256k1);
 
@@ -48,6 +49,14 @@ export interface Account {
   readonly network: Network;
   /** The receiving address of an index (m/84'/coin'/account'/0/index). */
   readonly address: (index: number) => string;
+}
+
+/** The addresses of several indexes, which may be hundreds; each takes a millisecond, so they take turns. */
+export function addressesOf(
+  { address }: Pick<Account, 'address'>,
+  indexes: readonly number[],
+): Promise<string[]> {
+  return Promise.all(indexes.map((index) => inSlice(() => address(index))));
 }
 
 /** Reads an account's extended public key. `wrong` is a sentence part, and reveals nothing of the key. */

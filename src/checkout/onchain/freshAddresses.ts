@@ -4,8 +4,7 @@
  */
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/tables/addressIndexes.js';
 import type { Store } from '../../store/store.js';
-import { inSlice } from '../../system/slices.js';
-import type { Account } from './addresses.js';
+import { addressesOf, type Account } from './addresses.js';
 import type { Clock } from '../../system/clock.js';
 import type { Chain } from './chain.js';
 import { answered, type Failed, type NodeAnswer } from '../nodeAnswer.js';
@@ -67,8 +66,7 @@ async function usedOf(
   { account, chain }: AccountOnChain,
   indexes: readonly number[],
 ): Promise<NodeAnswer<readonly number[]>> {
-  // Deriving an address takes a millisecond, and a new account has a thousand checked.
-  const addresses = await Promise.all(indexes.map((index) => inSlice(() => account.address(index))));
+  const addresses = await addressesOf(account, indexes);
   const used = await chain.used(addresses);
   if (used.kind === 'failed') return used;
   return answered(indexes.filter((_, at) => used.value.has(addresses[at] ?? '')));

@@ -3,6 +3,7 @@ import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
 import { findOrderAt, isOn } from '../../store/tables/orders.js';
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
+import { inSlice } from '../../system/slices.js';
 import type { Account } from './addresses.js';
 import type { BookParts } from '../order/book.js';
 import type { Chain } from './chain.js';
@@ -23,7 +24,8 @@ async function unpaidInARow(store: Store, account: Account, most: number): Promi
   const { next } = await nextAddressIndex(store, account.digest);
   for (let count = 0; ; count += 1) {
     if (count === most || count === next) return count;
-    const order = await findOrderAt(store, 'btc', account.address(next - 1 - count));
+    const place = await inSlice(() => account.address(next - 1 - count));
+    const order = await findOrderAt(store, 'btc', place);
     if (order !== undefined && order.outputs.length > 0) return count;
   }
 }

@@ -8,7 +8,7 @@ import { findOrderAt, findOrderOn, openOrders } from '../../store/tables/orders.
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
-import type { Account } from './addresses.js';
+import { addressesOf, type Account } from './addresses.js';
 import type { Chain, Following } from './chain.js';
 import { Rounds } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
@@ -152,7 +152,8 @@ export class Watcher {
     const count = Math.max(0, index.next - from);
     if (count === 0) return;
     this.nextIndex = from + count;
-    const addresses = Array.from({ length: count }, (_, at) => account.address(from + at));
+    const indexes = Array.from({ length: count }, (_, at) => from + at);
+    const addresses = await addressesOf(account, indexes);
     this.following.watch(addresses);
     // Payments may have arrived before the filter had these addresses.
     this.then('hints', () => this.touch(addresses));

@@ -78,7 +78,8 @@ export function isDue(
   lastMs: number,
   nowMs: number,
 ): boolean {
-  if (!isGivenUp(order)) return true;
+  // A round that is yet to come was dated by a clock that was set back since.
+  if (!isGivenUp(order) || lastMs > nowMs) return true;
   let intervalMs = firstExpiredLookUpMs;
   let dueMs = order.expiresAtMs + intervalMs;
   while (dueMs <= lastMs) {

@@ -54,7 +54,8 @@ function isLate(
   key: KeyRecord,
   { claim, bareMs = Infinity }: PollWish,
 ): boolean {
-  return claim === '' && clock.wallMs() - key.issuedAtMs > bareMs;
+  // A key that was made long after now was made before the clock was set back.
+  return claim === '' && Math.abs(clock.wallMs() - key.issuedAtMs) > bareMs;
 }
 
 /** The key's status as a poll shows it: the order's, unless the operator ended the key. */
