@@ -70,12 +70,14 @@ const facts = new Float64Array(2);
 type Asked = Pick<EvaluationParts, 'fuser' | 'FuseOutcome' | 'bring'>;
 
 /** Answers a pending request. @throws Error if a model computes no vectors */
-async function brought(parts: Asked, pending: PendingFuse): Promise<Buffer> {
+async function brought(parts: Asked, pending: PendingFuse): Promise<FuseResponse> {
   try {
     await parts.bring(pending);
-    if (pending.room > out.length) out = Buffer.alloc(pending.room);
-    pending.answer(out, facts);
-    return pending.takeAnswer() ?? out;
+    const room = Buffer.alloc(pending.room);
+    // In the thread pool: a long request would be deferred to it, and leave nothing here.
+    const attempt = await pending.answerAsync(room);
+    if (attempt.outcome !== parts.FuseOutcome.Written) throw refused(attempt.outcome);
+    return JSON.parse((attempt.takeAnswer() ?? room).toString('utf8', 0, attempt.length)) as FuseResponse;
   } finally {
     pending.release();
   }
@@ -90,10 +92,7 @@ async function askOffLoop(parts: Asked, body: Buffer, mostDocs: number): Promise
     room = Buffer.alloc(attempt.length);
     attempt = await fuser.fuseAsync(body, room, mostDocs);
   }
-  if (attempt.outcome === outcomes.Pending) {
-    const answer = await brought(parts, attempt.takePending());
-    return JSON.parse(answer.toString('utf8', 0, facts[0])) as FuseResponse;
-  }
+  if (attempt.outcome === outcomes.Pending) return brought(parts, attempt.takePending());
   if (attempt.outcome !== outcomes.Written) throw refused(attempt.outcome);
   return JSON.parse((attempt.takeAnswer() ?? room).toString('utf8', 0, attempt.length)) as FuseResponse;
 }
@@ -112,10 +111,9 @@ export async function ask(parts: Asked, request: FuseRequest): Promise<FuseRespo
     outcome = fuser.fuse(body, out, facts, length);
   }
   if (outcome === outcomes.Deferred) return askOffLoop(parts, body, length);
-  let answer: Buffer = out;
-  if (outcome === outcomes.Pending) answer = await brought(parts, fuser.takePending());
-  else if (outcome === outcomes.Written) answer = fuser.takeAnswer() ?? out;
-  else throw refused(outcome);
+  if (outcome === outcomes.Pending) return brought(parts, fuser.takePending());
+  if (outcome !== outcomes.Written) throw refused(outcome);
+  const answer = fuser.takeAnswer() ?? out;
   return JSON.parse(answer.toString('utf8', 0, facts[0])) as FuseResponse;
 }
 

@@ -7,7 +7,8 @@ import { ask, candidatesOf, sampleOf, statisticsOf } from '../../src/search/eval
 import { measured } from '../../src/search/measures.js';
 import { chosen, curvesOf, gridOf, membersOf, tryGrid, usualSetting } from '../../src/search/tune.js';
 import { tokenize } from '../reference/fuse.js';
-import { staticMode } from '../support/embedding.js';
+import type { PendingFuse } from '../../src/native/index.js';
+import { embedderMode, staticMode, staticModel } from '../support/embedding.js';
 
 const words = ['keystone', 'arches', 'arch', 'radio', 'radios', 'stars', 'yeast', 'bread', 'the', 'holding'];
 
@@ -144,4 +145,29 @@ test('a sample is the docs with the smallest digests, its statistics those of it
   }
   const pairs = sampleOf(docs, 5, 'ngram');
   assert.equal(pairs.averageLength, pairs.texts.flatMap((text) => tokenize(text, 'ngram')).length / 5);
+});
+
+test('a long request that waits for a model is answered, with any analyzer', async () => {
+  const model = { ...staticModel, id: 'slow', kind: 'onnx' as const, dimension: 2 };
+  const embed = (): Promise<never> => Promise.reject(new Error('the test has the vectors'));
+  const slow = embedderMode({ models: [model], embed }, 'slow');
+  const bring = (pending: PendingFuse): Promise<void> => {
+    const missing = pending.missing();
+    const vectors = Float32Array.from({ length: 2 * missing.length }, (_, at) => at + 1);
+    assert.ok(
+      pending.complete(
+        vectors,
+        missing.map(() => false),
+      ),
+    );
+    return Promise.resolve();
+  };
+  const parts = { fuser: slow.fuser, FuseOutcome: native.FuseOutcome, bring };
+  const long = Array.from({ length: 40 }, (_, at) => ({
+    ...{ id: `${at}`, text: `${'Straßen und Häuser '.repeat(150)} ${at}` },
+  }));
+  for (const analyzer of ['plain', 'english', 'german']) {
+    const { results } = await ask(parts, { query: 'Haus 7', docs: long, analyzer });
+    assert.deepEqual([results[0]?.id, results.length], ['7', long.length], analyzer);
+  }
 });
