@@ -297,7 +297,7 @@ impl Workspace {
                 self.write(body, options, source, out)
             }
             Form::Rerank(asked) => {
-                self.lower_empty(options);
+                self.lower_empty(body, options);
                 self.sort();
                 self.write_rerank(body, asked, source, out)
             }
