@@ -314,7 +314,7 @@ impl Workspace {
         source: &Source<'_>,
         out: &mut [u8],
     ) -> Outcome {
-        if self.on_loop && is_long(body, options, more, source) {
+        if self.on_loop && is_long(body, options, more, (source, self.lists.docs.len())) {
             return Outcome::Deferred;
         }
         let plain = Analyzer::default();
@@ -444,7 +444,8 @@ impl Workspace {
         }
         let id = options.embed_model.map(|id| text_of(body, id, unescaped));
         let model = models.find(id.as_deref()).ok_or(Outcome::Invalid)?;
-        if on_loop && body.len() > LOOP_READ {
+        let products = vector_products(options, more.as_deref(), docs.len(), models.dimension(model));
+        if on_loop && (body.len() > LOOP_READ || products > LOOP_PRODUCTS) {
             return Err(Outcome::Deferred);
         }
         let mut pairs = Pairs::default();
@@ -469,7 +470,7 @@ impl Workspace {
 
 /// True if a request takes too long for an event loop: texts are read by an analyzer or compared, or searched
 /// for what to highlight, or vectors are compared.
-fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> bool {
+fn is_long(body: &[u8], options: &Options, more: &More, (source, docs): (&Source<'_>, usize)) -> bool {
     let is_read_long = more.analyzer.as_ref().is_some_and(|analyzer| {
         let query = options.query.end - options.query.start;
         let stems =
@@ -479,12 +480,19 @@ fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> 
     let is_text = |collapse: Collapse| collapse.by == CollapseBy::Text;
     let is_compared_long = body.len() > LOOP_COLLAPSED && more.collapse.is_some_and(is_text);
     let is_searched_long = body.len() > LOOP_ANALYZED && more.highlight.is_some();
-    let products = match (more.diversify, source.vectors) {
-        (Some(diversify), Some(gathered)) if more.compares_vectors() => {
-            let count = diversify.most(options.top_k);
-            count * count.min(options.top_k) * gathered.model().dimension
-        }
-        _ => 0,
-    };
+    let products = source.vectors.map_or(0, |gathered| {
+        vector_products(options, Some(more), docs, gathered.model().dimension)
+    });
     is_read_long || is_compared_long || is_searched_long || products > LOOP_PRODUCTS
+}
+
+/// Products of vectors' numbers that comparing the docs of a request takes.
+fn vector_products(options: &Options, more: Option<&More>, docs: usize, dimension: usize) -> usize {
+    let diversify = more
+        .filter(|more| more.compares_vectors())
+        .and_then(|more| more.diversify);
+    diversify.map_or(0, |diversify| {
+        let count = diversify.most(options.top_k).min(docs);
+        count * count.min(options.top_k) * dimension
+    })
 }
