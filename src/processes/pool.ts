@@ -141,6 +141,8 @@ export class WorkerPool {
    * one cannot.
    */
   async handOver(to: Addressee): Promise<{ readonly sent: number } | { readonly failed: string }> {
+    // Workers that drain have closed their sockets.
+    if (this.stopping) return { failed: 'the server stops' };
     const asked = new Set([...this.workers].filter(({ listening }) => listening));
     for (const worker of asked) if (worker.generation.leaving) asked.delete(worker);
     const sent = asked.size;
@@ -159,6 +161,8 @@ export class WorkerPool {
   }
 
   private startAll(generation: Generation, left: LeftSockets | undefined): Promise<string | undefined> {
+    // Nothing would tell these workers to drain, and the stop would wait for them.
+    if (this.stopping) return Promise.resolve('The server stops.');
     const { workers } = generation.configuration;
     return new Promise((resolve) => {
       generation.settle = resolve;

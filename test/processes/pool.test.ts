@@ -8,6 +8,11 @@ import { HandClock } from '../support/handClock.js';
 import { temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
 
+const settings = { configuration: { workers: 2 }, tiers: {} } as unknown as Pick<
+  PoolParts,
+  'configuration' | 'tiers'
+>;
+
 const worker = `
 process.on('message', ({ kind }) => {
   if (kind === 'start') process.send({ kind: 'listening' });
@@ -15,7 +20,8 @@ process.on('message', ({ kind }) => {
 });
 `;
 
-test('a worker is replaced once its process can be started again', async () => {
+/** A pool of such workers, and the reasons that it logs. */
+function poolOf(): { readonly pool: WorkerPool; readonly clock: HandClock; readonly reasons: unknown[] } {
   const program = join(temporaryFolder(), 'worker.mjs');
   writeFileSync(program, worker);
   const clock = new HandClock();
@@ -25,16 +31,23 @@ test('a worker is replaced once its process can be started again', async () => {
   };
   const log = { debug: say, info: say, warn: say, error: say, fatal: say, debugging: false };
   const parts = {
-    ...{ program, programArguments: [], configuration: { workers: 2 }, tiers: {}, models: [] },
+    ...{ program, programArguments: [], ...settings, models: [] },
     ...{ embedder: { forget: () => undefined }, port: 0, doorPort: undefined, clock, log, logFormat: 'json' },
     repairFolder: () => undefined,
   } as unknown as PoolParts;
-  const pool = new WorkerPool(parts);
+  return { pool: new WorkerPool(parts), clock, reasons };
+}
+
+/** The processes of a pool's workers. */
+function pidsOf(pool: WorkerPool): number[] {
+  const { workers } = pool as unknown as { workers: Set<{ child: { pid: number } }> };
+  return [...workers].map(({ child }) => child.pid);
+}
+
+test('a worker is replaced once its process can be started again', async () => {
+  const { pool, clock, reasons } = poolOf();
   assert.equal(await pool.start(), undefined);
-  const pids: number[] = [];
-  for (const { child } of (pool as unknown as { workers: Set<{ child: { pid: number } }> }).workers) {
-    pids.push(child.pid);
-  }
+  const pids = pidsOf(pool);
   const node = process.execPath;
   process.execPath = '/nowhere/node';
   try {
@@ -50,4 +63,16 @@ test('a worker is replaced once its process can be started again', async () => {
   await clock.pass(60_000);
   await until(() => pool.listening === 2);
   assert.equal(await pool.stop(1_000), true);
+});
+
+test('while it stops, no further workers start, and no sockets are handed over', async () => {
+  const { pool } = poolOf();
+  assert.equal(await pool.start(), undefined);
+  const pids = pidsOf(pool);
+  const stopped = pool.stop(1_000);
+  const handed = await pool.handOver({ folder: temporaryFolder(), pid: process.pid });
+  assert.deepEqual(handed, { failed: 'the server stops' });
+  assert.equal(await pool.renew(settings, { port: [], door: [] }, 0), 'The server stops.');
+  assert.ok(pidsOf(pool).every((pid) => pids.includes(pid)));
+  assert.equal(await stopped, true);
 });

@@ -36,7 +36,7 @@ const ranking = {
   bring: () => Promise.reject(new Error('the static model needs none')),
 } as const;
 
-test('a request that waits for vectors gets its explanations, however long', async () => {
+test('a request that waits for vectors is answered in full, however long that takes', async () => {
   const mode = embedderMode(slowEmbedder, 'slow');
   const { signal } = new AbortController();
   const bring = async (pending: PendingFuse): Promise<void> => {
@@ -48,6 +48,14 @@ test('a request that waits for vectors gets its explanations, however long', asy
     const asked = { query: many, docs: long, embed_model: 'slow', explain: true, analyzer: {} };
     const { results } = await ask({ ...ranking, fuser: mode.fuser, bring }, asked);
     assert.deepEqual(new Set(results.map(({ explain }) => explain?.terms?.length)), new Set([800]));
+  }
+  const german = Array.from({ length: 40 }, (_, at) => ({
+    ...{ id: `${at}`, text: `${'Straßen und Häuser '.repeat(150)} ${at}` },
+  }));
+  for (const analyzer of ['plain', 'english', 'german']) {
+    const asked = { query: 'Haus 7', docs: german, embed_model: 'slow', analyzer, top_k: 40 };
+    const { results } = await ask({ ...ranking, fuser: mode.fuser, bring }, asked);
+    assert.equal(results.length, german.length, analyzer);
   }
 });
 

@@ -167,7 +167,13 @@ class _Base:
 
 
 def _read(call: _Call[Answer], answer: httpx.Response) -> Union[Answer, FusegateError]:
-    return call.answer.model_validate(answer.json()) if answer.is_success else FusegateError.of(answer)
+    if not answer.is_success:
+        return FusegateError.of(answer)
+    try:
+        value = answer.json()
+    except ValueError:
+        return FusegateError(answer.status_code, "error", "The answer is not JSON: another program gave it.")
+    return call.answer.model_validate(value)
 
 
 def _unreachable(error: httpx.TransportError) -> FusegateError:

@@ -9,6 +9,10 @@ import httpx
 _FIRST_WAIT = 0.5
 
 
+def _is_fault(each: Any) -> bool:
+    return isinstance(each, dict) and isinstance(each.get("loc"), list) and "msg" in each
+
+
 class FusegateError(Exception):
     """A refusal, or (status 0) no answer at all."""
 
@@ -28,6 +32,11 @@ class FusegateError(Exception):
         self.retry_after = retry_after
         self.request_id = request_id
 
+    def __reduce__(self) -> Any:
+        # Without it a copy is made of the message alone, which fails: a pool of processes would break.
+        members = (self.status, self.code, str(self), self.faults, self.retry_after, self.request_id)
+        return type(self), members
+
     @classmethod
     def of(cls, answer: httpx.Response) -> FusegateError:
         try:
@@ -35,7 +44,8 @@ class FusegateError(Exception):
         except ValueError:
             body = {}  # A proxy's page: its status says enough.
         detail = body.get("detail") if isinstance(body, dict) else None
-        faults = detail if isinstance(detail, list) else []
+        # A proxy may answer with JSON of its own.
+        faults = [each for each in detail if _is_fault(each)] if isinstance(detail, list) else []
         told = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
         message = detail if isinstance(detail, str) else told or f"Status {answer.status_code}"
         code = (body.get("code") if isinstance(body, dict) else None) or ("unprocessable" if faults else "error")

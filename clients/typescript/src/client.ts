@@ -225,12 +225,21 @@ export class Fusegate {
         signal: AbortSignal.any(ends),
         ...body,
       });
-      if (answer.ok) return await answer.json();
-      return await FusegateError.of(answer);
+      if (!answer.ok) return await FusegateError.of(answer);
+      return valueOf(answer.status, await answer.text());
     } catch (error) {
       if (signal?.aborted === true) throw error;
       return new FusegateError(0, 'unreachable', `${address} does not answer: ${String(error)}`);
     }
+  }
+}
+
+/** The value of an answer; the failure if another program gave it. */
+function valueOf(status: number, text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return new FusegateError(status, 'error', 'The answer is not JSON: another program gave it.');
   }
 }
 

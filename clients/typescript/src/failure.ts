@@ -7,6 +7,12 @@ export interface Fault {
   readonly type: string;
 }
 
+/** True for a fault as Fusegate writes it; a proxy may answer with JSON of its own. */
+function isFault(each: unknown): each is Fault {
+  const { loc, msg } = Object(each) as { loc?: unknown; msg?: unknown };
+  return Array.isArray(loc) && typeof msg === 'string';
+}
+
 /** A refusal, or (status 0) no answer at all. */
 export class FusegateError extends Error {
   override readonly name = 'FusegateError';
@@ -30,16 +36,17 @@ export class FusegateError extends Error {
   /** The failure that an answer tells. */
   static async of(answer: Response): Promise<FusegateError> {
     const text = await answer.text();
-    let body: { detail?: string | readonly Fault[]; code?: string } = {};
+    let body: { detail?: unknown; code?: unknown } = {};
     try {
-      body = JSON.parse(text) as typeof body;
+      body = Object(JSON.parse(text)) as typeof body;
     } catch {
       // A proxy's page: its status says enough.
     }
-    const faults = Array.isArray(body.detail) ? (body.detail as readonly Fault[]) : [];
+    const faults = Array.isArray(body.detail) ? body.detail.filter(isFault) : [];
     const told = faults.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
     const message = typeof body.detail === 'string' ? body.detail : told;
-    const code = body.code ?? (faults.length > 0 ? 'unprocessable' : 'error');
+    const own = faults.length > 0 ? 'unprocessable' : 'error';
+    const code = typeof body.code === 'string' ? body.code : own;
     const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
     return new FusegateError(
       answer.status,

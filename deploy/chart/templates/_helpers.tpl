@@ -20,6 +20,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
+{{/*
+A setting as a variable's text, as a file of settings has it. Helm reads a number of a file of values as a float,
+which would become 5e+06.
+*/}}
+{{- define "fusegate.setting" -}}
+{{- if kindIs "bool" . -}}
+{{- ternary "yes" "no" . -}}
+{{- else if kindIs "string" . -}}
+{{- . -}}
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The pod, for both kinds of store. */}}
 {{- define "fusegate.pod" -}}
 metadata:
@@ -89,7 +103,7 @@ spec:
         {{- end }}
         {{- range $name, $value := .Values.settings }}
         - name: {{ $name }}
-          value: {{ $value | toString | quote }}
+          value: {{ include "fusegate.setting" $value | quote }}
         {{- end }}
       {{- with .Values.settingsFrom }}
       envFrom:

@@ -255,7 +255,8 @@ impl Workspace {
                 return Err(Outcome::Invalid);
             }
             let model = self.model(body, &options, embedding.models)?;
-            if embedding.on_loop && body.len() > LOOP_READ {
+            let products = self.vector_products(&options, embedding.models, model);
+            if embedding.on_loop && (body.len() > LOOP_READ || products > LOOP_PRODUCTS) {
                 Outcome::Deferred
             } else {
                 let gathered = gathered.insert(self.gather(body, &options, embedding.models, model)?);
@@ -333,7 +334,7 @@ impl Workspace {
                 self.write(body, options, source, out)
             }
             Form::Rerank(asked) => {
-                self.lower_empty(options);
+                self.lower_empty(body, options);
                 self.sort();
                 self.write_rerank(body, asked, source, out)
             }
@@ -350,7 +351,7 @@ impl Workspace {
         source: &Source<'_>,
         out: &mut [u8],
     ) -> Outcome {
-        if self.on_loop && is_long(body, options, more, source) {
+        if self.on_loop && is_long(body, options, more) {
             return Outcome::Deferred;
         }
         let plain = Analyzer::default();
@@ -464,6 +465,17 @@ impl Workspace {
         models.find(id.as_deref()).ok_or(Outcome::Invalid)
     }
 
+    /// Most products of vectors' numbers that it takes to diversify the docs by a model's vectors.
+    fn vector_products(&self, options: &Options, models: &Models, model: usize) -> usize {
+        let more = self.lists.more.as_ref().filter(|more| more.compares_vectors());
+        let diversify = more.and_then(|more| more.diversify);
+        diversify.map_or(0, |diversify| {
+            let count = diversify.most(options.top_k).min(self.lists.docs.len());
+            let dimension = models.get(model).map_or(0, |model| model.dimension);
+            count * count.min(options.top_k) * dimension
+        })
+    }
+
     /// Gathers the query's and the docs' texts as the model reads them.
     fn gather(
         &mut self,
@@ -500,8 +512,8 @@ impl Workspace {
 }
 
 /// True if a request takes too long for an event loop: texts are read by an analyzer or compared, or searched
-/// for what to highlight, or vectors are compared.
-fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> bool {
+/// for what to highlight.
+fn is_long(body: &[u8], options: &Options, more: &More) -> bool {
     let is_read_long = more.analyzer.as_ref().is_some_and(|analyzer| {
         let query = options.query.end - options.query.start;
         let stems =
@@ -511,12 +523,5 @@ fn is_long(body: &[u8], options: &Options, more: &More, source: &Source<'_>) -> 
     let is_text = |collapse: Collapse| collapse.by == CollapseBy::Text;
     let is_compared_long = body.len() > LOOP_COLLAPSED && more.collapse.is_some_and(is_text);
     let is_searched_long = body.len() > LOOP_ANALYZED && more.highlight.is_some();
-    let products = match (more.diversify, source.vectors) {
-        (Some(diversify), Some(gathered)) if more.compares_vectors() => {
-            let count = diversify.most(options.top_k);
-            count * count.min(options.top_k) * gathered.model().dimension
-        }
-        _ => 0,
-    };
-    is_read_long || is_compared_long || is_searched_long || products > LOOP_PRODUCTS
+    is_read_long || is_compared_long || is_searched_long
 }

@@ -1,16 +1,21 @@
 /** The chart in `deploy/chart`, linted and rendered by helm itself, which is built of its Go module. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
+import { settings } from '../../../src/configuration.js';
+import { readSettings } from '../../../src/system/settings.js';
+import { temporaryFolder } from '../../support/run.js';
 import { buildPrograms, programs } from '../go.js';
 
 const chart = 'deploy/chart';
 
-/** Runs helm on the chart with values. */
-function helm(command: readonly string[], values: readonly string[]) {
+/** Runs helm on the chart with values, and with those of a file. */
+function helm(command: readonly string[], values: readonly string[], file?: string) {
   const set = values.flatMap((value) => ['--set', value]);
-  return spawnSync(join(programs, 'helm'), [...command, chart, ...set], { encoding: 'utf8' });
+  const from = file === undefined ? [] : ['--values', file];
+  return spawnSync(join(programs, 'helm'), [...command, chart, ...set, ...from], { encoding: 'utf8' });
 }
 
 /** Helm takes a cluster's version for an old one where it is built without one. */
@@ -77,6 +82,25 @@ describe('helm', () => {
     assert.match(deployment, /- name: ACCESS\n +value: "keys"/);
     assert.doesNotMatch(deployment, /postgres:\/\//);
     assert.match(objects.get('Ingress') ?? '', /secretName: tls/);
+  });
+
+  test('gives the server the settings of a file of values as it can read them', () => {
+    const file = join(temporaryFolder(), 'values.yaml');
+    const given = {
+      ...{ ANONYMOUS_CHARACTERS_PER_MONTH: 5_000_000, OTEL_TRACES_SAMPLER_ARG: 0.01, DISK_RESERVE: 0 },
+      ...{ EMBED_PRELOAD: true, OTEL_SDK_DISABLED: false, CLICK_HOSTS: 'a.example,b.example' },
+    };
+    writeFileSync(file, JSON.stringify({ settings: given }));
+    const { status, stdout, stderr } = helm(template, [], file);
+    assert.equal(status, 0, stderr);
+    const variables = [...stdout.matchAll(/- name: ([A-Z_]+)\n +value: (".*")$/gm)].map(
+      ([, name = '', text = '']) => [name, JSON.parse(text) as string] as const,
+    );
+    const read = readSettings(settings, Object.fromEntries(variables), { platform: 'linux', cores: 1 });
+    assert.deepEqual(read.errors, []);
+    const { anonymousCharactersPerMonth, otelSamplerArg, embedPreload, otelDisabled } = read.values;
+    const found = [anonymousCharactersPerMonth, otelSamplerArg, embedPreload, otelDisabled];
+    assert.deepEqual(found, [5_000_000, 0.01, true, false]);
   });
 
   test('refuses values that cannot be served', () => {

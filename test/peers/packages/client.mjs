@@ -50,6 +50,11 @@ told.key = (await failure(wrong.rerank({ query: 'boots', documents }))).slice(0,
 const patient = new Fusegate({ baseUrl: refusing });
 told.retried = (await patient.submit({ title: 'a', content: 'b' })).receipt;
 told.late = (await failure(patient.normalize({ text: 'late' }))).slice(0, 3);
+told.foreign = [];
+for (let count = 0; count < 6; count += 1) {
+  const [status, code] = await failure(patient.rerank({ query: 'boots', documents }));
+  told.foreign.push(`${status} ${code}`);
+}
 const ended = AbortSignal.abort(new Error('no more'));
 told.aborted = await client.limits({ signal: ended }).catch((reason) => reason.message);
 console.log(JSON.stringify(told));

@@ -5,6 +5,7 @@ Usage: client.py BASE_URL REFUSING_URL; prints a line of JSON.
 
 import asyncio
 import json
+import pickle
 import sys
 
 from fusegate import AsyncFusegate, Doc, Fragment, Fusegate, FusegateError, verify_receipt
@@ -56,6 +57,13 @@ with Fusegate(base, api_key="fg_wrong") as client:
 with Fusegate(refusing) as client:
     told["retried"] = client.submit(Fragment(title="a", content="b")).receipt
     told["late"] = failure(lambda: client.normalize("late"))[:3]
+    foreign = [failure(lambda: client.rerank("boots", texts)) for _ in range(6)]
+    told["foreign"] = [f"{status} {code}" for status, code, *_ in foreign]
+    try:
+        client.normalize("late")
+    except FusegateError as error:
+        copied = pickle.loads(pickle.dumps(error))
+        told["copied"] = [copied.status, copied.code, copied.retry_after]
 
 
 async def asked() -> list[object]:

@@ -35,7 +35,19 @@ const expected = {
   key: [401, 'invalid_api_key'],
   retried: 'fr_second',
   late: [429, 'rate_limited', 86_400],
+  foreign: [...Array<string>(5).fill('404 error'), '200 error'],
 };
+
+/** Answers of programs between client and server: every one is an error of the client's own. */
+const foreign: readonly (readonly [status: number, body: string])[] = [
+  [404, 'null'],
+  [404, '"no"'],
+  [404, '{"detail":["no"]}'],
+  [404, '{"detail":[{"msg":"no"}]}'],
+  [404, '<p>no</p>'],
+  [200, '<p>Sign in</p>'],
+];
+let answered = 0;
 
 /** Keys of the submissions that came; every first one is refused, and asked to come again at once. */
 const keys: (string | undefined)[] = [];
@@ -45,6 +57,12 @@ const refusing = createServer((request, response) => {
   if (request.url === '/v1/normalize') {
     response.writeHead(429, { 'retry-after': '86400' });
     response.end('{"detail":"Tomorrow.","code":"rate_limited"}');
+    return;
+  }
+  if (request.url === '/v2/rerank') {
+    const [status, body] = foreign[answered % foreign.length] ?? [500, ''];
+    answered += 1;
+    response.writeHead(status).end(body);
     return;
   }
   keys.push(request.headers['idempotency-key'] as string | undefined);
@@ -134,7 +152,8 @@ describe('our clients', () => {
     const env = { PYTHONPATH: target, HAYSTACK_TELEMETRY_ENABLED: 'False' };
     const { out } = await ended(libraries, [join(programs, 'client.py'), base, refusingBase], { env });
     const inLibraries = { langchain: ['boots'], llama_index: ['boots'], haystack: ['boots'] };
-    assert.deepEqual(JSON.parse(out), { ...expected, async: [1, 'b'], ...inLibraries });
+    const own = { async: [1, 'b'], copied: [429, 'rate_limited', 86_400] };
+    assert.deepEqual(JSON.parse(out), { ...expected, ...own, ...inLibraries });
     assertOneKey();
   });
 });

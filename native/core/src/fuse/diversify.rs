@@ -163,20 +163,19 @@ impl Open {
 }
 
 /// The data that likeness is computed from.
-enum Likeness<'a> {
+enum Likeness {
     Terms(Sets),
-    Vectors(Alike<'a>),
+    Vectors(Alike),
 }
 
-impl Likeness<'_> {
+impl Likeness {
     /// Raises each open candidate's likeness to that with `chosen`, if it is greater. `common` is a buffer.
     fn raise(&self, chosen: &Chosen, open: &mut Open, common: &mut Common) {
         match self {
             Likeness::Terms(sets) => sets.raise(chosen.set as usize, open, common),
             Likeness::Vectors(alike) => {
-                for (known, &at) in open.likenesses.iter_mut().zip(&open.at) {
-                    *known = known.max(alike.likeness(chosen.at as usize, at as usize));
-                }
+                let Open { at, likenesses, .. } = open;
+                alike.raise(chosen.at, at, likenesses, &mut common.products);
             }
         }
     }
@@ -200,10 +199,12 @@ struct Sets {
     rare: Vec<u32>,
 }
 
-/// A buffer, reused for each chosen candidate: the frequent terms that each open one shares with it.
+/// Buffers, reused for each chosen candidate: the frequent terms that each open one shares with it, or the
+/// scalar products of their vectors.
 #[derive(Default)]
 struct Common {
     counts: Vec<u32>,
+    products: Vec<f64>,
 }
 
 /// Where each term is recorded, by the number of sets that have it.

@@ -3,6 +3,7 @@
 
 use super::request::rerank::{Asked, IGNORED, NAME_BYTES, Shape};
 use super::request::{Doc, Options};
+use super::spans::with_str;
 use super::workspace::{Source, Workspace};
 use super::writer::Writer;
 use crate::json::Span;
@@ -17,24 +18,34 @@ fn is_empty(span: Span) -> bool {
     span.start == span.end
 }
 
+/// True if a string has nothing but white space. A model has a vector for that too, which says nothing.
+fn is_blank(body: &[u8], span: Span, unescaped: &mut Vec<u8>) -> bool {
+    match body[span.start..span.end].first() {
+        None => true,
+        // Most texts begin with a letter.
+        Some(b'!'..=b'[' | b']'..=b'~') => false,
+        Some(_) => with_str(body, span, unescaped, |text| text.trim_start().is_empty()),
+    }
+}
+
 impl Workspace {
     /// Ranks docs without text last. If the query has no text, docs stay in their order.
-    pub(super) fn lower_empty(&mut self, options: &Options) {
+    pub(super) fn lower_empty(&mut self, body: &[u8], options: &Options) {
+        let no_query = is_blank(body, options.query, &mut self.unescaped);
         for (doc, fused) in self.lists.docs.iter().zip(&mut self.fused) {
-            if is_empty(options.query) {
+            if no_query {
                 fused.score = 0.0;
-            } else if is_empty(doc.text) {
+            } else if is_blank(body, doc.text, &mut self.unescaped) {
                 fused.score = LAST;
             }
         }
     }
 
     fn relevance(&self, asked: &Asked, place: usize) -> f64 {
-        if is_empty(self.lists.docs[place].text) {
-            return 0.0;
-        }
         let score = self.fused[place].score;
-        if asked.raw_scores {
+        if score == LAST {
+            0.0
+        } else if asked.raw_scores {
             score
         } else {
             score.clamp(0.0, 1.0)

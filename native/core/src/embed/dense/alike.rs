@@ -1,17 +1,15 @@
 //! Similarity of docs for the model that scores them: cosines of their vectors.
 
 use super::{Gathered, Leg, dot};
+use crate::cpu::products::Rows;
+use crate::cpu::simd::Path;
 use crate::embed::sight::Sight;
-use crate::embed::static_model::{self, Sums};
-
-enum Vectors<'a> {
-    Static(Vec<&'a Sums>),
-    Computed(Vec<&'a [f32]>),
-}
+use crate::embed::static_model;
 
 /// Vectors of some docs.
-pub(crate) struct Alike<'a> {
-    vectors: Vectors<'a>,
+pub(crate) struct Alike {
+    path: Path,
+    vectors: Rows,
     /// Their squared lengths; 0 if the model knows no word of a text.
     squares: Vec<f64>,
 }
@@ -23,50 +21,52 @@ impl Gathered {
     }
 
     /// The vectors of docs by index, once nothing is missing.
-    pub(crate) fn alike(&self, docs: impl Iterator<Item = usize>) -> Alike<'_> {
+    pub(crate) fn alike(&self, docs: impl Iterator<Item = usize>) -> Alike {
+        let dimension = self.model().dimension;
+        let (mut numbers, mut squares) = (Vec::new(), Vec::new());
         match &self.leg {
             Leg::Static(_, _, scores) => {
                 let kept = self.kept.as_deref().unwrap_or_default();
-                let known = docs.map(|doc| (&kept[doc], scores[doc].1));
-                let (vectors, squares) = known
-                    .map(|(vector, sight)| match sight {
-                        Sight::Blind => (vector, 0.0),
-                        Sight::Dim | Sight::Clear => (vector, static_model::dot(vector, vector)),
-                    })
-                    .unzip();
-                Alike {
-                    vectors: Vectors::Static(vectors),
-                    squares,
+                for doc in docs {
+                    let vector = &kept[doc];
+                    // Whole numbers become floats once, not for each doc that they are compared with.
+                    numbers.extend(vector.iter().map(|&number| number as f64));
+                    squares.push(match scores[doc].1 {
+                        Sight::Blind => 0.0,
+                        Sight::Dim | Sight::Clear => static_model::dot(vector, vector),
+                    });
                 }
             }
             Leg::Computed(found) => {
-                let dimension = self.model().dimension;
-                // Index 0 is the query.
-                let vectors: Vec<&[f32]> = docs
-                    .map(|doc| &found.vectors[found.places[doc + 1] * dimension..][..dimension])
-                    .collect();
-                let squares = vectors.iter().map(|vector| dot(vector, vector)).collect();
-                Alike {
-                    vectors: Vectors::Computed(vectors),
-                    squares,
+                for doc in docs {
+                    // Index 0 is the query.
+                    let vector = &found.vectors[found.places[doc + 1] * dimension..][..dimension];
+                    numbers.extend(vector.iter().map(|&number| f64::from(number)));
+                    squares.push(dot(vector, vector));
                 }
             }
+        }
+        Alike {
+            path: Path::best(),
+            vectors: Rows::new(numbers, dimension),
+            squares,
         }
     }
 }
 
-impl Alike<'_> {
-    /// Cosine of two of them, at least 0.
-    pub(crate) fn likeness(&self, one: usize, other: usize) -> f64 {
-        let length = (self.squares[one] * self.squares[other]).sqrt();
-        if length == 0.0 {
-            return 0.0;
+impl Alike {
+    /// Raises each of `likenesses` to the cosine of `one` and the vector at its index in `others`, if that is
+    /// greater. `products` is a buffer.
+    pub(crate) fn raise(&self, one: u32, others: &[u32], likenesses: &mut [f64], products: &mut Vec<f64>) {
+        products.resize(others.len(), 0.0);
+        self.vectors.products(self.path, one, others, products);
+        let found = others.iter().zip(products);
+        for (likeness, (&other, product)) in likenesses.iter_mut().zip(found) {
+            let length = (self.squares[one as usize] * self.squares[other as usize]).sqrt();
+            if length > 0.0 {
+                *likeness = likeness.max((*product / length).clamp(0.0, 1.0));
+            }
         }
-        let product = match &self.vectors {
-            Vectors::Static(vectors) => static_model::dot(vectors[one], vectors[other]),
-            Vectors::Computed(vectors) => dot(vectors[one], vectors[other]),
-        };
-        (product / length).clamp(0.0, 1.0)
     }
 }
 
@@ -77,6 +77,13 @@ mod tests {
     use crate::embed::entity_map::EntityMap;
     use crate::embed::static_model::Scratch;
     use std::sync::Arc;
+
+    /// Cosine of two of them, at least 0.
+    fn likeness(alike: &Alike, one: u32, other: u32) -> f64 {
+        let mut likeness = [0.0];
+        alike.raise(one, &[other], &mut likeness, &mut Vec::new());
+        likeness[0]
+    }
 
     fn gather(models: &Arc<Models>, texts: &[&str]) -> Gathered {
         let (map, mut scratch) = (EntityMap::default(), Scratch::default());
@@ -100,9 +107,9 @@ mod tests {
         let vectors = [9.0, 9.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, 0.0, 3.0, 4.0];
         assert!(gathered.complete(&vectors, &[false; 6]));
         let alike = gathered.alike([5, 0, 1, 2, 3, 4].into_iter());
-        let of_first: Vec<f64> = (0..6).map(|other| alike.likeness(0, other)).collect();
+        let of_first: Vec<f64> = (0..6).map(|other| likeness(&alike, 0, other)).collect();
         assert_eq!(of_first, [1.0, 0.6, 0.8, 0.6, 0.0, 0.0]);
-        assert_eq!((alike.likeness(1, 3), alike.likeness(1, 2)), (1.0, 0.0));
+        assert_eq!((likeness(&alike, 1, 3), likeness(&alike, 1, 2)), (1.0, 0.0));
     }
 
     #[test]
@@ -115,9 +122,9 @@ mod tests {
         let (scores, _) = gathered.scores();
         let alike = gathered.alike(0..texts.len());
         // The query's own text is also a doc.
-        assert_eq!(alike.likeness(3, 0), scores[0].max(0.0));
-        assert!(alike.likeness(0, 1) > 0.8);
-        assert_eq!((alike.likeness(2, 0), alike.likeness(2, 2)), (0.0, 0.0));
-        assert_eq!(alike.likeness(4, 4), 0.0);
+        assert_eq!(likeness(&alike, 3, 0), scores[0].max(0.0));
+        assert!(likeness(&alike, 0, 1) > 0.8);
+        assert_eq!((likeness(&alike, 2, 0), likeness(&alike, 2, 2)), (0.0, 0.0));
+        assert_eq!(likeness(&alike, 4, 4), 0.0);
     }
 }
