@@ -209,8 +209,11 @@ export declare class Fuser {
   rerankAsync(body: Buffer, out: Buffer, mostDocs: number, path: RerankPath, id: string): Promise<FuseAttempt>
   /** Takes the answer of the last `fuse`, if it was longer than `out`; else null. */
   takeAnswer(): Buffer | null
-  /** Takes the pending request of the last `fuse` or `rerank`. Throws if there is none. */
-  takePending(): PendingFuse
+  /**
+   * Takes the pending request of the last `fuse` or `rerank`. `body`: its bytes, which must not change
+   * until it is released. Throws if nothing is pending, or if they are not as many.
+   */
+  takePending(body: Buffer): PendingFuse
   /**
    * The same as `fuse`, in the thread pool, for bodies that would block the event loop. `out` must not be
    * read until the promise settles. `body` must not change until then or, if the request is pending, until

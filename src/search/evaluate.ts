@@ -102,8 +102,8 @@ export async function ask(parts: Asked, request: FuseRequest): Promise<FuseRespo
     out = Buffer.alloc(facts[0] ?? 0);
     outcome = fuser.fuse(body, out, facts, length);
   }
-  if (outcome === outcomes.Deferred) return askOffLoop(parts, fuser.takePending());
-  if (outcome === outcomes.Pending) return brought(parts, fuser.takePending());
+  if (outcome === outcomes.Deferred) return askOffLoop(parts, fuser.takePending(body));
+  if (outcome === outcomes.Pending) return brought(parts, fuser.takePending(body));
   if (outcome !== outcomes.Written) throw refused(outcome);
   return JSON.parse((fuser.takeAnswer() ?? out).toString('utf8', 0, facts[0])) as FuseResponse;
 }

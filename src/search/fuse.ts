@@ -70,11 +70,9 @@ class FuseHandler {
       return { status: 200, body: { bytes: this.out.subarray(0, length), type: JSON_TYPE }, charge };
     }
     if (outcome === outcomes.Deferred) {
-      return this.pooled.answerDeferred(request, fuser.takePending(), (attempt) =>
-        this.refused(attempt.outcome, mostAnswerBytes),
-      );
+      return this.pooled.answerDeferred(request, (attempt) => this.refused(attempt.outcome, mostAnswerBytes));
     }
-    if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
+    if (outcome === outcomes.Pending) return this.pooled.answerPending(request);
     if (outcome === outcomes.Invalid) {
       const names = fuser.takeFaults();
       const writtenOut = fuser.takeWrittenOut();

@@ -73,15 +73,18 @@ export class PooledAnswers {
     if (attempt.outcome === this.outcomes.Written) return this.answer(room, attempt);
     this.pool.give(room);
     if (attempt.outcome !== this.outcomes.Pending) return undefined;
-    return this.answerPending(request, attempt.takePending(), false);
+    return this.answerPending(request, attempt.takePending());
   }
 
-  /** Answers a request that takes too long for the event loop; `refused` is called if it has no answer. */
-  async answerDeferred(
-    request: RouteRequest,
-    pending: PendingFuse,
-    refused: (attempt: FuseAttempt) => Answer,
-  ): Promise<Answer> {
+  /** The request that the native module parsed last, and did not answer. Its bytes count as held memory. */
+  private parsed(request: RouteRequest): PendingFuse {
+    const { buffer, byteOffset, byteLength } = request.retain();
+    return this.embedMode.fuser.takePending(Buffer.from(buffer, byteOffset, byteLength));
+  }
+
+  /** Answers the request that was deferred last; `refused` is called if it has no answer. */
+  async answerDeferred(request: RouteRequest, refused: (attempt: FuseAttempt) => Answer): Promise<Answer> {
+    const pending = this.parsed(request);
     try {
       const made = await inPool(async () => {
         const room = this.pool.take(pending.room);
@@ -94,8 +97,13 @@ export class PooledAnswers {
     }
   }
 
-  /** Computes the vectors that a request waits for, and answers it. */
-  async answerPending(request: RouteRequest, pending: PendingFuse, onLoop: boolean): Promise<Answer> {
+  /**
+   * Computes the vectors that a request waits for, and answers it. `attempted`: its parsed form from the
+   * thread pool; absent: the native module parsed it last on the event loop, where it is answered, too.
+   */
+  async answerPending(request: RouteRequest, attempted?: PendingFuse): Promise<Answer> {
+    const pending = attempted ?? this.parsed(request);
+    const onLoop = attempted === undefined;
     try {
       const refused = await this.embedMode.bring(pending, request.signal());
       return refused ?? (await this.writePending(pending, onLoop, request.mostAnswerBytes ?? Infinity));

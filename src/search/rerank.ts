@@ -56,13 +56,9 @@ class RerankHandlers {
       return { status: 200, body: { bytes, type: JSON_TYPE }, charge: this.facts[1] ?? 0 };
     }
     if (outcome === outcomes.Deferred) {
-      return this.pooled.answerDeferred(request, fuser.takePending(), (attempt) =>
-        refusal(attempt.takeRefusal()),
-      );
+      return this.pooled.answerDeferred(request, (attempt) => refusal(attempt.takeRefusal()));
     }
-    if (outcome === outcomes.Pending) {
-      return this.pooled.answerPending(request, fuser.takePending(), true);
-    }
+    if (outcome === outcomes.Pending) return this.pooled.answerPending(request);
     return refusal(fuser.takeRefusal());
   }
 

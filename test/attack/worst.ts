@@ -144,6 +144,10 @@ function fused(bytes: number): WorstCase[] {
       const text = repeated('\ufdfa', Math.min(left, 48 << 10), left);
       return `{"query":"a","collapse":{"by":"text"},${one(text)}}`;
     }),
+    asked(
+      'a query of different words, all of them stemmed',
+      (left) => `{"query":"${words(left)}","analyzer":"english",${one('running')}}`,
+    ),
     asked('many places to highlight', (left) => {
       return `{"query":"é a","highlight":{},${one(repeated('é a ', left, left))}}`;
     }),
@@ -173,6 +177,15 @@ function reranked(bytes: number): WorstCase[] {
       return `{"model":"static-256","query":"${words(left / 2)}","documents":[${documents.join(',')}]}`;
     }),
   ];
+}
+
+/** Docs that are all compared with each other, by the vectors of a model. */
+function diversified(): WorstCase {
+  const docs = Array.from({ length: 500 }, (_, at) => ({ id: `${at}`, text: `fox ${at}` }));
+  const body = { query: 'fox', docs, top_k: 500, diversify: { by: 'vectors', candidates: 500 } };
+  const sent = { path: '/v1/fuse', body: JSON.stringify(body), type: 'application/json', status: 200 };
+  // It pays by its docs, of which a request may compare so many.
+  return { name: 'fuse: docs compared with each other', ...sent, byBytes: false };
 }
 
 /** Header fields that the server reads, with values that a pattern could try from every place. */
@@ -234,6 +247,7 @@ export function worstCases(): WorstCase[] {
     ...[loopAudit, longText].flatMap(audited),
     ...[loopRead, loopFuse, large].map(mapped),
     ...[loopFuse, large].flatMap(fused),
+    diversified(),
     ...[loopRead, loopFuse, large].flatMap(reranked),
     ...asked,
     ...names,

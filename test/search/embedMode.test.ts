@@ -384,7 +384,7 @@ test('a deferred body is read once, and answered in the thread pool, the same', 
     return fuser.fuse(...sent);
   };
   // It can read no body in the thread pool.
-  const once = { fuse, takePending: () => fuser.takePending() } as unknown as Fuser;
+  const once = { fuse, takePending: (body: Buffer) => fuser.takePending(body) } as unknown as Fuser;
   const deferring = fuseHandler({ ...native, embedMode: { ...mode, fuser: once } });
   const docs = Array.from({ length: 50 }, (_, at) => ({
     id: `${at}`,
@@ -404,13 +404,18 @@ test('a deferred body is read once, and answered in the thread pool, the same', 
     );
     assert.ok(body !== undefined && padded !== undefined && body.length > 64 * 1024);
     reads = 0;
-    const made = deferring(requestWith(body));
-    // Its bytes are its own: the caller's memory may hold another request by now.
+    let retained = 0;
+    const retain = (): Uint8Array => {
+      retained += 1;
+      return Uint8Array.from(body);
+    };
+    const made = deferring({ ...requestWith(body), retain });
+    // Its bytes are retained: the caller's memory may hold another request by now.
     const sent = body.toString();
     body.fill(0x20);
     assert.ok(made instanceof Promise);
     const answer = await made;
-    assert.deepEqual([answer.status, reads], [status, 1]);
+    assert.deepEqual([answer.status, reads, retained], [status, 1, 1]);
     assert.deepEqual(answered(answer), answered(await handler(requestWith(padded))));
     const most = { ...requestWith(Buffer.from(sent)), mostAnswerBytes: 10 };
     assert.deepEqual(status === 200 ? await deferring(most) : answerTooLarge(10), answerTooLarge(10));
@@ -425,7 +430,7 @@ test('a request whose vectors are not gathered yet names none, and takes none', 
   const request = { query: 'fox', docs: [{ id: 'a', text: 'fox '.repeat(13_000) }] };
   const body = Buffer.from(JSON.stringify(request));
   assert.equal(fuser.fuse(body, new Uint8Array(4_096), new Float64Array(2), 50), Deferred);
-  const pending = fuser.takePending();
+  const pending = fuser.takePending(body);
   const asked = [() => pending.model, () => pending.missing()];
   for (const ask of [...asked, () => pending.complete(new Float32Array(0), [])]) {
     assert.throws(ask, /no vectors are gathered/);
@@ -441,7 +446,7 @@ test('a request that waited for vectors is deferred too if it takes long', async
     const docs = [{ id: 'a', text: `a ${'quick red fox '.repeat(10 * repeated)}` }];
     const body = Buffer.from(JSON.stringify({ query: 'fox', docs, collapse: { by: 'text' } }));
     assert.equal(fuser.fuse(body, new Uint8Array(8), facts, 500), Pending);
-    const pending = fuser.takePending();
+    const pending = fuser.takePending(body);
     const room = Buffer.alloc(pending.room);
     assert.equal(pending.answer(room, facts), body.length > 24 * 1024 ? Deferred : Written);
     assert.equal((await pending.answerAsync(room)).outcome, Written);
@@ -456,17 +461,17 @@ test('an answer that lacks room waits with its scores until it has it, and goes 
   );
   const facts = new Float64Array(2);
   const { fuser } = mode;
-  assert.throws(() => fuser.takePending(), /nothing is pending/);
+  assert.throws(() => fuser.takePending(body), /nothing is pending/);
   assert.equal(fuser.fuse(body, new Uint8Array(8), facts, 50), Pending);
-  const pending = fuser.takePending();
-  assert.throws(() => fuser.takePending(), /nothing is pending/);
+  assert.throws(() => fuser.takePending(body.subarray(1)), /the body is another/);
+  assert.equal(fuser.fuse(body, new Uint8Array(8), facts, 50), Pending);
+  const pending = fuser.takePending(body);
+  assert.throws(() => fuser.takePending(body), /nothing is pending/);
   assert.deepEqual([pending.model, pending.missing()], ['static-256', []]);
   assert.equal(pending.answer(new Uint8Array(8), facts), NeedsRoom);
   assert.equal(facts[0], pending.room);
   const room = Buffer.alloc(pending.room);
-  // Its bytes are its own: the caller's memory may hold another request by now.
   const whole = body.toString();
-  body.fill(0x20);
   assert.equal(pending.answer(room, facts), Written);
   const written = room.toString('utf8', 0, facts[0]);
   assert.deepEqual(JSON.parse(written), (await answer(JSON.parse(whole))).body);

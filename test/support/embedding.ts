@@ -72,7 +72,7 @@ export function requestWith(body: Uint8Array, key = '', signal = new AbortContro
     ...(key === '' ? {} : { key }),
     keyed: key !== '',
     body,
-    retain: () => body.slice(),
+    retain: () => Uint8Array.from(body),
     input: undefined,
     peer: () => new Uint8Array(),
     caller: () => new Uint8Array(),

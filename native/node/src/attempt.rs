@@ -150,26 +150,9 @@ impl FuseAttempt {
     }
 }
 
-/// The bytes of a pending request.
-pub(crate) enum Body {
-    /// A copy.
-    Copied(Box<[u8]>),
-    /// JavaScript's buffer.
-    Shared(Buffer),
-}
-
-impl AsRef<[u8]> for Body {
-    fn as_ref(&self) -> &[u8] {
-        match self {
-            Body::Copied(bytes) => bytes,
-            Body::Shared(bytes) => bytes,
-        }
-    }
-}
-
 struct Waiting {
     pending: Pending,
-    body: Body,
+    body: Buffer,
     models: Arc<Models>,
 }
 
@@ -182,7 +165,7 @@ impl Waiting {
             models,
         } = self;
         WORKSPACE.with_borrow_mut(|workspace| {
-            let outcome = workspace.answer_pending(pending, body.as_ref(), out, models, on_loop);
+            let outcome = workspace.answer_pending(pending, body, out, models, on_loop);
             (outcome, workspace.take_answer())
         })
     }
@@ -197,15 +180,20 @@ pub struct PendingFuse {
 }
 
 impl PendingFuse {
-    pub(crate) fn new(pending: Pending, body: Body, models: Arc<Models>) -> Self {
-        Self {
-            waiting: Some(Waiting {
-                pending,
-                body,
-                models,
-            }),
-            apart: None,
+    /// `body`: the bytes that the request was parsed from.
+    pub(crate) fn new(pending: Pending, body: Buffer, models: Arc<Models>) -> Result<Self> {
+        if body.len() != pending.length() {
+            return Err(Error::from_reason("the body is another"));
         }
+        let waiting = Waiting {
+            pending,
+            body,
+            models,
+        };
+        Ok(Self {
+            waiting: Some(waiting),
+            apart: None,
+        })
     }
 
     fn waiting(&self) -> Result<&Waiting> {

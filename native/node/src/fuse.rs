@@ -13,7 +13,7 @@ use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Float64ArraySlice, Functio
 use napi::{Env, Task};
 use napi_derive::napi;
 
-use crate::attempt::{Body, FuseAttempt, FuseOutcome, PendingFuse, WORKSPACE, tell, text};
+use crate::attempt::{FuseAttempt, FuseOutcome, PendingFuse, WORKSPACE, tell, text};
 use crate::corpora::Corpora;
 use crate::dense::DenseModels;
 use crate::profiles::Profiles;
@@ -30,7 +30,7 @@ pub struct Fuser {
 struct State {
     models: Arc<Models>,
     tables: Tables,
-    pending: RefCell<Option<PendingFuse>>,
+    pending: RefCell<Option<Pending>>,
     unranked: RefCell<Option<Unranked>>,
     faults: RefCell<Option<Vec<u8>>>,
     written_out: RefCell<Option<Vec<u8>>>,
@@ -166,13 +166,13 @@ impl Fuser {
         self.state.apart.take().map(Buffer::from)
     }
 
-    /// Takes the pending request of the last `fuse` or `rerank`. Throws if there is none.
+    /// Takes the pending request of the last `fuse` or `rerank`. `body`: its bytes, which must not change
+    /// until it is released. Throws if nothing is pending, or if they are not as many.
     #[napi]
-    pub fn take_pending(&self) -> Result<PendingFuse> {
-        self.state
-            .pending
-            .take()
-            .ok_or_else(|| Error::from_reason("nothing is pending"))
+    pub fn take_pending(&self, body: Buffer) -> Result<PendingFuse> {
+        let pending = self.state.pending.take();
+        let pending = pending.ok_or_else(|| Error::from_reason("nothing is pending"))?;
+        PendingFuse::new(pending, body, self.state.models.clone())
     }
 
     /// The same as `fuse`, in the thread pool, for bodies that would block the event loop. `out` must not be
@@ -233,8 +233,7 @@ impl State {
             let outcome = answer(workspace, body, out, embedding);
             *self.apart.borrow_mut() = workspace.take_answer();
             if let Some(pending) = workspace.take_pending() {
-                let body = Body::Copied(body.into());
-                *self.pending.borrow_mut() = Some(PendingFuse::new(pending, body, self.models.clone()));
+                *self.pending.borrow_mut() = Some(pending);
             }
             outcome
         });
@@ -315,13 +314,11 @@ impl Task for FuseTask {
         _: Env,
         (outcome, pending, unranked, [faults, written_out, apart]): Self::Output,
     ) -> Result<Self::JsValue> {
-        let body = self.body.take().map(Body::Shared);
-        let pending = pending
-            .zip(body)
-            .map(|(pending, body)| PendingFuse::new(pending, body, self.models.clone()));
+        let waiting = pending.zip(self.body.take());
+        let pending = waiting.map(|(pending, body)| PendingFuse::new(pending, body, self.models.clone()));
         Ok(FuseAttempt {
             outcome,
-            pending,
+            pending: pending.transpose()?,
             unranked,
             faults,
             written_out,

@@ -38,6 +38,11 @@ impl Pending {
             .is_some_and(|gathered| gathered.missing().next().is_some())
     }
 
+    /// Length of its body in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
     /// Most bytes that its answer can need, its details left out.
     pub fn room(&self) -> usize {
         self.form.room(&self.options, &self.lists)
