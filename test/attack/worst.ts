@@ -144,10 +144,6 @@ function fused(bytes: number): WorstCase[] {
       const text = repeated('\ufdfa', Math.min(left, 48 << 10), left);
       return `{"query":"a","collapse":{"by":"text"},${one(text)}}`;
     }),
-    asked(
-      'a query of different words, all of them stemmed',
-      (left) => `{"query":"${words(left)}","analyzer":"english",${one('running')}}`,
-    ),
     asked('many places to highlight', (left) => {
       return `{"query":"é a","highlight":{},${one(repeated('é a ', left, left))}}`;
     }),

@@ -51,6 +51,16 @@ const KEYS: [(&str, usize); 34] = [
     ("fg_", 40),
 ];
 
+/// The first characters of keys, all of them ASCII, as bits.
+const FIRST_OF_KEY: u128 = {
+    let (mut bits, mut at) = (0, 0);
+    while at < KEYS.len() {
+        bits |= 1 << KEYS[at].0.as_bytes()[0];
+        at += 1;
+    }
+    bits
+};
+
 /// Bytes of the shortest key: `xoxa-` and 10 more.
 const SHORTEST_KEY: usize = 15;
 
@@ -184,7 +194,11 @@ fn key_at(word: &str) -> Option<usize> {
             && prefix.chars().eq(read[from..from + length].iter().copied())
             && read[from + length..].iter().take_while(|c| of_key(c)).count() >= *rest
     };
-    let is_first = |from: &usize| *from == 0 || !read[from - 1].is_ascii_alphanumeric();
+    let is_first = |from: &usize| {
+        let c = read[*from];
+        let begins_key = c.is_ascii() && FIRST_OF_KEY >> u32::from(c) & 1 == 1;
+        begins_key && (*from == 0 || !read[from - 1].is_ascii_alphanumeric())
+    };
     let mut firsts = (0..read.len()).filter(is_first);
     let known = firsts.find(|from| KEYS.iter().any(|key| begins(*from, key)));
     Some(places[known.or_else(|| aws_secret_at(&read))?])

@@ -313,64 +313,87 @@ fn one_layer(line: &str) -> Option<Edits> {
 
 /// The encodings that contain every character of the line, as bits.
 fn possible_encodings(line: &str) -> u32 {
-    line.chars().fold((1 << ENCODINGS) - 1, |possible, c| {
-        if c.is_ascii() {
-            // Byte 1A stands for a lost character, which it cannot restore.
-            let lossy = WINDOWS.fold(0, |bits, encoding| bits | 1 << encoding);
-            return if c == '\u{1A}' {
-                possible & !lossy
-            } else {
-                possible
-            };
+    let (mut possible, mut last) = ((1 << ENCODINGS) - 1, ' ');
+    for c in line.chars() {
+        if c == '\u{1A}' {
+            // The byte stands for a lost character, which it cannot restore.
+            possible &= !WINDOWS.fold(0, |bits, encoding| bits | 1 << encoding);
+        } else if !c.is_ascii() && c != last {
+            let bytes = &suspect(c).1;
+            possible &= (0..ENCODINGS).fold(0, |bits, at| bits | u32::from(bytes[at] != 0) << at);
+            last = c;
         }
-        let bytes = &suspect(c).1;
-        let known = (0..ENCODINGS).fold(0, |bits, at| bits | u32::from(bytes[at] != 0) << at);
-        possible & known
-    })
+        if possible == 0 {
+            break;
+        }
+    }
+    possible
 }
 
-/// A line as bytes of an encoding, with the place of each character.
-struct Encoded {
+/// More bytes than decoding looks at from any place on: the longest are of à, a space and the word after it.
+const LOOKED_AT: usize = 8;
+
+/// A line as bytes of an encoding, with the place of each character, as far as they were asked for: most lines
+/// are not UTF-8 in most encodings, which their first characters show.
+struct Encoded<'a> {
+    rest: std::str::CharIndices<'a>,
+    encoding: usize,
     bytes: Vec<u8>,
     places: Vec<usize>,
 }
 
-fn encode(line: &str, encoding: usize) -> Encoded {
-    let byte = |c: char| {
-        if c.is_ascii() {
-            c as u8
-        } else {
-            suspect(c).1[encoding]
+impl<'a> Encoded<'a> {
+    fn new(line: &'a str, encoding: usize) -> Self {
+        Self {
+            rest: line.char_indices(),
+            encoding,
+            bytes: Vec::new(),
+            places: Vec::new(),
         }
-    };
-    Encoded {
-        bytes: line.chars().map(byte).collect(),
-        places: line
-            .char_indices()
-            .map(|(at, _)| at)
-            .chain([line.len()])
-            .collect(),
+    }
+
+    /// The next bytes from an index on; none at the end.
+    fn next_bytes(&mut self, at: usize) -> &[u8] {
+        while self.bytes.len() < at + LOOKED_AT
+            && let Some((place, c)) = self.rest.next()
+        {
+            let byte = if c.is_ascii() {
+                c as u8
+            } else {
+                suspect(c).1[self.encoding]
+            };
+            self.bytes.push(byte);
+            self.places.push(place);
+        }
+        &self.bytes[at..]
+    }
+
+    /// The place of the character at an index that [`Encoded::next_bytes`] has reached, or the end of the line.
+    fn place(&self, at: usize) -> usize {
+        self.places.get(at).copied().unwrap_or(self.rest.offset())
     }
 }
 
 /// Decodes the line's bytes in `encoding` as UTF-8; `None` if they are not UTF-8.
 fn decode(line: &str, encoding: usize) -> Option<Edits> {
-    let Encoded { bytes, places } = encode(line, encoding);
+    let mut encoded = Encoded::new(line, encoding);
     let windows = WINDOWS.contains(&encoding);
     let mut edits = Edits::default();
     let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] < 0x80 {
+    loop {
+        let bytes = encoded.next_bytes(at);
+        let Some(&first) = bytes.first() else { break };
+        if first.is_ascii() {
             at += 1;
             continue;
         }
-        let (c, length) = altered(&bytes[at..], encoding != MACROMAN)
-            .or_else(|| if windows { lossy(&bytes[at..]) } else { None })
-            .or_else(|| sequence(&bytes[at..]))?;
+        let (c, length) = altered(bytes, encoding != MACROMAN)
+            .or_else(|| if windows { lossy(bytes) } else { None })
+            .or_else(|| sequence(bytes))?;
         let replacement = c.encode_utf8(&mut [0; 4]).len();
         let mut buffer = [0; 4];
         c.encode_utf8(&mut buffer);
-        let (start, end) = (places[at], places[at + length]);
+        let (start, end) = (encoded.place(at), encoded.place(at + length));
         edits.push_as(
             start,
             end,
