@@ -24,7 +24,7 @@ export interface Cost {
 
 /** Most that a request may cost: CPU by its bytes, the loop, memory by its bytes and its answer's. */
 export const most = {
-  cpuMs: (bytes: number) => 5 + (100 * bytes) / (1 << 20),
+  cpuMs: (bytes: number, mibMs = 100) => 5 + (mibMs * bytes) / (1 << 20),
   loopMs: 5,
   memory: (bytes: number, answerBytes: number) => 4 * bytes + 2 * answerBytes + memoryNoise,
 } as const;
@@ -33,16 +33,17 @@ export const most = {
 const memoryNoise = 24 << 20;
 
 /**
- * The most that a request costs in parts of what it may. `byBytes`: its processor time is judged, too.
+ * The most that a request costs in parts of what it may. `byBytes`: its processor time is judged, too, of which
+ * a MiB may take `mibMs`.
  * `mostLoopMs`: the loop's time passes while others run, so a busy machine needs another bound.
  */
 export function shareOf(
   { cpuMs, loopMs, memory, bytes, answerBytes }: Cost,
-  { byBytes }: { readonly byBytes: boolean },
+  { byBytes, mibMs }: { readonly byBytes: boolean; readonly mibMs?: number | undefined },
   mostLoopMs: number = most.loopMs,
 ): number {
   const others = Math.max(loopMs / mostLoopMs, memory / most.memory(bytes, answerBytes));
-  return byBytes ? Math.max(cpuMs / most.cpuMs(bytes), others) : others;
+  return byBytes ? Math.max(cpuMs / most.cpuMs(bytes, mibMs), others) : others;
 }
 
 /** True where the kernel says how long each thread has run. */
