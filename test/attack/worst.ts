@@ -185,7 +185,12 @@ function reranked(bytes: number): WorstCase[] {
 /** Docs that are all compared with each other, by the vectors of a model. */
 function diversified(): WorstCase {
   const docs = Array.from({ length: 500 }, (_, at) => ({ id: `${at}`, text: `fox ${at}` }));
-  const body = { query: 'fox', docs, top_k: 500, diversify: { by: 'vectors', candidates: 500 } };
+  const body = {
+    query: 'fox',
+    docs,
+    top_k: 500,
+    diversify: { diversity: 0.5, by: 'vectors', candidates: 500 },
+  };
   const sent = { path: '/v1/fuse', body: JSON.stringify(body), type: 'application/json', status: 200 };
   // It pays by its docs, of which a request may compare so many.
   return { name: 'fuse: docs compared with each other', ...sent, byBytes: false };
