@@ -37,7 +37,7 @@ function slowness(): number {
 const busyLoopMs = 3 * most.loopMs;
 
 /** Most tries of a request that seems to cost too much. */
-const mostRounds = 60;
+const mostRounds = 40;
 
 test('every route is in the record', () => {
   // The default of the command: fewer bodies find little.
@@ -53,18 +53,20 @@ const skip = canMeasure ? false : 'the kernel does not say how long threads run'
 
 /** A request as it is judged: see `shareOf`. */
 interface Judged {
+  /** Its bytes, with the key of a server. */
+  readonly requestOf: (key: string) => Buffer;
   readonly name: string;
   readonly bytes: number;
   readonly byBytes: boolean;
   readonly mibMs?: number | undefined;
 }
 
-/** Sends a request until it fits; fails where it costs more than was decided. */
-async function assertFits(
+/** The least that a request costs a server, and in parts of what it may: sent until it fits, or so many times. */
+async function leastCost(
   server: CostServer,
-  request: Buffer,
-  { name, bytes, ...judged }: Judged,
-): Promise<Cost> {
+  { bytes, requestOf, ...judged }: Judged,
+): Promise<{ readonly best: number; readonly least: Cost }> {
+  const request = requestOf(server.key);
   let least = await server.cost(request, bytes, 1);
   let best = shareOf(least, judged, busyLoopMs) / slowness();
   // Other processes only add, to each figure at moments of its own: the request is sent until it fits.
@@ -72,38 +74,71 @@ async function assertFits(
     least = leastOf(least, await server.cost(request, bytes, 1));
     best = Math.min(best, shareOf(least, judged, busyLoopMs) / slowness());
   }
-  const told = JSON.stringify(least);
-  assert.ok(best <= 1, `${name}: ${best.toFixed(2)} times what it may cost: ${told}`);
-  return least;
+  return { best, least };
+}
+
+/** Judges requests by what they cost a server. */
+class Judge {
+  private constructor(private server: CostServer) {}
+
+  static async start(): Promise<Judge> {
+    return new Judge(await CostServer.start());
+  }
+
+  /**
+   * Fails where a request costs more than was decided. One that does is sent to two new servers, too: a fifth
+   * is how much servers of one program differ, by how their code was compiled and placed.
+   */
+  async assertFits(judged: Judged): Promise<Cost> {
+    let { best, least } = await leastCost(this.server, judged);
+    for (let more = 0; more < 2 && best > 1; more += 1) {
+      await this.server.stop();
+      this.server = await CostServer.start();
+      ({ best, least } = await leastCost(this.server, judged));
+    }
+    const told = JSON.stringify(least);
+    assert.ok(best <= 1, `${judged.name}: ${best.toFixed(2)} times what it may cost: ${told}`);
+    return least;
+  }
+
+  stop(): Promise<void> {
+    return this.server.stop();
+  }
 }
 
 test('no request costs more than was decided', { skip }, async () => {
-  const server = await CostServer.start();
+  const judge = await Judge.start();
   try {
     for (const subject of subjects()) {
       const genome = found.find(({ route }) => route === subject.name)?.genome;
       assert.ok(genome !== undefined);
-      const request = requestOf(subject, genome, server.key);
       const bytes = subject.kind === 'target' ? 0 : Buffer.byteLength(bodyOf(subject, genome));
-      await assertFits(server, request, { name: subject.name, bytes, byBytes: subject.byBytes });
+      const { name, byBytes } = subject;
+      await judge.assertFits({
+        requestOf: (key) => requestOf(subject, genome, key),
+        ...{ name, bytes, byBytes },
+      });
     }
   } finally {
-    await server.stop();
+    await judge.stop();
   }
 });
 
 test('valid requests made by hand cost no more than was decided', { skip }, async () => {
-  const server = await CostServer.start();
+  const judge = await Judge.start();
   try {
     for (const one of worstCases()) {
       // A long target and long fields are sent, too.
       const sent = [one.path, one.body, ...Object.values(one.fields ?? {})];
       const bytes = sent.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-      const facts = { name: one.name, bytes, byBytes: one.byBytes ?? true, mibMs: one.mibMs };
-      const { status } = await assertFits(server, worstRequest(one, server.key), facts);
+      const { name, byBytes = true, mibMs } = one;
+      const { status } = await judge.assertFits({
+        requestOf: (key) => worstRequest(one, key),
+        ...{ name, bytes, byBytes, mibMs },
+      });
       if (one.status !== null) assert.equal(status, one.status, one.name);
     }
   } finally {
-    await server.stop();
+    await judge.stop();
   }
 });
