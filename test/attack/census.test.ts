@@ -61,7 +61,7 @@ interface Judged {
   readonly mibMs?: number | undefined;
 }
 
-/** The least that a request costs a server, and in parts of what it may: sent until it fits, or so many times. */
+/** The least that a request costs a server, and that in parts of what it may: it is sent until it fits. */
 async function leastCost(
   server: CostServer,
   { bytes, requestOf, ...judged }: Judged,

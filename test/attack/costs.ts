@@ -33,8 +33,8 @@ export const most = {
 const memoryNoise = 24 << 20;
 
 /**
- * The most that a request costs in parts of what it may. `byBytes`: its processor time is judged, too, of which
- * a MiB may take `mibMs`.
+ * The most that a request costs in parts of what it may. `byBytes`: its processor time is judged, too, of
+ * which a MiB may take `mibMs`.
  * `mostLoopMs`: the loop's time passes while others run, so a busy machine needs another bound.
  */
 export function shareOf(

@@ -333,8 +333,8 @@ fn possible_encodings(line: &str) -> u32 {
 /// More bytes than decoding looks at from any place on: the longest are of à, a space and the word after it.
 const LOOKED_AT: usize = 8;
 
-/// A line as bytes of an encoding, with the place of each character, as far as they were asked for: most lines
-/// are not UTF-8 in most encodings, which their first characters show.
+/// A line as bytes of an encoding, with the place of each character, as far as they were asked for. Most
+/// lines are not UTF-8 in most encodings, which their first characters show.
 struct Encoded<'a> {
     rest: std::str::CharIndices<'a>,
     encoding: usize,
@@ -368,7 +368,7 @@ impl<'a> Encoded<'a> {
         &self.bytes[at..]
     }
 
-    /// The place of the character at an index that [`Encoded::next_bytes`] has reached, or the end of the line.
+    /// The place of the character at an index that [`Encoded::next_bytes`] has reached, or the line's end.
     fn place(&self, at: usize) -> usize {
         self.places.get(at).copied().unwrap_or(self.rest.offset())
     }
