@@ -249,11 +249,13 @@ function testOptions(together = Math.max(3, availableParallelism() - 1)) {
   ];
 }
 
-/** `npm run check`: formatting and lint of both languages; warnings fail. */
+/** `npm run check`: formatting and lint of both languages, warnings fail; lockfiles of both workspaces of crates. */
 function check() {
   run(process.execPath, [tool('prettier/bin/prettier.cjs'), '--check', '.']);
   run(process.execPath, [tool('eslint/bin/eslint.js'), '--max-warnings', '0', '.']);
   run('cargo', ['fmt', '--all', '--check']);
+  // The fuzz targets are a workspace of their own, which nothing else builds before CI does.
+  run('cargo', ['update', '--workspace', '--locked', '--quiet', '--manifest-path', 'native/core/fuzz/Cargo.toml']);
   run('cargo', ['clippy', '--workspace', '--all-targets', '--locked', '--', '-D', 'warnings']);
 }
 
