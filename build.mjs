@@ -255,7 +255,14 @@ function check() {
   run(process.execPath, [tool('eslint/bin/eslint.js'), '--max-warnings', '0', '.']);
   run('cargo', ['fmt', '--all', '--check']);
   // The fuzz targets are a workspace of their own, which nothing else builds before CI does.
-  run('cargo', ['update', '--workspace', '--locked', '--quiet', '--manifest-path', 'native/core/fuzz/Cargo.toml']);
+  run('cargo', [
+    'update',
+    '--workspace',
+    '--locked',
+    '--quiet',
+    '--manifest-path',
+    'native/core/fuzz/Cargo.toml',
+  ]);
   run('cargo', ['clippy', '--workspace', '--all-targets', '--locked', '--', '-D', 'warnings']);
 }
 
