@@ -54,6 +54,12 @@ export interface RouteRequest<Input = unknown> {
   signal(): AbortSignal;
 }
 
+/** The body's bytes that a request retains, for the native module: they are not copied again. */
+export function retainedBody(request: Pick<RouteRequest, 'retain'>): Buffer {
+  const { buffer, byteOffset, byteLength } = request.retain();
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
 /** An answer's body: a value that http writes as JSON, or finished bytes or text with their media type. */
 export type AnswerBody =
   | { readonly json: unknown }

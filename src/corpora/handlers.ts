@@ -1,6 +1,6 @@
 /** The handlers of /v1/corpora/{name}: texts are counted in the thread pool, one body at a time. */
 import { jsonAnswer, problemAnswer, unprocessable } from '../contract/answer.js';
-import type { Answer, RouteRequest } from '../contract/exchange.js';
+import { retainedBody, type Answer, type RouteRequest } from '../contract/exchange.js';
 import type {
   CorpusLearning,
   CorpusResponse,
@@ -144,8 +144,7 @@ class CorporaHandlers {
     const waiting = this.waitingOf.get(owner ?? '') ?? 0;
     if (waiting >= mostWaitingOfOne || this.waiting >= mostWaiting) return overloaded;
     const terming = isGiven ? 'given' : `${tokenizer}, ${analyzer}`;
-    const { buffer, byteOffset, byteLength } = request.retain();
-    const body = Buffer.from(buffer, byteOffset, byteLength);
+    const body = retainedBody(request);
     const full = storedName(owner, name);
     return this.inTurn(owner ?? '', () => this.store(request, full, body, terming));
   };

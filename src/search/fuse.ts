@@ -3,12 +3,11 @@
  * request. A request that waits for vectors, or for the thread pool, stays parsed there.
  */
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
-import { answerTooLarge, callerGone } from '../contract/answer.js';
-import type { Answer, RouteRequest } from '../contract/exchange.js';
+import { answerTooLarge } from '../contract/answer.js';
+import { retainedBody, type Answer, type RouteRequest } from '../contract/exchange.js';
 import type { FuseAttempt, FuseOutcome, Fuser } from '../native/index.js';
 import { ownerRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
-import { inPool } from '../system/threadPool.js';
 import { type Attempted, JSON_TYPE, ownAnswer, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 
@@ -100,22 +99,18 @@ class FuseHandler {
    * Answers into pooled memory. Texts are returned in another order, so an answer is little longer than its
    * body.
    */
-  private async answerOffLoop(request: RouteRequest, mostDocs: number): Promise<Answer> {
+  private answerOffLoop(request: RouteRequest, mostDocs: number): Promise<Answer> {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
-    const { buffer, byteOffset, byteLength } = request.retain();
-    const body = Buffer.from(buffer, byteOffset, byteLength);
-    const made = await inPool(() => this.attempt(body, request, mostDocs), request.signal());
-    if (made === 'busy') return callerGone;
-    if ('status' in made) return made;
-    const answer = this.pooled.attempted(request, made);
-    if (answer !== undefined) return answer;
-    const { attempt } = made;
-    if (attempt.outcome === outcomes.Invalid) {
-      const refused = attempt.takeWrittenOut() ?? body;
+    const body = retainedBody(request);
+    const refused = (attempt: FuseAttempt): Answer | Promise<Answer> => {
+      if (attempt.outcome !== outcomes.Invalid) {
+        return this.refused(attempt.outcome, request.mostAnswerBytes ?? Infinity);
+      }
       const { choice } = embedMode;
-      return refusalOffLoop({ body: refused, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
-    }
-    return this.refused(attempt.outcome, request.mostAnswerBytes ?? Infinity);
+      const written = attempt.takeWrittenOut() ?? body;
+      return refusalOffLoop({ body: written, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
+    };
+    return this.pooled.inTurn(request, () => this.attempt(body, request, mostDocs), refused);
   }
 
   /** Fuses in the thread pool, into pooled memory that is large enough. */

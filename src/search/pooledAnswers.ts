@@ -3,7 +3,7 @@
  * thread pool.
  */
 import { answerTooLarge, callerGone, ownJson } from '../contract/answer.js';
-import type { Answer, RouteRequest } from '../contract/exchange.js';
+import { retainedBody, type Answer, type RouteRequest } from '../contract/exchange.js';
 import type { FuseAttempt, FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 import { inPool, inPoolAnyway } from '../system/threadPool.js';
@@ -69,29 +69,45 @@ export class PooledAnswers {
   }
 
   /** The answer of a request; undefined: it has none, and its room is returned to the pool. */
-  attempted(request: RouteRequest, { attempt, room }: Attempted): Answer | Promise<Answer> | undefined {
+  private attempted(
+    request: RouteRequest,
+    { attempt, room }: Attempted,
+  ): Answer | Promise<Answer> | undefined {
     if (attempt.outcome === this.outcomes.Written) return this.answer(room, attempt);
     this.pool.give(room);
     if (attempt.outcome !== this.outcomes.Pending) return undefined;
     return this.answerPending(request, attempt.takePending());
   }
 
+  /**
+   * Answers a request by `work` in the thread pool, when its turn comes; `refused` is called if that has no
+   * answer.
+   */
+  async inTurn(
+    request: RouteRequest,
+    work: () => Promise<Attempted | Answer>,
+    refused: (attempt: FuseAttempt) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    const made = await inPool(work, request.signal());
+    if (made === 'busy') return callerGone;
+    if ('status' in made) return made;
+    return this.attempted(request, made) ?? refused(made.attempt);
+  }
+
   /** The request that the native module parsed last, and did not answer. Its bytes count as held memory. */
   private parsed(request: RouteRequest): PendingFuse {
-    const { buffer, byteOffset, byteLength } = request.retain();
-    return this.embedMode.fuser.takePending(Buffer.from(buffer, byteOffset, byteLength));
+    return this.embedMode.fuser.takePending(retainedBody(request));
   }
 
   /** Answers the request that was deferred last; `refused` is called if it has no answer. */
   async answerDeferred(request: RouteRequest, refused: (attempt: FuseAttempt) => Answer): Promise<Answer> {
     const pending = this.parsed(request);
+    const work = async (): Promise<Attempted> => {
+      const room = this.pool.take(pending.room);
+      return { room, attempt: await pending.answerAsync(room) };
+    };
     try {
-      const made = await inPool(async () => {
-        const room = this.pool.take(pending.room);
-        return { room, attempt: await pending.answerAsync(room) };
-      }, request.signal());
-      if (made === 'busy') return callerGone;
-      return await (this.attempted(request, made) ?? refused(made.attempt));
+      return await this.inTurn(request, work, refused);
     } finally {
       pending.release();
     }

@@ -2,14 +2,13 @@
  * The handlers of other services' rerank interfaces: pass the body's bytes to the native module, which reads
  * them as those services do, scores as POST /v1/fuse does and writes the answer of each interface.
  */
-import { callerGone, jsonAnswer, problemAnswer } from '../contract/answer.js';
-import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { jsonAnswer, problemAnswer } from '../contract/answer.js';
+import { retainedBody, type Answer, type Handler, type RouteRequest } from '../contract/exchange.js';
 import type { ModelList, RerankerInfo } from '../contract/rerank.js';
 import type { FuseOutcome, RerankPath, RerankRefusal } from '../native/index.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { LOOP_BODY_LIMIT } from './fuse.js';
-import { inPool } from '../system/threadPool.js';
-import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
+import { type Attempted, JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 
 /** Parts of the handlers. */
 export interface RerankParts {
@@ -66,16 +65,14 @@ class RerankHandlers {
    * Answers into pooled memory. At most the documents are returned, so an answer is little longer than its
    * body.
    */
-  private async answerOffLoop(request: RouteRequest, path: RerankPath, mostDocs: number): Promise<Answer> {
-    const { embedMode } = this.parts;
-    const { buffer, byteOffset, byteLength } = request.retain();
-    const body = Buffer.from(buffer, byteOffset, byteLength);
-    const made = await inPool(async () => {
-      const room = this.pooled.take(byteLength + byteLength / 4);
-      return { room, attempt: await embedMode.fuser.rerankAsync(body, room, mostDocs, path, request.id) };
-    }, request.signal());
-    if (made === 'busy') return callerGone;
-    return this.pooled.attempted(request, made) ?? refusal(made.attempt.takeRefusal());
+  private answerOffLoop(request: RouteRequest, path: RerankPath, mostDocs: number): Promise<Answer> {
+    const { fuser } = this.parts.embedMode;
+    const body = retainedBody(request);
+    const work = async (): Promise<Attempted> => {
+      const room = this.pooled.take(body.length + body.length / 4);
+      return { room, attempt: await fuser.rerankAsync(body, room, mostDocs, path, request.id) };
+    };
+    return this.pooled.inTurn(request, work, (attempt) => refusal(attempt.takeRefusal()));
   }
 }
 

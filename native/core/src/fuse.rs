@@ -125,19 +125,33 @@ impl Workspace {
         models: &Arc<Models>,
     ) -> Result<Outcome, Outcome> {
         let body = pending.joined.as_deref().unwrap_or(body);
-        let options = &pending.options;
-        if pending.gathered.is_none() && !options.all_dense {
-            let model = self.model(body, options, models)?;
-            pending.gathered = Some(self.gather(body, options, models, model)?);
-        }
-        if pending.lacks_vectors() {
+        let gathering = (models, pending.model, &mut pending.gathered);
+        self.answer_scored(body, &pending.options, &pending.form, gathering, out)
+    }
+
+    /// Answers a parsed request once it has all dense scores, for which vectors are gathered first that are
+    /// not yet. `Err`: it has to wait for some of them or for a larger `out`, or cannot have them.
+    fn answer_scored(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        form: &Form,
+        (models, model, gathered): (&Arc<Models>, Option<usize>, &mut Option<Gathered>),
+        out: &mut [u8],
+    ) -> Result<Outcome, Outcome> {
+        let Some(model) = model else {
+            return Ok(self.finish(body, options, form, &Source::default(), out));
+        };
+        let gathered = match gathered {
+            Some(gathered) => gathered,
+            None => gathered.insert(self.gather(body, options, models, model)?),
+        };
+        // The vectors are retained, even if only the buffer is too small.
+        if form.room(options, &self.lists) > out.len() || !gathered.is_whole() {
             return Err(Outcome::Pending);
         }
-        let source = match &pending.gathered {
-            Some(gathered) => self.complete(gathered),
-            None => Source::default(),
-        };
-        Ok(self.finish(body, options, &pending.form, &source, out))
+        let source = self.complete(gathered);
+        Ok(self.finish(body, options, form, &source, out))
     }
 
     /// Begins a request with an answer of at most `most_bytes`.
@@ -243,31 +257,20 @@ impl Workspace {
         out: &mut [u8],
         embedding: Embedding<'_>,
     ) -> Result<Outcome, Outcome> {
+        let models = embedding.models;
+        let model = self.model(body, &options, embedding)?;
         let room = form.room(&options, &self.lists);
+        if model.is_none() && room > out.len() {
+            return Err(Outcome::NeedsRoom(room));
+        }
+        let is_long =
+            |model| body.len() > LOOP_READ || self.vector_products(&options, models, model) > LOOP_PRODUCTS;
         let mut gathered = None;
-        let outcome = if options.all_dense {
-            if room > out.len() {
-                return Err(Outcome::NeedsRoom(room));
-            }
-            self.finish(body, &options, &form, &Source::default(), out)
+        let outcome = if embedding.on_loop && model.is_some_and(is_long) {
+            Outcome::Deferred
         } else {
-            if self.lists.docs.len() > embedding.most_docs {
-                return Err(Outcome::Invalid);
-            }
-            let model = self.model(body, &options, embedding.models)?;
-            let products = self.vector_products(&options, embedding.models, model);
-            if embedding.on_loop && (body.len() > LOOP_READ || products > LOOP_PRODUCTS) {
-                Outcome::Deferred
-            } else {
-                let gathered = gathered.insert(self.gather(body, &options, embedding.models, model)?);
-                // The vectors are retained, even if only the buffer is too small.
-                if room > out.len() || gathered.missing().next().is_some() {
-                    Outcome::Pending
-                } else {
-                    let source = self.complete(gathered);
-                    self.finish(body, &options, &form, &source, out)
-                }
-            }
+            self.answer_scored(body, &options, &form, (models, model, &mut gathered), out)
+                .unwrap_or_else(|unanswered| unanswered)
         };
         if !matches!(outcome, Outcome::Pending | Outcome::Deferred) {
             return Ok(outcome);
@@ -276,6 +279,7 @@ impl Workspace {
             options,
             form,
             lists: std::mem::take(&mut self.lists),
+            model,
             gathered,
             length: body.len(),
             joined: None,
@@ -457,12 +461,25 @@ impl Workspace {
         learning.offer(&digests, |at| text_of(body, docs[at].text, unescaped).into());
     }
 
-    /// The place of the model that a request names, or of the default one.
-    fn model(&mut self, body: &[u8], options: &Options, models: &Models) -> Result<usize, Outcome> {
-        let id = options
-            .embed_model
-            .map(|id| text_of(body, id, &mut self.unescaped));
-        models.find(id.as_deref()).ok_or(Outcome::Invalid)
+    /// The index of the model that scores the docs: the named one, or the default one. `None`: the request
+    /// has all dense scores.
+    fn model(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        Embedding {
+            models, most_docs, ..
+        }: Embedding<'_>,
+    ) -> Result<Option<usize>, Outcome> {
+        if options.all_dense {
+            return Ok(None);
+        }
+        if self.lists.docs.len() > most_docs {
+            return Err(Outcome::Invalid);
+        }
+        let id = options.embed_model;
+        let id = id.map(|id| text_of(body, id, &mut self.unescaped));
+        models.find(id.as_deref()).map(Some).ok_or(Outcome::Invalid)
     }
 
     /// Most products of vectors' numbers that it takes to diversify the docs by a model's vectors.

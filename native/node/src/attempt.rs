@@ -1,7 +1,6 @@
 //! Outcomes of `fuse` and `rerank`, and their pending requests.
 
 use std::cell::RefCell;
-
 use std::sync::Arc;
 
 use fusegate_core::embed::dense::{Gathered, Models};

@@ -1,5 +1,5 @@
-//! Scalar products of one vector with many others. Each sum has one order, so that every path gives the same
-//! bits.
+//! Scalar products of two vectors, and of one with many others. Each sum has one order, so that every path
+//! gives the same bits.
 
 use super::simd::{Level, Path};
 
@@ -74,6 +74,19 @@ fn together<const COUNT: usize>(own: &[f64], others: [&[f64]; COUNT]) -> [f64; C
         *product = lanes.iter().sum::<f64>() + rest.sum::<f64>();
     }
     products
+}
+
+/// The scalar product of two vectors of one dimension.
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
+        for (lane, (&a, &b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += f64::from(a) * f64::from(b);
+        }
+    }
+    let rest = rest_a.iter().zip(rest_b);
+    lanes.iter().sum::<f64>() + rest.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::embeddings::{self, Embeddings, Key};
 use super::entity_map::{EntityMap, Refused};
 use super::sight::{self, Poor, Sight};
 use super::static_model::{self, Scratch, StaticModel, Sums};
+use crate::cpu::products::dot;
 pub(crate) use alike::Alike;
 
 /// Most bytes of a model's id.
@@ -270,6 +271,11 @@ impl Gathered {
         }
     }
 
+    /// True if no vector is missing.
+    pub fn is_whole(&self) -> bool {
+        self.missing().next().is_none()
+    }
+
     /// The texts without vectors, all different, with the model's prefix.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         let missing: &[Missing] = match &self.leg {
@@ -381,19 +387,6 @@ fn cosine(a: &[f32], square_a: f64, b: &[f32], square_b: f64) -> f64 {
     } else {
         (dot(a, b) / length).clamp(-1.0, 1.0) + 0.0
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f64 {
-    const LANES: usize = 8;
-    let mut lanes = [0.0; LANES];
-    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for (lane, (&a, &b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-            *lane += f64::from(a) * f64::from(b);
-        }
-    }
-    let rest = rest_a.iter().zip(rest_b);
-    lanes.iter().sum::<f64>() + rest.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>()
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ pub struct Pending {
     pub(super) options: Options,
     pub(super) form: Form,
     pub(super) lists: Lists,
+    /// The index of the model that scores the docs; `None`: the request has all dense scores.
+    pub(super) model: Option<usize>,
     /// The vectors of the query and the docs; `None`: they are not gathered yet, or none is needed.
     pub(super) gathered: Option<Gathered>,
     /// Length of its body in bytes.
@@ -35,7 +37,7 @@ impl Pending {
     pub fn lacks_vectors(&self) -> bool {
         self.gathered
             .as_ref()
-            .is_some_and(|gathered| gathered.missing().next().is_some())
+            .is_some_and(|gathered| !gathered.is_whole())
     }
 
     /// Length of its body in bytes.

@@ -1,7 +1,7 @@
 //! Similarity of docs for the model that scores them: cosines of their vectors.
 
-use super::{Gathered, Leg, dot};
-use crate::cpu::products::Rows;
+use super::{Gathered, Leg};
+use crate::cpu::products::{Rows, dot};
 use crate::cpu::simd::Path;
 use crate::embed::sight::Sight;
 use crate::embed::static_model;
