@@ -7,7 +7,7 @@ import type { Output } from '../store/tables/orderRow.js';
 import { findKeyById } from '../store/tables/keys.js';
 import { changeOrder, findOrder, findOrderAt, allOrders } from '../store/tables/orders.js';
 import { recordsAfter } from '../store/entries.js';
-import type { Account } from './onchain/addresses.js';
+import type { Account } from './onchain/account.js';
 import type { BookParts } from './order/book.js';
 import { replaceUnrevealedKey } from './order/reissue.js';
 import type { Chain } from './onchain/chain.js';

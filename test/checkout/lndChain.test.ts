@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { readAccount, type Account } from '../../src/checkout/onchain/addresses.js';
+import type { Account } from '../../src/checkout/onchain/account.js';
+import { readAccount } from '../../src/checkout/onchain/addresses.js';
 import { LndChain } from '../../src/checkout/onchain/lndChain.js';
 import type { Lnd, LndAnswer, NodeInfo, WalletAccount, WalletTransaction } from '../../src/checkout/lnd.js';
 import { systemClock } from '../../src/system/clock.js';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { readAccount, type Account } from '../../src/checkout/onchain/addresses.js';
+import type { Account } from '../../src/checkout/onchain/account.js';
+import { readAccount } from '../../src/checkout/onchain/addresses.js';
 import type { Following } from '../../src/checkout/onchain/chain.js';
 import { LndChain } from '../../src/checkout/onchain/lndChain.js';
 import type {

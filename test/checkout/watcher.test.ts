@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ChainHints } from '../../src/checkout/onchain/chain.js';
 import { Watcher, watcherRounds } from '../../src/checkout/onchain/watcher.js';
-import type { Account } from '../../src/checkout/onchain/addresses.js';
+import type { Account } from '../../src/checkout/onchain/account.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';

@@ -7,7 +7,8 @@ import { poll, type Polled, type PollWish } from '../../src/checkout/order/poll.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
-import { readAccount, type Account } from '../../src/checkout/onchain/addresses.js';
+import type { Account } from '../../src/checkout/onchain/account.js';
+import { readAccount } from '../../src/checkout/onchain/addresses.js';
 import {
   apply,
   makeOrder,

@@ -5,7 +5,7 @@ import { BIP32Factory, type BIP32Interface } from 'bip32';
 import { networks, payments, type Network as Params } from 'bitcoinjs-lib';
 import type { Network } from '../../store/tables/orderRow.js';
 import { BoundedMap } from '../../system/boundedMap.js';
-import { inSlice } from '../../system/slices.js';
+import type { Account } from './account.js';
 
 const bip32 = BIP32Factory(secp256k1);
 
@@ -41,23 +41,6 @@ function readKey(
 
 /** Size of the address cache: deriving one takes about a millisecond, and an order needs its own twice. */
 const maxDerived = 2_048;
-
-/** An account whose receiving addresses are derived. */
-export interface Account {
-  /** Its id in the store: 16 bytes of SHA-256 over chain code and public key. */
-  readonly digest: Buffer;
-  readonly network: Network;
-  /** The receiving address of an index (m/84'/coin'/account'/0/index). */
-  readonly address: (index: number) => string;
-}
-
-/** The addresses of several indexes, which may be hundreds; each takes a millisecond, so they take turns. */
-export function addressesOf(
-  { address }: Pick<Account, 'address'>,
-  indexes: readonly number[],
-): Promise<string[]> {
-  return Promise.all(indexes.map((index) => inSlice(() => address(index))));
-}
 
 /** Reads an account's extended public key. `wrong` is a sentence part, and reveals nothing of the key. */
 export function readAccount(

@@ -12,7 +12,7 @@ import {
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/tables/addressIndexes.js';
 import { whenUnavailable, type Fence, type Operation } from '../../store/store.js';
 import { oneAtATime, Recent } from '../../system/shared.js';
-import type { Account } from './addresses.js';
+import type { Account } from './account.js';
 import {
   apply,
   draftOrder,

@@ -4,7 +4,7 @@
  */
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../../store/tables/addressIndexes.js';
 import type { Store } from '../../store/store.js';
-import { addressesOf, type Account } from './addresses.js';
+import { addressesOf, type Account } from './account.js';
 import type { Clock } from '../../system/clock.js';
 import type { Chain } from './chain.js';
 import { answered, type Failed, type NodeAnswer } from '../nodeAnswer.js';

@@ -5,7 +5,8 @@
  */
 import type { Output } from '../../store/tables/orderRow.js';
 import type { Clock } from '../../system/clock.js';
-import { readAccount, type Account } from './addresses.js';
+import type { Account } from './account.js';
+import { readAccount } from './addresses.js';
 import type { Chain, ChainHints, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
 import type { Lnd, WalletAccount, WalletTransaction } from '../lnd.js';

@@ -10,7 +10,7 @@ import {
   type FoundOutput,
 } from '../../store/tables/bitcoinOrder.js';
 import type { Clock } from '../../system/clock.js';
-import type { Account } from './addresses.js';
+import type { Account } from './account.js';
 import type { Chain } from './chain.js';
 import { failed, type Failed } from '../nodeAnswer.js';
 

@@ -3,7 +3,8 @@
  * payments on chain: the libraries of addresses and transactions add a tenth of a second to a start.
  */
 import type { Clock } from '../../system/clock.js';
-import { readAccount, type Account } from './addresses.js';
+import type { Account } from './account.js';
+import { readAccount } from './addresses.js';
 import { Btcd } from './btcd.js';
 import type { Chain } from './chain.js';
 import { Esplora } from './esplora.js';

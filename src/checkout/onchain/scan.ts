@@ -4,7 +4,7 @@ import { findOrderAt, isOn } from '../../store/tables/orders.js';
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import { inSlice } from '../../system/slices.js';
-import type { Account } from './addresses.js';
+import type { Account } from './account.js';
 import type { BookParts } from '../order/book.js';
 import type { Chain } from './chain.js';
 import type { Failed } from '../nodeAnswer.js';

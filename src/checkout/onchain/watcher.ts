@@ -8,7 +8,7 @@ import { findOrderAt, findOrderOn, openOrders } from '../../store/tables/orders.
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
-import { addressesOf, type Account } from './addresses.js';
+import { addressesOf, type Account } from './account.js';
 import type { Chain, Following } from './chain.js';
 import { Rounds } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
