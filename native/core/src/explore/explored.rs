@@ -73,26 +73,6 @@ pub struct Explored {
     visible: Mutex<HiddenVisitors>,
 }
 
-/// The nearest `wanted` fragments that are open. `search` finds so many of all fragments, first `most` of
-/// them, and is repeated for twice as many until it finds enough open ones, or all that there are.
-fn nearest_open(
-    search: impl Fn(usize) -> io::Result<Vec<Neighbour>>,
-    mut most: usize,
-    wanted: usize,
-    is_open: impl Fn(u32) -> bool,
-) -> io::Result<Vec<Neighbour>> {
-    loop {
-        let mut found = search(most)?;
-        let is_all = found.len() < most;
-        found.retain(|one| is_open(one.index));
-        if found.len() >= wanted || is_all {
-            found.truncate(wanted);
-            return Ok(found);
-        }
-        most *= 2;
-    }
-}
-
 impl Explored {
     /// Maps the file that [`Vectors::prepare`] made for `method`. The index answers from `from` fragments on.
     pub fn open(path: &Path, method: &str, from: usize) -> io::Result<Self> {
@@ -248,7 +228,8 @@ impl Explored {
     }
 
     /// Links of the fragments at `places` to the nearest earlier ones that are not `hidden`, at most
-    /// [`LINKS`] each: a link that is missing would tell that a hidden one is nearer.
+    /// [`LINKS`] each: a link that is missing would tell that a hidden one is nearer. Hidden fragments have
+    /// none, as nobody is shown them.
     pub fn links(&self, position: u64, places: Range<usize>, hidden: &[u32]) -> io::Result<Vec<Links>> {
         let view = self.vectors.view(position)?;
         let places = places.start..places.end.min(view.count());
@@ -312,17 +293,17 @@ impl Explored {
         Ok(links)
     }
 
-    /// The links of one fragment by the index.
+    /// The links of one fragment by the index; none if it is hidden.
     fn indexed_links(&self, view: &View, at: usize, hidden: &[u32]) -> io::Result<Links> {
+        if is_hidden(hidden, at as u32) {
+            return Ok(Links::new());
+        }
         let before = view.first(at);
-        let search = |most| {
-            let mut near = self
-                .index
-                .nearest(&before, view.vector(at), most, Effort::Quick)?;
-            near.retain(|one| one.similarity > LINK_LEAST);
-            Ok(near)
-        };
-        nearest_open(search, LINKS, LINKS, |index| !is_hidden(hidden, index))
+        let mut near =
+            self.index
+                .nearest_visible((&before, hidden), view.vector(at), LINKS, Effort::Quick)?;
+        near.retain(|one| one.similarity > LINK_LEAST);
+        Ok(near)
     }
 
     /// The current counts, if they are as new as the file.

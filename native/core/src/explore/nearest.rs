@@ -101,6 +101,12 @@ fn compare_avx2<One: Borrow<Vector>>(
     compare_with(query, vectors, squares, out);
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Vectors that a test's thread has compared: what its searches cost on any machine.
+    pub(crate) static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// As [`compare_with`], on a path of the CPU.
 fn compare<One: Borrow<Vector>>(
     path: Path,
@@ -109,6 +115,8 @@ fn compare<One: Borrow<Vector>>(
     squares: Option<&[u32]>,
     out: &mut [f64; BLOCK],
 ) {
+    #[cfg(test)]
+    COMPARED.set(COMPARED.get() + vectors.len());
     match path.level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512Vbmi2 | Level::Avx512 => {
@@ -180,10 +188,23 @@ impl Best {
 
     /// Offers the vectors of a block; the first one has index `first`.
     pub fn scan(&mut self, query: &Vector, square: u32, first: u32, vectors: &[Vector], squares: &[u32]) {
-        let mut similarities = [0.0; BLOCK];
-        if self.most == 0 || square == 0 {
+        self.scan_visible((query, square), first, vectors, squares, |_| true);
+    }
+
+    /// As [`Best::scan`], only those whose indexes are visible. All are compared: to compare a block at once
+    /// is faster than to compare what lies between hidden ones.
+    pub fn scan_visible(
+        &mut self,
+        (query, square): (&Vector, u32),
+        first: u32,
+        vectors: &[Vector],
+        squares: &[u32],
+        is_visible: impl Fn(u32) -> bool,
+    ) {
+        if self.most == 0 || square == 0 || vectors.is_empty() {
             return;
         }
+        let mut similarities = [0.0; BLOCK];
         compare(
             Path::best(),
             (query, square),
@@ -192,7 +213,7 @@ impl Best {
             &mut similarities,
         );
         for (index, &similarity) in (first..).zip(&similarities[..vectors.len()]) {
-            if similarity > self.least {
+            if similarity > self.least && is_visible(index) {
                 self.offer(Neighbour { index, similarity });
             }
         }

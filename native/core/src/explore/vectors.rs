@@ -91,15 +91,10 @@ pub fn is_hidden(hidden: &[u32], index: u32) -> bool {
     hidden.binary_search(&index).is_ok()
 }
 
-/// The parts of a range without `hidden` indexes, which are in order.
-fn visible_runs(range: Range<usize>, hidden: &[u32]) -> impl Iterator<Item = Range<usize>> {
+/// Those of `hidden` in a range.
+fn hidden_within(hidden: &[u32], range: Range<usize>) -> &[u32] {
     let place = |end: usize| hidden.partition_point(|&index| (index as usize) < end);
-    let within = &hidden[place(range.start)..place(range.end)];
-    let mut start = range.start;
-    let stops = within.iter().map(|&index| index as usize).chain([range.end]);
-    stops
-        .map(move |stop| std::mem::replace(&mut start, stop + 1)..stop)
-        .filter(|run| !run.is_empty())
+    &hidden[place(range.start)..place(range.end)]
 }
 
 /// State of the file.
@@ -250,27 +245,28 @@ impl View {
         best.take()
     }
 
-    /// For each fragment in a range, the nearest ones before it that are not `hidden`. Each block is read
-    /// once for all of them.
+    /// For each fragment in a range, the nearest ones before it that are not `hidden`; none for a hidden one.
+    /// Each block is read once for all of them.
     pub fn links(&self, from: usize, to: usize, hidden: &[u32]) -> Vec<Links> {
         let to = to.min(self.count);
-        let mut all: Vec<Best> = (from..to).map(|_| Best::new(LINKS, LINK_LEAST)).collect();
+        let best = |index: usize| {
+            let most = if is_hidden(hidden, index as u32) { 0 } else { LINKS };
+            Best::new(most, LINK_LEAST)
+        };
+        let mut all: Vec<Best> = (from..to).map(best).collect();
         for block in 0..to.div_ceil(BLOCK) {
             let first = block * BLOCK;
             let (vectors, squares) = (self.vectors(block), self.squares(block));
+            let hidden = hidden_within(hidden, first..first + vectors.len());
             for (index, best) in (from..to).zip(&mut all) {
                 let before = index.saturating_sub(first).min(vectors.len());
-                for run in visible_runs(first..first + before, hidden) {
-                    let within = run.start - first..run.end - first;
-                    let (vectors, squares) = (&vectors[within.clone()], &squares[within]);
-                    best.scan(
-                        self.vector(index),
-                        self.square(index),
-                        run.start as u32,
-                        vectors,
-                        squares,
-                    );
-                }
+                best.scan_visible(
+                    (self.vector(index), self.square(index)),
+                    first as u32,
+                    &vectors[..before],
+                    &squares[..before],
+                    |other| !is_hidden(hidden, other),
+                );
             }
         }
         all.into_iter().map(Best::take).collect()

@@ -1,6 +1,7 @@
 //! Searches in the tree of clusters: down the levels along the nearest nodes of each, then over the sketches
 //! of the nearest clusters, then over the vectors with the best sketches. The cost is bounded except for the
-//! number of levels, which grows with the logarithm of the number of fragments.
+//! number of levels, which grows with the logarithm of the number of fragments, and for hidden fragments near
+//! the query, whose sketches are examined in addition.
 
 use std::cmp::Ordering;
 use std::io;
@@ -10,7 +11,7 @@ use super::{Clusters, MOST_LEVELS, Node, Nodes, PLACES, ROOT, SAME};
 use crate::cpu::simd::bring;
 use crate::embed::static_model::Vector;
 use crate::explore::nearest::{BLOCK, Best, Neighbour, similarities, square};
-use crate::explore::vectors::View;
+use crate::explore::vectors::{View, is_hidden};
 
 /// How much of the index a search examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ struct Search<'a> {
     view: &'a View,
     query: (&'a Vector, u32),
     most: usize,
+    /// Indexes of the fragments that it does not find, in order.
+    hidden: &'a [u32],
     bounds: Bounds,
 }
 
@@ -114,9 +117,11 @@ impl Search<'_> {
         all
     }
 
-    /// The clusters to examine, nearest first.
-    fn clusters(&self) -> Vec<Ranked> {
+    /// The clusters to examine, nearest first, among the nearest `width` nodes of each level; and whether
+    /// there are others.
+    fn clusters(&self, width: usize) -> (Vec<Ranked>, bool) {
         let mut whole = Vec::new();
+        let mut are_others = false;
         let mut level = self.ranked(&[ROOT]);
         for _ in 0..MOST_LEVELS {
             let mut below = Vec::new();
@@ -130,13 +135,14 @@ impl Search<'_> {
                 break;
             }
             level = self.ranked(&below);
-            if level.len() > self.bounds.width {
-                level.select_nth_unstable_by(self.bounds.width, order);
-                level.truncate(self.bounds.width);
+            if level.len() > width {
+                level.select_nth_unstable_by(width, order);
+                level.truncate(width);
+                are_others = true;
             }
         }
         whole.sort_unstable_by(order);
-        whole
+        (whole, are_others)
     }
 
     /// Compares the vectors at ascending indexes.
@@ -152,12 +158,13 @@ impl Search<'_> {
         }
     }
 
-    /// Offers the first fragments of a node of one vector, at most `self.most`.
+    /// Offers the first visible fragments of a node of one vector, at most `self.most`.
     fn take_same(&self, (near, node): (f64, Node<'_>), best: &mut Best) {
         let count = self.count();
         let places = chain(&self.nodes, node)
             .flat_map(|node| node.places())
             .take_while(|&place| place < count)
+            .filter(|&place| !is_hidden(self.hidden, place))
             .take(self.most);
         for index in places {
             best.offer_unordered(Neighbour {
@@ -168,17 +175,32 @@ impl Search<'_> {
     }
 
     fn run(&self) -> Vec<Neighbour> {
-        let mut best = Best::new(self.most, 0.0);
+        let mut width = self.bounds.width;
+        loop {
+            let (clusters, are_others) = self.clusters(width);
+            let mut best = Best::new(self.most, 0.0);
+            let seen = self.look_in(&clusters, &mut best);
+            // Clusters of hidden fragments alone would be a wall around visible ones.
+            if are_others && seen.are_few() && !self.hidden.is_empty() {
+                width *= 2;
+                continue;
+            }
+            self.compare(&seen.nearest(), &mut best);
+            return best.take();
+        }
+    }
+
+    /// Examines the sketches of clusters, and offers the fragments of those of one vector.
+    fn look_in(&self, clusters: &[Ranked], best: &mut Best) -> Seen<'_> {
         let compared = self.bounds.compared.max(COMPARED_A_RESULT * self.most);
-        let mut seen = Seen::new(compared, Asked::new(self.query.0));
-        let clusters = self.clusters();
+        let mut seen = Seen::new(compared, Asked::new(self.query.0), self.hidden);
         for (at, &Ranked { near, id, .. }) in clusters.iter().enumerate() {
             let Some(node) = self.nodes.at(id) else { continue };
             if let Some(next) = clusters.get(at + 1).and_then(|next| self.nodes.at(next.id)) {
                 next.groups(next.before(self.count())).iter().for_each(bring);
             }
             if node.kind() == SAME {
-                self.take_same((near, node), &mut best);
+                self.take_same((near, node), best);
             } else {
                 seen.look(node, self.count());
             }
@@ -186,8 +208,7 @@ impl Search<'_> {
                 break;
             }
         }
-        self.compare(&seen.nearest(), &mut best);
-        best.take()
+        seen
     }
 }
 
@@ -196,12 +217,13 @@ fn key(distance: u16, place: u32) -> u64 {
     u64::from(distance) << 32 | u64::from(place)
 }
 
-/// The nearest of the fragments whose sketches were examined.
-struct Seen {
+/// The nearest of the visible fragments whose sketches were examined.
+struct Seen<'a> {
     asked: Asked,
+    hidden: &'a [u32],
     /// Fragments to find.
     most: usize,
-    /// Sketches examined so far.
+    /// Sketches examined so far, without those of hidden fragments that would be among the nearest.
     sketches: usize,
     /// Keys of those that may be among the nearest.
     kept: Vec<u64>,
@@ -212,10 +234,11 @@ struct Seen {
 /// Distances that are checked together.
 const CHUNK: usize = 64;
 
-impl Seen {
-    fn new(most: usize, asked: Asked) -> Self {
+impl<'a> Seen<'a> {
+    fn new(most: usize, asked: Asked, hidden: &'a [u32]) -> Self {
         Self {
             asked,
+            hidden,
             most,
             sketches: 0,
             kept: Vec::with_capacity(2 * most + CHUNK),
@@ -245,8 +268,17 @@ impl Seen {
     fn keep(&mut self, distances: &[u16], place: impl Fn(usize) -> u32) {
         let reach = (self.end >> 32) as u16;
         let near = distances.iter().enumerate().filter(|(_, one)| **one <= reach);
-        let keys = near.map(|(at, &distance)| key(distance, place(at)));
-        self.kept.extend(keys.filter(|key| *key < self.end));
+        for key in near.map(|(at, &distance)| key(distance, place(at))) {
+            if key >= self.end {
+                continue;
+            }
+            if is_hidden(self.hidden, key as u32) {
+                // Else hidden ones would end the search before it meets as many visible ones.
+                self.sketches -= 1;
+            } else {
+                self.kept.push(key);
+            }
+        }
         if self.kept.len() >= 2 * self.most {
             self.narrow();
         }
@@ -258,6 +290,11 @@ impl Seen {
             self.end = *self.kept.select_nth_unstable(self.most).1;
             self.kept.truncate(self.most);
         }
+    }
+
+    /// True if fewer visible ones than wanted were found.
+    fn are_few(&self) -> bool {
+        self.kept.len() < self.most
     }
 
     /// The places of the nearest, in the log's order.
@@ -306,13 +343,26 @@ impl Clusters {
         most: usize,
         effort: Effort,
     ) -> io::Result<Vec<Neighbour>> {
-        self.nearest_within(view, query, most, effort.bounds())
+        self.nearest_within((view, &[]), query, most, effort.bounds())
     }
 
-    /// As [`Clusters::nearest`], with the bounds given.
+    /// As [`Clusters::nearest`], among the fragments that are not `hidden` (indexes in order). Hidden ones
+    /// take no place in the answer, nor among the vectors compared for it: they leave no gap, and a search for
+    /// more results, filtered afterwards, is not needed.
+    pub fn nearest_visible(
+        &self,
+        (view, hidden): (&View, &[u32]),
+        query: &Vector,
+        most: usize,
+        effort: Effort,
+    ) -> io::Result<Vec<Neighbour>> {
+        self.nearest_within((view, hidden), query, most, effort.bounds())
+    }
+
+    /// As [`Clusters::nearest_visible`], with the bounds given.
     pub(super) fn nearest_within(
         &self,
-        view: &View,
+        (view, hidden): (&View, &[u32]),
         query: &Vector,
         most: usize,
         bounds: Bounds,
@@ -322,6 +372,7 @@ impl Clusters {
             view,
             query: (query, square(query)),
             most,
+            hidden,
             bounds,
         };
         Ok(if most == 0 || search.query.1 == 0 {

@@ -123,7 +123,7 @@ fn finds_what_the_exact_scan_finds() {
         let query = vector_of(1_000_000 + number);
         let exact = view.nearest(&query, 10, 0);
         let near = index
-            .nearest_within(&view, &query, 10, NARROW)
+            .nearest_within((&view, &[]), &query, 10, NARROW)
             .expect("an answer");
         wanted += exact.len();
         found += exact.iter().filter(|one| near.contains(one)).count();
@@ -155,7 +155,11 @@ fn an_answer_of_a_state_stays_when_more_come() {
     let queries: Vec<Vector> = (0..9).map(|at| vector_of(at * 333)).collect();
     let answers = |count: usize| -> Vec<Vec<Neighbour>> {
         let view = vectors.all().expect("a view").first(count);
-        let near = |query| index.nearest_within(&view, query, 7, NARROW).expect("an answer");
+        let near = |query| {
+            index
+                .nearest_within((&view, &[]), query, 7, NARROW)
+                .expect("an answer")
+        };
         queries.iter().map(near).collect()
     };
     let parts = |count: usize| {
@@ -208,6 +212,35 @@ fn equal_vectors_are_told_earliest_first() {
     }
     let nodes = index.file.get().expect("the file").number(NODES_AT).load(Relaxed);
     assert!(nodes < 80, "equal vectors take no nodes of their own: {nodes}");
+}
+
+/// So many hidden fragments are nearest that a search among the clusters of its bounds meets no others.
+#[test]
+fn hidden_fragments_are_no_wall_around_visible_ones() {
+    let folder = Folder::new();
+    let (vectors, index) = (folder.vectors(), folder.index());
+    let mut hidden = Vec::new();
+    for number in 0..12_000_usize {
+        let mut vector = vector_of(number);
+        // Of these, half are equal.
+        if number % 6 != 0 {
+            hidden.push(number as u32);
+            vector = vector_of(5);
+            vector[number / 2 % DIMENSION] ^= (number % 2 * (1 + number / 512)) as i8;
+        }
+        append(&vectors, number, &vector);
+        index.insert(&vectors.all().expect("a view")).expect("room");
+    }
+    let view = vectors.all().expect("a view");
+    let query = vector_of(5);
+    let bounds = Bounds { width: 1, ..NARROW };
+    let mut exact = view.nearest(&query, 12_000, 0);
+    exact.retain(|one| one.index % 6 == 0);
+    exact.truncate(10);
+    let near = index.nearest_within((&view, &hidden), &query, 10, bounds);
+    let near = near.expect("an answer");
+    let found = exact.iter().filter(|one| near.contains(one)).count();
+    assert!(near.len() == 10 && found >= 9, "{found} of {}", near.len());
 }
 
 #[test]

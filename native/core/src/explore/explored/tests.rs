@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::embed::static_model::{Scratch, StaticModel, quantized, shipped};
-use crate::explore::nearest::similarity;
+use crate::explore::nearest::{COMPARED, similarity};
 use crate::explore::vectors::hash_of;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
@@ -247,7 +247,7 @@ fn a_hidden_neighbour_leaves_no_gap_among_the_links() {
     let position = position_of(1_999);
     let places = 1_400..1_600;
     let told = explored.links(position, places.clone(), &[]).expect("links");
-    // Of each fragment's nearest, so many are hidden that some searches by the index must widen twice.
+    // The nearest of each fragment, among them some of the asked ones.
     let near: HashSet<u32> = told.iter().flatten().map(|one| one.index).collect();
     let mut hidden: Vec<u32> = near.into_iter().collect();
     hidden.sort_unstable();
@@ -257,7 +257,47 @@ fn a_hidden_neighbour_leaves_no_gap_among_the_links() {
     let same = visible.iter().zip(&all).filter(|(a, b)| a == b).count();
     assert!(same >= 190, "{same} of 200");
     assert!(visible.iter().flatten().all(|one| !hidden.contains(&one.index)));
+    let of_hidden = (1_400_u32..).zip(&visible).filter(|(at, _)| hidden.contains(at));
+    assert!(of_hidden.clone().count() > 10);
+    assert!(
+        of_hidden.clone().all(|(_, links)| links.is_empty()),
+        "nobody is shown them"
+    );
     assert_eq!(explored.links(position, places, &[]).expect("links"), told);
+}
+
+/// An operator hid hundreds of fragments that were like each other, and others are like them, too.
+#[test]
+fn links_beside_many_hidden_fragments_cost_what_they_cost_elsewhere() {
+    let folder = Folder::new();
+    let path = folder.0.join("vectors");
+    let (indexed, exact) = indexed_and_exact(&folder, 1_000, 1_000);
+    let like = |number: usize| {
+        let mut vector = vector_of(5);
+        vector[number % vector.len()] ^= 1 + (number / vector.len()) as i8;
+        vector
+    };
+    for number in 1_000..1_800 {
+        indexed.append(facts_of(number), &like(number)).expect("room");
+    }
+    let hidden: Vec<u32> = (1_000..1_700).collect();
+    let compared = |among: &Explored, places: Range<usize>, hidden: &[u32]| {
+        let before = COMPARED.get();
+        let links = among.links(u64::MAX, places, hidden).expect("links");
+        (links, COMPARED.get() - before)
+    };
+    let (links, beside) = compared(&indexed, 1_700..1_800, &hidden);
+    let (all, _) = compared(&exact, 1_700..1_800, &hidden);
+    let same = links.iter().zip(&all).filter(|(a, b)| a == b).count();
+    assert!(same >= 98, "{same} of 100");
+    assert!(links.iter().all(|links| links.len() == LINKS), "no gap");
+    let fresh = Explored::open(&path, "test", 1_000).expect("the files");
+    let (_, none_hidden) = compared(&fresh, 1_700..1_800, &[]);
+    assert!(beside <= none_hidden, "{beside} beside {none_hidden}");
+    for explored in [&indexed, &exact] {
+        let (links, compared) = compared(explored, 1_600..1_700, &hidden);
+        assert_eq!((links, compared), (vec![Links::new(); 100], 0));
+    }
 }
 
 #[test]

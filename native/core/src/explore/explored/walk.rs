@@ -6,7 +6,7 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 
-use super::{Explored, nearest_open};
+use super::Explored;
 use crate::embed::static_model::Vector;
 use crate::explore::clusters::Effort;
 use crate::explore::nearest::Neighbour;
@@ -46,6 +46,26 @@ fn turn(seed: &str, number: usize, bound: usize) -> usize {
         .take(6)
         .fold(0, |bits, &byte| bits << 8 | u64::from(byte));
     (bits % bound.max(1) as u64) as usize
+}
+
+/// The nearest `wanted` fragments that are open. `search` finds so many of all fragments, first `most` of
+/// them, and is repeated for twice as many until it finds enough open ones, or all that there are.
+fn nearest_open(
+    search: impl Fn(usize) -> io::Result<Vec<Neighbour>>,
+    mut most: usize,
+    wanted: usize,
+    is_open: impl Fn(u32) -> bool,
+) -> io::Result<Vec<Neighbour>> {
+    loop {
+        let mut found = search(most)?;
+        let is_all = found.len() < most;
+        found.retain(|one| is_open(one.index));
+        if found.len() >= wanted || is_all {
+            found.truncate(wanted);
+            return Ok(found);
+        }
+        most *= 2;
+    }
 }
 
 /// A walk in progress.
