@@ -175,13 +175,13 @@ impl Asked {
     /// Adds every word that the edits of a repair touch; `text` is the edited text.
     pub fn repaired(&mut self, repairs: &Edits, text: &str, spelled: &[Spelled]) {
         let mut shift = 0isize;
-        let range = |edit: &Edit| {
-            let length = repairs.replacement(edit).len();
+        let range = |edit: Edit| {
+            let length = repairs.replacement(&edit).len();
             let from = edit.start.wrapping_add_signed(shift);
             shift += length as isize - (edit.end - edit.start) as isize;
             (from, from + length)
         };
-        let ranges: Vec<(usize, usize)> = repairs.list().iter().map(range).collect();
+        let ranges: Vec<(usize, usize)> = repairs.list().map(range).collect();
         let mut touched = Touched {
             text,
             spelled,

@@ -97,7 +97,7 @@ impl Examiner {
     fn examine_odd(&mut self, text: &str, verdict: &mut Verdict) {
         let source = text.as_bytes();
         let all = edits(text, Mode::Augment, true, None);
-        let kinds = all.list().iter().fold(0, |set, edit| set | edit.kinds);
+        let kinds = all.list().fold(0, |set, edit| set | edit.kinds);
         let of_kinds = |kind: &Kind| kinds & kind.bit() != 0;
         for issue in Kind::ALL.into_iter().filter(of_kinds).filter_map(issue_of) {
             verdict.issues |= issue.bit();
@@ -127,7 +127,7 @@ impl Examiner {
         let glossed = named | Kind::Script.bit();
         // Without glosses all edits are the repair's.
         let own;
-        let repairs = if all.list().iter().any(|edit| edit.kinds & glossed != 0) {
+        let repairs = if all.list().any(|edit| edit.kinds & glossed != 0) {
             own = repair::text(text, true);
             &own
         } else {
@@ -139,8 +139,8 @@ impl Examiner {
         self.asked.clear();
         self.asked
             .repaired(repairs, repaired, &spelling::of(repairs, text, repaired));
-        for edit in all.list().iter().filter(|edit| edit.kinds & named != 0) {
-            self.asked.named(checked(all.replacement(edit)));
+        for edit in all.list().filter(|edit| edit.kinds & named != 0) {
+            self.asked.named(checked(all.replacement(&edit)));
         }
         if !self.asked.is_empty() {
             (verdict.gains, verdict.gains_own) = self.asked.gains(text, checked(&self.normalized));

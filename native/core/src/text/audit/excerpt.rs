@@ -59,21 +59,21 @@ pub fn example(record: &str, all: &Edits, issue: Issue) -> Example {
 }
 
 /// The way of places to the edited text: a text may have thousands of edits, and of masked ranges.
-struct Moves<'a> {
-    edits: &'a [Edit],
+struct Moves {
+    edits: Vec<Edit>,
     /// The move of the text after each edit.
     after: Vec<isize>,
 }
 
-impl<'a> Moves<'a> {
-    fn new(all: &'a Edits) -> Self {
-        let moves = all.list().iter().scan(0, |sum, edit| {
-            *sum += all.replacement(edit).len() as isize - (edit.end - edit.start) as isize;
+impl Moves {
+    fn new(all: &Edits) -> Self {
+        let moves = all.list().scan(0, |sum, edit| {
+            *sum += all.replacement(&edit).len() as isize - (edit.end - edit.start) as isize;
             Some(*sum)
         });
         Moves {
-            edits: all.list(),
             after: moves.collect(),
+            edits: all.list().collect(),
         }
     }
 
@@ -132,7 +132,7 @@ fn place(record: &str, all: &Edits, issue: Issue) -> (usize, usize) {
                 .into_iter()
                 .filter(|kind| issue_of(*kind) == Some(issue));
             let set = kinds.fold(0, |set, kind| set | kind.bit());
-            let first = all.list().iter().find(|edit| edit.kinds & set != 0);
+            let first = all.list().find(|edit| edit.kinds & set != 0);
             first.map(|edit| (edit.start, edit.end.min(forward(record, edit.start))))
         }
     };

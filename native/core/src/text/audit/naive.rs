@@ -17,7 +17,7 @@ fn normalized(text: &str, mode: Mode) -> (String, u32) {
     let edits = edits(text, mode, true, None);
     let mut out = Vec::new();
     edits.apply(text.as_bytes(), &mut out);
-    let kinds = edits.list().iter().fold(0, |set, edit| set | edit.kinds);
+    let kinds = edits.list().fold(0, |set, edit| set | edit.kinds);
     (String::from_utf8(out).expect("whole characters"), kinds)
 }
 
@@ -87,7 +87,7 @@ fn gains(text: &str) -> (bool, bool) {
     let (mut shift, mut ranges) = (0isize, Vec::new());
     for edit in repairs.list() {
         let from = edit.start.wrapping_add_signed(shift);
-        let to = from + repairs.replacement(edit).len();
+        let to = from + repairs.replacement(&edit).len();
         shift += (to - from) as isize - (edit.end - edit.start) as isize;
         ranges.push((place(from), place(to)));
     }
@@ -103,9 +103,9 @@ fn gains(text: &str) -> (bool, bool) {
         touches && asked(plain.map_or(&word, |each| &each.plain))
     });
     let all = edits(text, Mode::Augment, true, None);
-    let named = |edit: &&Edit| edit.kinds & (Kind::Emoji.bit() | Kind::Symbol.bit()) != 0;
-    let names = all.list().iter().filter(named).any(|edit| {
-        let name = String::from_utf8_lossy(all.replacement(edit)).into_owned();
+    let named = |edit: &Edit| edit.kinds & (Kind::Emoji.bit() | Kind::Symbol.bit()) != 0;
+    let names = all.list().filter(named).any(|edit| {
+        let name = String::from_utf8_lossy(all.replacement(&edit)).into_owned();
         words(&name).iter().any(|word| asked(word))
     });
     (own || names, own)

@@ -110,7 +110,7 @@ impl<'a> Answer<'a> {
     pub fn changes(&mut self, text: &str, edits: &Edits, most: usize) {
         self.raw(",\"changes\":[");
         let (mut at, mut place) = (0, 0);
-        for (number, edit) in edits.list().iter().take(most).enumerate() {
+        for (number, edit) in edits.list().take(most).enumerate() {
             let points = |from, to| crate::cpu::scan::code_points(&text.as_bytes()[from..to]);
             let start = place + points(at, edit.start);
             let end = start + points(edit.start, edit.end);
@@ -121,11 +121,11 @@ impl<'a> Answer<'a> {
             self.raw(",\"original\":\"");
             self.string(&text[edit.start..edit.end]);
             self.raw("\",\"replacement\":\"");
-            self.string(checked(edits.replacement(edit)));
+            self.string(checked(edits.replacement(&edit)));
             self.raw("\",\"kind\":\"");
             self.raw(edit.kind().name());
             self.raw("\",\"reason\":\"");
-            self.reason(edit);
+            self.reason(&edit);
             self.raw("\"}");
         }
         self.raw("]");
@@ -150,10 +150,7 @@ impl<'a> Answer<'a> {
     pub fn stats(&mut self, edits: &Edits) {
         self.raw(",\"stats\":{");
         let mut counts = [0usize; Kind::ALL.len()];
-        edits
-            .list()
-            .iter()
-            .for_each(|edit| counts[edit.kind() as usize] += 1);
+        edits.list().for_each(|edit| counts[edit.kind() as usize] += 1);
         let counted = Kind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
         for (number, (kind, count)) in counted.enumerate() {
             let comma = if number == 0 { "" } else { "," };

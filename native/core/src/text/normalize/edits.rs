@@ -1,5 +1,7 @@
 //! Edits of a text: non-overlapping replacements in order of place, and the merging of two rounds.
 
+use std::iter::{Peekable, Take};
+
 use super::properties::Kind;
 
 /// One replacement. Places are byte offsets in the text it applies to.
@@ -27,18 +29,36 @@ impl Edit {
     }
 }
 
-/// Edits of one text, in order.
+/// Edits of one text, in order. A text may have one for every other byte: each takes few bytes here, where an
+/// [`Edit`] takes 40.
 #[derive(Debug, Default, Clone)]
 pub struct Edits {
-    list: Vec<Edit>,
+    /// All edits but the last: their distance from the one before, their length, their replacement's length,
+    /// and their kinds.
+    written: Vec<u8>,
+    /// End of the last of these.
+    written_end: usize,
+    /// The last edit, which the next one may extend.
+    last: Option<Edit>,
+    count: usize,
+    /// All replacements, in order.
     text: Vec<u8>,
 }
+
+/// In place of a kind's number: an encoding added to this, and the set of kinds, follow.
+const SET: u8 = 32;
 
 impl Edits {
     /// The edits.
     #[must_use]
-    pub fn list(&self) -> &[Edit] {
-        &self.list
+    pub fn list(&self) -> List<'_> {
+        List {
+            written: &self.written,
+            last: self.last,
+            end: 0,
+            text: 0,
+            left: self.count,
+        }
     }
 
     /// Replacement text of one of these edits.
@@ -50,7 +70,7 @@ impl Edits {
     /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.last.is_none()
     }
 
     /// Total bytes of all replacements.
@@ -62,13 +82,7 @@ impl Edits {
     /// End of the last edit; 0 if there are none.
     #[must_use]
     pub fn end(&self) -> usize {
-        self.list.last().map_or(0, |edit| edit.end)
-    }
-
-    /// Removes all edits.
-    pub fn clear(&mut self) {
-        self.list.clear();
-        self.text.clear();
+        self.last.map_or(0, |edit| edit.end)
     }
 
     /// Adds an edit after all others. If it touches the last one and is of the same kind, both are merged.
@@ -78,20 +92,29 @@ impl Edits {
 
     /// As [`Edits::push`], with a set of kinds and an encoding.
     pub fn push_as(&mut self, start: usize, end: usize, replacement: &[u8], kinds: u32, encoding: u8) {
-        debug_assert!(start < end && self.end() <= start);
-        let text = self.text.len();
-        self.text.extend_from_slice(replacement);
-        if let Some(last) = self.list.last_mut()
+        if let Some(last) = &mut self.last
             && last.end == start
             && last.kinds == kinds
             && last.encoding == encoding
-            && last.text + last.length == text
         {
+            self.text.extend_from_slice(replacement);
             last.end = end;
             last.length += replacement.len();
             return;
         }
-        self.list.push(Edit {
+        self.add(start, end, replacement, (kinds, encoding));
+    }
+
+    /// As [`Edits::push`], but never merged.
+    pub fn push_apart(&mut self, start: usize, end: usize, replacement: &[u8], kind: Kind) {
+        self.add(start, end, replacement, (kind.bit(), 0));
+    }
+
+    fn add(&mut self, start: usize, end: usize, replacement: &[u8], (kinds, encoding): (u32, u8)) {
+        debug_assert!(start < end && self.end() <= start);
+        let text = self.text.len();
+        self.text.extend_from_slice(replacement);
+        self.keep(Edit {
             start,
             end,
             text,
@@ -101,35 +124,46 @@ impl Edits {
         });
     }
 
-    /// As [`Edits::push`], but never merged.
-    pub fn push_apart(&mut self, start: usize, end: usize, replacement: &[u8], kind: Kind) {
-        debug_assert!(start < end && self.end() <= start);
-        let text = self.text.len();
-        self.text.extend_from_slice(replacement);
-        self.list.push(Edit {
-            start,
-            end,
-            text,
-            length: replacement.len(),
-            kinds: kind.bit(),
-            encoding: 0,
-        });
+    /// Makes this edit, whose replacement is in place, the last one.
+    fn keep(&mut self, edit: Edit) {
+        if let Some(before) = self.last.replace(edit) {
+            self.write(before);
+        }
+        self.count += 1;
+    }
+
+    fn write(&mut self, edit: Edit) {
+        let Edit { start, end, .. } = edit;
+        for number in [start - self.written_end, end - start, edit.length] {
+            write_number(&mut self.written, number);
+        }
+        self.written_end = end;
+        if edit.kinds.is_power_of_two() && edit.encoding == 0 {
+            self.written.push(edit.kinds.trailing_zeros() as u8);
+        } else {
+            self.written.push(SET + edit.encoding);
+            write_number(&mut self.written, edit.kinds as usize);
+        }
     }
 
     /// Adds the edits of another list for the part of this text that begins at `offset`.
-    pub fn append(&mut self, other: &Edits, offset: usize) {
-        for edit in &other.list {
+    pub fn append(&mut self, other: Edits, offset: usize) {
+        if self.is_empty() && offset == 0 {
+            *self = other;
+            return;
+        }
+        for edit in other.list() {
             let (start, end) = (edit.start + offset, edit.end + offset);
-            self.push_as(start, end, other.replacement(edit), edit.kinds, edit.encoding);
+            self.push_as(start, end, other.replacement(&edit), edit.kinds, edit.encoding);
         }
     }
 
     /// Appends `source` with the edits applied to `out`.
     pub fn apply(&self, source: &[u8], out: &mut Vec<u8>) {
         let mut at = 0;
-        for edit in &self.list {
+        for edit in self.list() {
             out.extend_from_slice(&source[at..edit.start]);
-            out.extend_from_slice(self.replacement(edit));
+            out.extend_from_slice(self.replacement(&edit));
             at = edit.end;
         }
         out.extend_from_slice(&source[at..]);
@@ -141,14 +175,14 @@ impl Edits {
         let mut merged = Edits::default();
         let mut walk = Walk {
             first: Shifted::new(self),
-            second: &next.list,
+            second: next.list().peekable(),
         };
         while let Some((group, end)) = walk.group() {
             let place = merged.text.len();
             let mut at = group.from;
             for edit in group.second {
                 merged.text.extend_from_slice(&middle[at..edit.start]);
-                merged.text.extend_from_slice(next.replacement(edit));
+                merged.text.extend_from_slice(next.replacement(&edit));
                 at = edit.end;
             }
             merged.text.extend_from_slice(&middle[at..group.to]);
@@ -156,7 +190,7 @@ impl Edits {
                 merged.text.truncate(place);
                 continue;
             }
-            merged.list.push(Edit {
+            merged.keep(Edit {
                 start: group.start,
                 end,
                 text: place,
@@ -169,9 +203,79 @@ impl Edits {
     }
 }
 
+/// Appends a number, seven bits a byte, the low ones first; the last byte is below 128.
+fn write_number(out: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a number that [`write_number`] wrote.
+fn read_number(from: &mut &[u8]) -> usize {
+    let (mut number, mut shift) = (0, 0);
+    while let Some((&byte, rest)) = from.split_first() {
+        *from = rest;
+        number |= usize::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            break;
+        }
+        shift += 7;
+    }
+    number
+}
+
+/// Edits in order, read where they are written.
+#[derive(Debug, Clone)]
+pub struct List<'a> {
+    written: &'a [u8],
+    last: Option<Edit>,
+    /// End of the edit before.
+    end: usize,
+    /// End of its replacement in the list's text.
+    text: usize,
+    left: usize,
+}
+
+impl Iterator for List<'_> {
+    type Item = Edit;
+
+    fn next(&mut self) -> Option<Edit> {
+        self.left = self.left.saturating_sub(1);
+        if self.written.is_empty() {
+            return self.last.take();
+        }
+        let start = self.end + read_number(&mut self.written);
+        let end = start + read_number(&mut self.written);
+        let (text, length) = (self.text, read_number(&mut self.written));
+        let (&kind, rest) = self.written.split_first()?;
+        self.written = rest;
+        let (kinds, encoding) = match kind.checked_sub(SET) {
+            None => (1 << kind, 0),
+            Some(encoding) => (read_number(&mut self.written) as u32, encoding),
+        };
+        (self.end, self.text) = (end, text + length);
+        Some(Edit {
+            start,
+            end,
+            text,
+            length,
+            kinds,
+            encoding,
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for List<'_> {}
+
 /// The edits of a first round, with their places in the edited text.
 struct Shifted<'a> {
-    rest: &'a [Edit],
+    rest: Peekable<List<'a>>,
     /// Offset from a place in the source, after the edits so far, to its place in the middle text.
     shift: isize,
 }
@@ -179,21 +283,20 @@ struct Shifted<'a> {
 impl<'a> Shifted<'a> {
     fn new(edits: &'a Edits) -> Self {
         Shifted {
-            rest: &edits.list,
+            rest: edits.list().peekable(),
             shift: 0,
         }
     }
 
     /// The next edit's range in the middle text.
-    fn peek(&self) -> Option<(usize, usize)> {
-        let edit = self.rest.first()?;
+    fn peek(&mut self) -> Option<(usize, usize)> {
+        let edit = self.rest.peek()?;
         let start = edit.start.wrapping_add_signed(self.shift);
         Some((start, start + edit.length))
     }
 
-    fn take(&mut self) -> Option<&'a Edit> {
-        let (edit, rest) = self.rest.split_first()?;
-        self.rest = rest;
+    fn take(&mut self) -> Option<Edit> {
+        let edit = self.rest.next()?;
         self.shift += edit.length as isize - (edit.end - edit.start) as isize;
         Some(edit)
     }
@@ -206,7 +309,7 @@ struct Group<'a> {
     to: usize,
     /// Its start in the source.
     start: usize,
-    second: &'a [Edit],
+    second: Take<Peekable<List<'a>>>,
     kinds: u32,
     encoding: u8,
 }
@@ -223,14 +326,14 @@ impl Group<'_> {
 
 struct Walk<'a> {
     first: Shifted<'a>,
-    second: &'a [Edit],
+    second: Peekable<List<'a>>,
 }
 
 impl<'a> Walk<'a> {
     /// Range of the next group's first edit. If an edit of the first round leaves nothing, and one of the
     /// second begins at the same place, the former is a group of its own, empty in the middle text.
-    fn start(&self) -> Option<(usize, usize)> {
-        match (self.first.peek(), self.second.first()) {
+    fn start(&mut self) -> Option<(usize, usize)> {
+        match (self.first.peek(), self.second.peek()) {
             (None, None) => None,
             (Some((start, end)), None) => Some((start, end)),
             (None, Some(edit)) => Some((edit.start, edit.end)),
@@ -242,13 +345,13 @@ impl<'a> Walk<'a> {
     /// The next group of overlapping edits, and the place after them in the source.
     fn group(&mut self) -> Option<(Group<'a>, usize)> {
         let (from, to) = self.start()?;
-        let second = self.second;
+        let second = self.second.clone();
         let start = from.wrapping_add_signed(-self.first.shift);
         let mut group = Group {
             from,
             to,
             start,
-            second: &[],
+            second: second.clone().take(0),
             kinds: 0,
             encoding: 0,
         };
@@ -260,18 +363,15 @@ impl<'a> Walk<'a> {
                 && inside(place, &group)
                 && let Some(edit) = self.first.take()
             {
-                group.join(edit, end);
-            } else if let Some(edit) = self.second.get(taken)
-                && edit.start < group.to
-            {
-                group.join(edit, edit.end);
+                group.join(&edit, end);
+            } else if let Some(edit) = self.second.next_if(|edit| edit.start < group.to) {
+                group.join(&edit, edit.end);
                 taken += 1;
             } else {
                 break;
             }
         }
-        group.second = &second[..taken];
-        self.second = &second[taken..];
+        group.second = second.take(taken);
         let end = group.to.wrapping_add_signed(-self.first.shift);
         Some((group, end))
     }
@@ -320,7 +420,38 @@ mod tests {
             -> Vec<(usize, usize, String)> { steps }
     }
 
+    #[test]
+    fn an_edit_for_every_other_byte_takes_few_bytes() {
+        let mut edits = Edits::default();
+        (0..1000).for_each(|at| edits.push(2 * at + 1, 2 * at + 2, b"", Kind::Control));
+        assert_eq!(edits.list().count(), 1000);
+        assert!(edits.written.len() < 4 * 1000, "{}", edits.written.len());
+    }
+
     proptest! {
+        #[test]
+        fn edits_are_read_as_they_were_added(
+            steps in prop::collection::vec(
+                (1usize..70_000, 1usize..70_000, ".{0,3}", 1u32..1 << 18, 0u8..90),
+                0..9,
+            ),
+        ) {
+            let (mut edits, mut at, mut text) = (Edits::default(), 0, 0);
+            let mut added = Vec::new();
+            for (gap, span, replacement, kinds, encoding) in &steps {
+                let (start, end, length) = (at + gap, at + gap + span, replacement.len());
+                edits.push_as(start, end, replacement.as_bytes(), *kinds, *encoding);
+                added.push(Edit { start, end, text, length, kinds: *kinds, encoding: *encoding });
+                (at, text) = (end, text + length);
+                prop_assert_eq!(edits.end(), end);
+            }
+            prop_assert_eq!(edits.list().len(), added.len());
+            for (edit, (_, _, replacement, ..)) in edits.list().zip(&steps) {
+                prop_assert_eq!(edits.replacement(&edit), replacement.as_bytes());
+            }
+            prop_assert_eq!(edits.list().collect::<Vec<_>>(), added);
+        }
+
         #[test]
         fn two_rounds_are_one(source in "[a-c]{0,24}", first in steps(), second in steps()) {
             let first = edits(&first, source.len());
@@ -328,9 +459,9 @@ mod tests {
             let second = edits(&second, middle.len());
             let both = first.then(&second, source.as_bytes(), &middle);
             prop_assert_eq!(applied(&both, source.as_bytes()), applied(&second, &middle));
-            let places: Vec<usize> = both.list().iter().flat_map(|edit| [edit.start, edit.end]).collect();
+            let places: Vec<usize> = both.list().flat_map(|edit| [edit.start, edit.end]).collect();
             prop_assert!(places.is_sorted());
-            prop_assert!(both.list().iter().all(|edit| edit.start < edit.end));
+            prop_assert!(both.list().all(|edit| edit.start < edit.end));
         }
     }
 }

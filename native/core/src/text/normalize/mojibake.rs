@@ -333,14 +333,19 @@ fn possible_encodings(line: &str) -> u32 {
 /// More bytes than decoding looks at from any place on: the longest are of à, a space and the word after it.
 const LOOKED_AT: usize = 8;
 
-/// A line as bytes of an encoding, with the place of each character, as far as they were asked for. Most
-/// lines are not UTF-8 in most encodings, which their first characters show.
+/// The next characters of a line as bytes of an encoding, with their places. Most lines are not UTF-8 in most
+/// encodings, which their first characters show; and a long one takes no memory.
 struct Encoded<'a> {
     rest: std::str::CharIndices<'a>,
     encoding: usize,
+    /// Those before `at` are passed.
     bytes: Vec<u8>,
     places: Vec<usize>,
+    at: usize,
 }
+
+/// Passed bytes that are kept until they are removed together.
+const PASSED: usize = 1024;
 
 impl<'a> Encoded<'a> {
     fn new(line: &'a str, encoding: usize) -> Self {
@@ -349,12 +354,13 @@ impl<'a> Encoded<'a> {
             encoding,
             bytes: Vec::new(),
             places: Vec::new(),
+            at: 0,
         }
     }
 
-    /// The next bytes from an index on; none at the end.
-    fn next_bytes(&mut self, at: usize) -> &[u8] {
-        while self.bytes.len() < at + LOOKED_AT
+    /// The next bytes; none at the end.
+    fn next_bytes(&mut self) -> &[u8] {
+        while self.bytes.len() < self.at + LOOKED_AT
             && let Some((place, c)) = self.rest.next()
         {
             let byte = if c.is_ascii() {
@@ -365,12 +371,19 @@ impl<'a> Encoded<'a> {
             self.bytes.push(byte);
             self.places.push(place);
         }
-        &self.bytes[at..]
+        &self.bytes[self.at..]
     }
 
-    /// The place of the character at an index that [`Encoded::next_bytes`] has reached, or the line's end.
-    fn place(&self, at: usize) -> usize {
-        self.places.get(at).copied().unwrap_or(self.rest.offset())
+    /// Passes bytes that [`Encoded::next_bytes`] returned; returns the place after them in the line.
+    fn pass(&mut self, length: usize) -> usize {
+        self.at += length;
+        let place = self.places.get(self.at).copied();
+        if self.at >= PASSED {
+            self.bytes.drain(..self.at);
+            self.places.drain(..self.at);
+            self.at = 0;
+        }
+        place.unwrap_or(self.rest.offset())
     }
 }
 
@@ -379,29 +392,21 @@ fn decode(line: &str, encoding: usize) -> Option<Edits> {
     let mut encoded = Encoded::new(line, encoding);
     let windows = WINDOWS.contains(&encoding);
     let mut edits = Edits::default();
-    let mut at = 0;
-    loop {
-        let bytes = encoded.next_bytes(at);
-        let Some(&first) = bytes.first() else { break };
+    let (mut start, mut buffer) = (0, [0; 4]);
+    while let bytes = encoded.next_bytes()
+        && let Some(first) = bytes.first()
+    {
         if first.is_ascii() {
-            at += 1;
+            start = encoded.pass(1);
             continue;
         }
         let (c, length) = altered(bytes, encoding != MACROMAN)
             .or_else(|| if windows { lossy(bytes) } else { None })
             .or_else(|| sequence(bytes))?;
-        let replacement = c.encode_utf8(&mut [0; 4]).len();
-        let mut buffer = [0; 4];
-        c.encode_utf8(&mut buffer);
-        let (start, end) = (encoded.place(at), encoded.place(at + length));
-        edits.push_as(
-            start,
-            end,
-            &buffer[..replacement],
-            Kind::Mojibake.bit(),
-            encoding as u8 + 1,
-        );
-        at += length;
+        let replacement = c.encode_utf8(&mut buffer).as_bytes();
+        let end = encoded.pass(length);
+        edits.push_as(start, end, replacement, Kind::Mojibake.bit(), encoding as u8 + 1);
+        start = end;
     }
     Some(edits)
 }
@@ -508,7 +513,7 @@ fn decode_parts(line: &str) -> Option<Edits> {
         if length < line.len()
             && let Some(found) = repair(part)
         {
-            edits.append(&found, at);
+            edits.append(found, at);
         }
         let last = part.chars().next_back().unwrap_or(' ');
         strict = !last.is_ascii() && suspect(last).0 & clue::CONTINUES_STRICTLY != 0;

@@ -286,7 +286,7 @@ pub fn assert_sound(text: &str, mode: Mode, contextual: bool, glosses: Option<&G
     let (mut back, mut shift) = (normalized.clone(), 0isize);
     let mut places = Vec::new();
     for edit in changes.list() {
-        let replacement = std::str::from_utf8(changes.replacement(edit)).expect("whole characters");
+        let replacement = std::str::from_utf8(changes.replacement(&edit)).expect("whole characters");
         assert!(edit.start < edit.end && places.last().is_none_or(|end| *end <= edit.start));
         assert_ne!(
             &text[edit.start..edit.end],
@@ -295,8 +295,8 @@ pub fn assert_sound(text: &str, mode: Mode, contextual: bool, glosses: Option<&G
         );
         places.push(edit.end);
     }
-    for edit in changes.list().iter().rev() {
-        shift = isize::try_from(changes.replacement(edit).len()).expect("a length");
+    for edit in changes.list().collect::<Vec<_>>().into_iter().rev() {
+        shift = isize::try_from(changes.replacement(&edit).len()).expect("a length");
         let before = applied_length(&changes, edit.start);
         back.replace_range(
             before..before.wrapping_add_signed(shift),
@@ -316,7 +316,6 @@ pub fn assert_sound(text: &str, mode: Mode, contextual: bool, glosses: Option<&G
     assert!(
         !changes
             .list()
-            .iter()
             .any(|edit| mode == Mode::Repair && edit.kind() == Kind::Gloss)
     );
     normalized
@@ -326,10 +325,9 @@ pub fn assert_sound(text: &str, mode: Mode, contextual: bool, glosses: Option<&G
 fn applied_length(changes: &Edits, place: usize) -> usize {
     changes
         .list()
-        .iter()
         .filter(|edit| edit.end <= place)
         .fold(place, |at, edit| {
-            at + changes.replacement(edit).len() - (edit.end - edit.start)
+            at + changes.replacement(&edit).len() - (edit.end - edit.start)
         })
 }
 

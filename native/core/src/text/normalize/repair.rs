@@ -27,7 +27,7 @@ pub fn text(source: &str, contextual: bool) -> Edits {
         let end =
             memchr::memchr(b'\n', &source.as_bytes()[at..]).map_or(source.len(), |length| at + length + 1);
         if let Some(edits) = line(&source[start..end], contextual) {
-            all.append(&edits, start);
+            all.append(edits, start);
         }
         at = end + plain_length(&source.as_bytes()[end..]);
     }
@@ -42,7 +42,7 @@ pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
     let mut shift = 0isize;
     for edit in glosses.list() {
         let place = edit.start.wrapping_add_signed(shift);
-        let end = place + glosses.replacement(edit).len();
+        let end = place + glosses.replacement(&edit).len();
         shift += (end - place) as isize - (edit.end - edit.start) as isize;
         if end <= done {
             continue;
@@ -54,7 +54,7 @@ pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
         // A gloss may contain line feeds.
         for touched in text[at..done].split_inclusive('\n') {
             if let Some(edits) = line(touched, contextual) {
-                all.append(&edits, at);
+                all.append(edits, at);
             }
             at += touched.len();
         }

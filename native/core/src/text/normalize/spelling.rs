@@ -40,7 +40,7 @@ pub fn of(repairs: &Edits, source: &str, middle: &str) -> Vec<Spelled> {
     let mut found: Vec<Spelled> = Vec::new();
     let mut shift = 0isize;
     for edit in repairs.list() {
-        let length = repairs.replacement(edit).len();
+        let length = repairs.replacement(&edit).len();
         let from = edit.start.wrapping_add_signed(shift);
         shift += length as isize - (edit.end - edit.start) as isize;
         if edit.kinds & Kind::Script.bit() == 0 {
@@ -122,7 +122,7 @@ mod tests {
             for edit in repairs.list() {
                 from += edit.start - last;
                 last = edit.end;
-                let end = from + repairs.replacement(edit).len();
+                let end = from + repairs.replacement(&edit).len();
                 let signs = (from..end).filter(|&at| {
                     let sign = char::from(middle.as_bytes()[at]);
                     matches!(sign, '^' | '_') && !text[edit.start..edit.end].contains(sign)

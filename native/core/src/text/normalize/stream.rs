@@ -68,7 +68,6 @@ impl Settings {
         edits.apply(text.as_bytes(), &mut piece.text);
         edits
             .list()
-            .iter()
             .for_each(|edit| piece.counts[edit.kind() as usize] += 1);
         Ok(piece)
     }
