@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use tokenizers::{Encoding, Model, PostProcessor, Tokenizer, TruncationDirection};
 
 use super::sight::Sight;
+use crate::unicode::beginning;
 
 /// Bytes of a text examined per token that the model reads: a text with more bytes per token is not prose,
 /// and megabytes of it must not delay other requests.
@@ -198,15 +199,6 @@ fn readable(text: &[u8], limit: usize) -> Cow<'_, str> {
         .find(|at| !is_inside(at))
         .unwrap_or(limit);
     String::from_utf8_lossy(&text[..end])
-}
-
-/// The whole characters in the first bytes of a text.
-fn beginning(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]
