@@ -48,7 +48,7 @@ function requestOf(body: Uint8Array): RouteRequest {
     ...{ id: 'command', path: {}, query: {}, header: () => '', keyed: true },
     ...{ body, retain: () => body, input: undefined, mayAct: true, head: false },
     ...{ peer: () => new Uint8Array(0), caller: () => new Uint8Array(0) },
-    ...{ aborted: () => false, signal: () => signal },
+    ...{ aborted: () => false, signal: () => signal, hold: () => undefined },
   };
 }
 

@@ -29,6 +29,8 @@ export interface RouteRequest<Input = unknown> {
   readonly body: Uint8Array;
   /** A copy of the body's bytes, which nobody overwrites. */
   retain(): Uint8Array;
+  /** Counts bytes that the request holds besides its body, until it is answered, with those of all bodies. */
+  hold(bytes: number): void;
   /** The validated JSON body of a route that declares one; `undefined` elsewhere. */
   readonly input: Input;
   /**

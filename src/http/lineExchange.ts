@@ -14,6 +14,7 @@ import { closeLine, Exchange } from './exchange.js';
 import { lineTooLong, overloaded, requestTimeout, tooManyFailed } from './failures.js';
 import { KeptHead } from './head.js';
 import type { PacedSender } from './incoming.js';
+import { LineRequest } from './lineRequest.js';
 import { Lines, type MissingLine } from './lines.js';
 import type { Holder } from './memory.js';
 import { PaceWindow } from './paceWindow.js';
@@ -35,68 +36,6 @@ const charactersPerFailed = 512;
 
 /** Stands in for the answer in its head, which shows only the media type. */
 const answerHead = { body: { bytes: '', type: ndjson } };
-
-/** A line as its handler sees it: a request with the line as body. */
-class LineRequest implements RouteRequest<undefined> {
-  readonly input = undefined;
-  private copied = false;
-
-  constructor(
-    private readonly whole: LineExchange,
-    public body: Uint8Array,
-    readonly keyed: boolean,
-  ) {}
-
-  get id(): string {
-    return this.whole.id;
-  }
-  get path(): RouteRequest['path'] {
-    return this.whole.path;
-  }
-  get key(): string | undefined {
-    return this.whole.key;
-  }
-  get mostAnswerBytes(): number {
-    return this.whole.mostAnswerBytes;
-  }
-  get query(): RouteRequest['query'] {
-    return this.whole.query;
-  }
-  get mayAct(): boolean {
-    return this.whole.mayAct;
-  }
-  get head(): boolean {
-    return this.whole.head;
-  }
-
-  header(name: string): string {
-    return this.whole.header(name);
-  }
-
-  retain(): Uint8Array {
-    if (!this.copied) this.body = new Uint8Array(this.body);
-    this.copied = true;
-    return this.body;
-  }
-
-  /** Bytes of memory that it holds besides the line's. */
-  get retained(): number {
-    return this.copied ? this.body.byteLength : 0;
-  }
-
-  peer(): Uint8Array {
-    return this.whole.peer();
-  }
-  caller(): Uint8Array {
-    return this.whole.caller();
-  }
-  aborted(): boolean {
-    return this.whole.aborted();
-  }
-  signal(): AbortSignal {
-    return this.whole.signal();
-  }
-}
 
 /** Writes an answer that is not a 200 as a line. */
 function failureLine(line: number, { status, headers }: Answer, body: Uint8Array | string): string {
@@ -334,18 +273,27 @@ export class LineExchange extends Exchange implements PacedSender {
       return undefined;
     }
     const request = new LineRequest(this, line, this.keyed);
-    const answer = this.mounted.handler(request as unknown as RouteRequest<never>);
+    let answer: Answer | Promise<Answer> | undefined;
+    try {
+      answer = this.mounted.handler(request as unknown as RouteRequest<never>);
+    } finally {
+      if (!(answer instanceof Promise)) request.release();
+    }
     if (!(answer instanceof Promise)) {
       this.add(count, answer, admission);
       return undefined;
     }
-    const { memory } = this.server.bodies;
-    const { retained } = request;
-    memory.take(this.holder(), retained);
     return answer
       .then((value) => this.add(count, value, admission))
       .catch((error: unknown) => this.failLine(count, error))
-      .finally(() => memory.give(this.holder(), retained));
+      .finally(() => request.release());
+  }
+
+  /** Counts bytes of memory that a line holds; below 0: that it has returned. */
+  lineHolds(bytes: number): void {
+    const { memory } = this.server.bodies;
+    if (bytes < 0) memory.give(this.holder(), -bytes);
+    else memory.take(this.holder(), bytes);
   }
 
   private failLine(count: number, error: unknown): void {

@@ -55,7 +55,7 @@ export abstract class Reception {
   private incoming: IncomingBody | undefined;
   /** True if {@link body} is in the server's receive buffer. */
   private borrowed = false;
-  /** Bytes of a retained copy, counted against the worker's budget. */
+  /** Bytes of a retained copy and what else the handler holds, counted against the worker's budget. */
   private retained = 0;
   /** Holder of this request's memory; null until first needed. */
   private heldAs: Holder | null = null;
@@ -137,10 +137,14 @@ export abstract class Reception {
     if (this.borrowed) {
       this.body = new Uint8Array(this.body);
       this.borrowed = false;
-      this.retained = this.body.byteLength;
-      this.server.bodies.memory.take(this.holder(), this.retained);
+      this.hold(this.body.byteLength);
     }
     return this.body;
+  }
+
+  hold(bytes: number): void {
+    this.retained += bytes;
+    this.server.bodies.memory.take(this.holder(), bytes);
   }
 
   peer(): Uint8Array {

@@ -146,6 +146,7 @@ function requestOf(
     caller: () => request.caller(),
     aborted: () => request.aborted(),
     signal: () => request.signal(),
+    hold: (held) => request.hold(held),
   };
 }
 

@@ -265,6 +265,8 @@ export declare class PendingFuse {
   get model(): string
   /** Most bytes that its answer can take, not counting its details. */
   get room(): number
+  /** Bytes of memory that it takes besides its body and the vectors. */
+  get bytes(): number
   /** The texts whose vectors are missing, all different, as the model reads them (UTF-8). */
   missing(): Array<Buffer>
   /**

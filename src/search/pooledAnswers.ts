@@ -94,7 +94,7 @@ export class PooledAnswers {
     return this.attempted(request, made) ?? refused(made.attempt);
   }
 
-  /** The request that the native module parsed last, and did not answer. Its bytes count as held memory. */
+  /** The request that the native module parsed last, and did not answer. */
   private parsed(request: RouteRequest): PendingFuse {
     return this.embedMode.fuser.takePending(retainedBody(request));
   }
@@ -102,6 +102,7 @@ export class PooledAnswers {
   /** Answers the request that was deferred last; `refused` is called if it has no answer. */
   async answerDeferred(request: RouteRequest, refused: (attempt: FuseAttempt) => Answer): Promise<Answer> {
     const pending = this.parsed(request);
+    request.hold(pending.bytes);
     const work = async (): Promise<Attempted> => {
       const room = this.pool.take(pending.room);
       return { room, attempt: await pending.answerAsync(room) };
@@ -119,6 +120,7 @@ export class PooledAnswers {
    */
   async answerPending(request: RouteRequest, attempted?: PendingFuse): Promise<Answer> {
     const pending = attempted ?? this.parsed(request);
+    request.hold(pending.bytes);
     const onLoop = attempted === undefined;
     try {
       const refused = await this.embedMode.bring(pending, request.signal());

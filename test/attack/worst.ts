@@ -25,12 +25,18 @@ export interface WorstCase {
 /** Most bytes of a body whose texts a model reads on the event loop. */
 const loopRead = 48 << 10;
 
+/** Longest body whose texts are repaired or highlighted on the event loop. */
+const loopAnalyzed = 64 << 10;
+
 const mostNormalize = 2 << 20;
 
 /** About as many bytes as a text of 100,000 characters has in UTF-8. */
 const longText = 256 << 10;
 
 const large = 1 << 20;
+
+/** Long enough for memory by its bytes to be seen beside what a collector of garbage leaves. */
+const huge = 4 << 20;
 
 /** Parts, each of another number, up to so many bytes. */
 function parts(bytes: number, separator: string, part: (at: number) => string): string {
@@ -164,6 +170,34 @@ function fused(bytes: number): WorstCase[] {
         return `{"query":"a","docs":[${doc}],"analyzer":{"normalize":true}}`;
       }),
     ),
+    asked('texts that are repaired, compared and explained', (left) => {
+      const text = repeated('ϐаl ', left, left);
+      const settings = '"analyzer":{"normalize":true},"diversify":{"diversity":0.5},"explain":true';
+      return `{"query":"a",${settings},${one(text)}}`;
+    }),
+  ];
+}
+
+/** Texts whose repair or comparison once took many times their memory. */
+function remembered(bytes: number): WorstCase[] {
+  const asked = (what: string, text: (left: number) => string, settings: string): WorstCase =>
+    posted('/v1/fuse', `fuse: ${what}`, bytes, (left) => {
+      const doc = `{"id":"a","text":"${text(left)}","dense_score":1}`;
+      return `{"query":"a","return_text":false,${settings},"docs":[${doc}]}`;
+    });
+  const normalized = '"analyzer":{"normalize":true}';
+  return [
+    asked('a control after each letter', (left) => repeated('a\x7f', left, left), normalized),
+    asked('a long line wrongly decoded at its start', (left) => `Ã©${'a'.repeat(left - 4)}`, normalized),
+    {
+      ...asked(
+        'characters that stand for 18',
+        (left) => repeated('\ufdfa', left, left),
+        '"collapse":{"by":"text"}',
+      ),
+      // Each of them is compared as 33 bytes.
+      mibMs: 400,
+    },
   ];
 }
 
@@ -254,7 +288,8 @@ export function worstCases(): WorstCase[] {
     ...[loopNormalize, longText].flatMap(repaired),
     ...[loopAudit, longText].flatMap(audited),
     ...[loopRead, loopFuse, large].map(mapped),
-    ...[loopFuse, large].flatMap(fused),
+    ...[loopAnalyzed, loopFuse, large].flatMap(fused),
+    ...remembered(huge),
     diversified(),
     ...[loopRead, loopFuse, large].flatMap(reranked),
     ...asked,

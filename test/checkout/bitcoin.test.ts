@@ -117,6 +117,7 @@ function request({ id }: OrderRecord, mayAct: boolean): RouteRequest {
     },
     ...{
       retain: () => Buffer.alloc(0),
+      hold: () => undefined,
       input: undefined,
       mayAct,
       head: !mayAct,

@@ -261,6 +261,35 @@ describe('a line', () => {
     assert.equal(memory.held, 0);
   });
 
+  test('that takes more than its bytes counts with it, until it is answered or fails', async () => {
+    const { waiting, handler } = later();
+    const held: number[] = [];
+    let answerOne: (() => Answer | Promise<Answer>) | undefined;
+    const { connection, server } = askLines((request) => {
+      request.hold(100);
+      held.push(server.bodies.memory.held);
+      if (answerOne === undefined) throw new Error('it fails');
+      return answerOne();
+    });
+    const { memory } = server.bodies;
+    for (const [line, answer] of [
+      ['one\n', undefined],
+      ['two\n', () => text('2')],
+    ] as const) {
+      answerOne = answer;
+      connection.piece(line);
+      await settled();
+      assert.equal(memory.held, 0);
+    }
+    answerOne = handler;
+    connection.piece('three\n');
+    await settled();
+    assert.equal(memory.held, 100);
+    waiting[0]?.(text('3'));
+    await settled();
+    assert.deepEqual([held, memory.held], [[100, 100, 100], 0]);
+  });
+
   test('that is not retained does not count as memory', async () => {
     const { handler } = later();
     const { connection, server } = askLines(handler);
@@ -322,16 +351,18 @@ describe('a line', () => {
   });
 
   test('that is too long, or that there is no memory for, is refused alone', async () => {
-    const memory = new MemoryBudget(24);
+    // Room for whole pieces: they wait in it where a turn has no time left.
+    const memory = new MemoryBudget(80);
     const { connection } = askLines(echo, {
       given: { lineLimit: 10 },
       state: serverState({ bodies: { memory, pool: new WatchedPool(0) } }),
     });
     connection.piece(`${'a'.repeat(11)}\nshort\n`);
     await settled();
-    memory.take('another', 10);
+    memory.take('another', 36);
     connection.piece('12345');
     await settled();
+    memory.give('another', 36);
     connection.piece('6\nshort\n', true);
     await settled();
     const [long, first, second, third] = linesOf(connection);

@@ -1,7 +1,7 @@
 /** The reception of one request, on a connection in memory: its head, its admission, its body. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RouteRequest } from '../../src/contract/exchange.js';
+import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { MemoryBudget } from '../../src/http/memory.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 import { WatchedPool } from '../support/watchedPool.js';
@@ -224,6 +224,23 @@ describe('a body', () => {
       ['\0\0', 'ab', 'ab'],
     );
     assert.equal(kept[1], kept[2], 'it is copied once');
+    assert.equal(server.bodies.memory.held, 0);
+  });
+
+  test('counts with what its handler takes besides, until it is answered', async () => {
+    let answer: ((answer: Answer) => void) | undefined;
+    const { connection, server } = ask(
+      (request) => {
+        request.retain();
+        request.hold(100);
+        return new Promise<Answer>((resolve) => (answer = resolve));
+      },
+      { sent: post, given: toBody },
+    );
+    connection.piece('ab', true);
+    assert.equal(server.bodies.memory.held, 102);
+    answer?.(text(''));
+    await turn();
     assert.equal(server.bodies.memory.held, 0);
   });
 

@@ -13,6 +13,7 @@ const request: RouteRequest = {
   caller: () => new Uint8Array(4),
   header: () => '',
   retain: () => body,
+  hold: () => undefined,
   aborted: () => false,
   signal: () => new AbortController().signal,
 };

@@ -404,24 +404,44 @@ test('a deferred body is read once, and answered in the thread pool, the same', 
     );
     assert.ok(body !== undefined && padded !== undefined && body.length > 64 * 1024);
     reads = 0;
-    let retained = 0;
+    let [retained, held] = [0, 0];
+    const hold = (bytes: number): void => {
+      held += bytes;
+    };
     const retain = (): Uint8Array => {
       retained += 1;
       return Uint8Array.from(body);
     };
-    const made = deferring({ ...requestWith(body), retain });
+    const made = deferring({ ...requestWith(body), retain, hold });
     // Its bytes are retained: the caller's memory may hold another request by now.
     const sent = body.toString();
     body.fill(0x20);
     assert.ok(made instanceof Promise);
     const answer = await made;
     assert.deepEqual([answer.status, reads, retained], [status, 1, 1]);
+    assert.ok(held > 40 * docs.length, 'its docs count, too');
     assert.deepEqual(answered(answer), answered(await handler(requestWith(padded))));
     const most = { ...requestWith(Buffer.from(sent)), mostAnswerBytes: 10 };
     assert.deepEqual(status === 200 ? await deferring(most) : answerTooLarge(10), answerTooLarge(10));
     const gone = requestWith(Buffer.from(sent), '', AbortSignal.abort());
     assert.equal(await deferring(gone), callerGone);
   }
+});
+
+test('a request that waits takes no memory that a longer one before it has left', () => {
+  const { Deferred, Written } = native.FuseOutcome;
+  const { fuser } = mode;
+  const asked = (count: number, text: string): Buffer => {
+    const docs = Array.from({ length: count }, () => ({ id: '', text, dense_score: 1 }));
+    return Buffer.from(JSON.stringify({ query: '', top_k: 1, docs, collapse: { by: 'text' } }));
+  };
+  const fuse = (body: Buffer): number => fuser.fuse(body, new Uint8Array(65_536), new Float64Array(2), 50);
+  assert.equal(fuse(asked(500, '')), Written);
+  const short = asked(1, 'x'.repeat(30_000));
+  assert.equal(fuse(short), Deferred);
+  const pending = fuser.takePending(short);
+  assert.ok(pending.bytes < 2_000, `${pending.bytes}`);
+  pending.release();
 });
 
 test('a request whose vectors are not gathered yet names none, and takes none', () => {

@@ -73,6 +73,7 @@ export function requestWith(body: Uint8Array, key = '', signal = new AbortContro
     keyed: key !== '',
     body,
     retain: () => Uint8Array.from(body),
+    hold: () => undefined,
     input: undefined,
     peer: () => new Uint8Array(),
     caller: () => new Uint8Array(),

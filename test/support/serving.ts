@@ -74,6 +74,7 @@ export function request<Input>(
     header: () => '',
     body: new Uint8Array(),
     retain: () => new Uint8Array(),
+    hold: () => undefined,
     keyed: false,
     mayAct: true,
     head: false,

@@ -26,6 +26,7 @@ function requestOf(body: Uint8Array): RouteRequest {
     caller: () => new Uint8Array(4),
     header: () => '',
     retain: () => body.slice(),
+    hold: () => undefined,
     aborted: () => false,
     signal: () => new AbortController().signal,
   };

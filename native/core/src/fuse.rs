@@ -46,7 +46,7 @@ use lookup::NotFound;
 pub use pending::Pending;
 use request::more::More;
 use request::rerank::{Api, Asked, Refused as Unranked, Wrong};
-use request::results::{Collapse, CollapseBy};
+use request::results::{Collapse, CollapseBy, LikenessBy};
 use request::{Lists, Options, Said};
 use spans::{text_of, with_str};
 pub use visible::Visible;
@@ -278,7 +278,7 @@ impl Workspace {
         self.pending = Some(Pending {
             options,
             form,
-            lists: std::mem::take(&mut self.lists),
+            lists: std::mem::take(&mut self.lists).shrunk(),
             model,
             gathered,
             length: body.len(),
@@ -535,7 +535,10 @@ fn is_long(body: &[u8], options: &Options, more: &More) -> bool {
         let query = options.query.end - options.query.start;
         let stems =
             analyzer.forms.stemmer.is_some() && (query > LOOP_QUERY || !analyzer.forms.keeps_beginnings());
-        body.len() > LOOP_ANALYZED && (analyzer.normalize || stems)
+        // Terms that are compared or explained are read from the texts again.
+        let compares = more.diversify.is_some_and(|one| one.by == LikenessBy::Terms);
+        let times = 1 + usize::from(compares) + usize::from(options.explain);
+        body.len() * times > LOOP_ANALYZED && (analyzer.normalize || stems)
     });
     let is_text = |collapse: Collapse| collapse.by == CollapseBy::Text;
     let is_compared_long = body.len() > LOOP_COLLAPSED && more.collapse.is_some_and(is_text);

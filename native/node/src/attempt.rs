@@ -250,6 +250,12 @@ impl PendingFuse {
         Ok(self.waiting()?.pending.room() as f64)
     }
 
+    /// Bytes of memory that it takes besides its body and the vectors.
+    #[napi(getter)]
+    pub fn bytes(&self) -> Result<f64> {
+        Ok(self.waiting()?.pending.bytes() as f64)
+    }
+
     /// The texts whose vectors are missing, all different, as the model reads them (UTF-8).
     #[napi]
     pub fn missing(&self) -> Result<Vec<Buffer>> {

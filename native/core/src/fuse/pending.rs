@@ -45,6 +45,11 @@ impl Pending {
         self.length
     }
 
+    /// Bytes of memory that it takes besides its body and the vectors.
+    pub fn bytes(&self) -> usize {
+        self.lists.bytes() + self.joined.as_ref().map_or(0, Vec::len)
+    }
+
     /// Most bytes that its answer can need, its details left out.
     pub fn room(&self) -> usize {
         self.form.room(&self.options, &self.lists)

@@ -38,6 +38,20 @@ impl Lists {
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
     }
+
+    /// The lists without room for more, which longer requests before may have left.
+    pub(super) fn shrunk(mut self) -> Self {
+        self.docs.shrink_to_fit();
+        self.entities.shrink_to_fit();
+        self
+    }
+
+    /// Bytes of memory that the lists take.
+    pub(super) fn bytes(&self) -> usize {
+        self.docs.capacity() * size_of::<Doc>()
+            + self.entities.capacity() * size_of::<(Span, Span)>()
+            + self.more.as_ref().map_or(0, |more| more.bytes())
+    }
 }
 
 const NAMES: [&[u8]; 25] = [

@@ -347,8 +347,8 @@ impl Clusters {
     }
 
     /// As [`Clusters::nearest`], among the fragments that are not `hidden` (indexes in order). Hidden ones
-    /// take no place in the answer, nor among the vectors compared for it: they leave no gap, and a search for
-    /// more results, filtered afterwards, is not needed.
+    /// take no place in the answer, nor among the vectors compared for it: they leave no gap, and no search
+    /// for more results is needed.
     pub fn nearest_visible(
         &self,
         (view, hidden): (&View, &[u32]),

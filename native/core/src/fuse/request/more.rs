@@ -60,6 +60,18 @@ pub struct More {
     pub(in crate::fuse) faults: Faults,
 }
 
+impl More {
+    /// Bytes of memory that the lists take.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(&*self.legs)
+            + size_of_val(&*self.boosts)
+            + size_of_val(&*self.groups)
+            + self.scores.bytes()
+            + self.values.bytes()
+    }
+}
+
 /// Treatment of a doc without a dense score.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum OnMissing {

@@ -54,6 +54,12 @@ impl Named {
         &self.names
     }
 
+    /// About the bytes of memory that they take: each name is there three times.
+    pub(super) fn bytes(&self) -> usize {
+        let name = |name: &Vec<u8>| 3 * (size_of::<Vec<u8>>() + name.len()) + size_of::<Label>();
+        self.names.iter().map(name).sum::<usize>() + size_of_val(&*self.numbers)
+    }
+
     /// The numbers, in the order of the docs.
     pub fn numbers(&self) -> &[Number] {
         &self.numbers
