@@ -3,7 +3,7 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { accessSentence } from '../access/mode.js';
 import type { TiersResult } from '../access/tiers.js';
-import type { ReadyResponse } from '../contract/info.js';
+import { unfinished, type ReadyResponse } from '../contract/info.js';
 import type { PricingResponse } from '../contract/pricing.js';
 import type { InstalledModel } from '../models/embedder.js';
 import { defaultModel, type FoundModels } from '../models/modelFolder.js';
@@ -262,6 +262,23 @@ function strangerAt(origin: string, dataFolder: string, body: string): Finding |
   return finding('problem', subject, text);
 }
 
+/** Longest time for which a server that is too busy for its own checks is asked again (ms). */
+const busyMs = 10_000;
+
+/** Time between two of these requests (ms). */
+const againMs = 250;
+
+/** The answer of `/ready`; asked again while only the checks have not ended. */
+async function readiness({ get, clock }: DoctorParts, origin: string): ReturnType<DoctorParts['get']> {
+  const endMs = clock.monotonicMs() + busyMs;
+  for (;;) {
+    const answer = await get(`${origin}/ready`);
+    const isBusy = answer.status === 503 && answer.body.includes(`"code":"${unfinished}"`);
+    if (!isBusy || clock.monotonicMs() >= endMs) return answer;
+    await clock.sleep(againMs);
+  }
+}
+
 /** Asks the server if it is ready. */
 async function server(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
   const subject = 'server';
@@ -271,7 +288,7 @@ async function server(parts: DoctorParts, configuration: Configuration): Promise
     { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host);
   const origin = `http://${reachable}:${port}`;
   try {
-    const { status, body } = await parts.get(`${origin}/ready`);
+    const { status, body } = await readiness(parts, origin);
     const stranger = strangerAt(origin, configuration.dataFolder, body);
     if (stranger !== undefined) return [stranger];
     if (status === 200) {

@@ -27,6 +27,9 @@ export interface ReadyCheck {
   reason: string | null;
 }
 
+/** Code of every check while the checks have not ended in time: it says nothing about what they check. */
+export const unfinished = 'no_answer';
+
 /** `GET /ready`: 200 when every check is ok, else 503. */
 export interface ReadyResponse {
   ready: boolean;

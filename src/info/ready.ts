@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
-import type { ReadyCheck, ReadyResponse } from '../contract/info.js';
+import { unfinished, type ReadyCheck, type ReadyResponse } from '../contract/info.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -113,7 +113,7 @@ class Looks {
     // Once a run has taken that long, requests no longer wait for it.
     const look = (leftMs > 0 ? await this.within(this.current, leftMs) : undefined) ?? this.last;
     if (look !== undefined && clock.monotonicMs() - look.atMs < patienceMs) return look.body;
-    const failure = { code: 'no_answer', reason: 'The check did not finish.' };
+    const failure = { code: unfinished, reason: 'The check did not finish.' };
     return bodyOf(
       checks.map(({ name }) => ({ check: name, ok: false, ...failure })),
       [],

@@ -154,6 +154,36 @@ test('another server on the port is not mistaken for this one', async () => {
   stranger.close();
 });
 
+test('a server that is too busy for its own checks is asked again', async () => {
+  const { STORE_URL } = fresh();
+  const check = { check: 'store', ok: false, code: 'no_answer', reason: 'The check did not finish.' };
+  const failed = { ...check, code: 'store_unwritable', reason: 'The store cannot be written.' };
+  const answers = [
+    [503, { ready: false, checks: [check], warnings: [] }],
+    [503, { ready: false, checks: [check], warnings: [] }],
+    [200, { ready: true, checks: [], warnings: ['A warning.'] }],
+    [503, { ready: false, checks: [failed], warnings: [] }],
+  ] as const;
+  const asked: string[] = [];
+  const busy = createServer(({ url = '' }, answer) => {
+    if (url !== '/ready') return void answer.end('{"rails":[]}');
+    const [status, body] = answers[asked.length] ?? assert.fail('asked too often');
+    asked.push(url);
+    answer.writeHead(status).end(JSON.stringify(body));
+  }).listen(0, '127.0.0.1');
+  await once(busy, 'listening');
+  const { port } = busy.address() as AddressInfo;
+  await serving({ STORE_URL }, async () => {
+    const found = await doctor({ STORE_URL, PORT: String(port) });
+    assert.deepEqual([asked.length, found.get('server')], [3, 'note: A warning.']);
+    const refused = await doctor({ STORE_URL, PORT: String(port) });
+    assert.equal(asked.length, 4, 'a failed check is not asked for again');
+    assert.match(refused.get('server') ?? '', /^problem: .+ answers 503: .+store_unwritable/);
+  });
+  busy.closeAllConnections();
+  busy.close();
+});
+
 test('people get a table and a verdict', async () => {
   const { STORE_URL } = fresh();
   const command = run(main, ['doctor'], { STORE_URL, STORE_URI: 'x', PORT: closed });
