@@ -193,7 +193,7 @@ async function recallOf(ask: Ask, folder: string): Promise<number> {
   for (let at = 0; at < SIZES.checked; at += 1) {
     const text = question(at * 7_919);
     const { results, as_of } = await ask<NearResponse>('/graph/near', { text, k: String(SIZES.results) });
-    const { neighbours } = await exact.nearest(Number(as_of), embedText(text), SIZES.results, true);
+    const { neighbours } = await exact.nearest(Number(as_of), embedText(text), SIZES.results, true, []);
     const known = new Map(neighbours.map(({ receipt, similarity }) => [receipt, similarity]));
     for (const { receipt, similarity } of results) {
       const exactly = known.get(receipt);
@@ -213,7 +213,7 @@ async function stepRecallOf(folder: string, count: number): Promise<number> {
   let [found, wanted] = [0, 0];
   for (let at = 0; at < SIZES.checked; at += 1) {
     const vector = index.vector((at * 7_919) % count);
-    const ask = (of: Vectors) => of.nearest(Number.MAX_SAFE_INTEGER, vector, SIZES.stepResults, false);
+    const ask = (of: Vectors) => of.nearest(Number.MAX_SAFE_INTEGER, vector, SIZES.stepResults, false, []);
     const receipts = new Set((await ask(index)).neighbours.map(({ receipt }) => receipt));
     const { neighbours } = await ask(exact);
     wanted += neighbours.length;

@@ -65,7 +65,7 @@ function scanOf(dataFolder: string): Ask {
   const vectors = new native.Vectors(join(dataFolder, 'vectors'), method, 0xffff_ffff);
   return async ({ text = '' }) => {
     const { position, count } = vectors.state();
-    const { neighbours } = await vectors.nearest(position, embedText(text), SIZES.results, true);
+    const { neighbours } = await vectors.nearest(position, embedText(text), SIZES.results, true, []);
     const results = neighbours.map(({ receipt, similarity }) => ({
       receipt,
       similarity: rounded(similarity),

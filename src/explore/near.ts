@@ -17,9 +17,9 @@ import {
   rounded,
   type ExploreParts,
 } from './explore.js';
+import type { HiddenFragments } from './hiddenFragments.js';
 import { isReceiptId } from '../store/receiptId.js';
 import { vectorText } from './vectorsFollower.js';
-import type { NotDone } from '../system/workQueue.js';
 
 /** The vector of a stored fragment, or the answer that refuses the request. */
 export async function vectorOfReceipt(
@@ -52,46 +52,26 @@ function questionFault({ receipt, text }: RouteRequest['query']): ValidationErro
   return valueError(['query'], 'give receipt or text, one of them', null);
 }
 
-interface Found {
-  readonly search: NearResponse['search'];
-  readonly found: readonly Neighbour[];
-}
-
-interface Search {
+/** A search whose answer leaves the hidden fragments out. */
+interface VisibleSearch {
   readonly asOf: number;
   readonly vector: Uint8Array;
   readonly most: number;
+  readonly hidden: HiddenFragments;
+  /** Receipt of the fragment whose neighbours are sought: the nearest to itself. */
+  readonly itself?: string;
 }
 
-async function search({ vectors }: ExploreParts, { asOf, vector, most }: Search): Promise<Found> {
-  const { indexed, neighbours } = await vectors.nearest(asOf, vector, most, true);
-  return { search: indexed ? 'index' : 'exact', found: neighbours };
-}
-
-/** A search whose answer leaves fragments out. */
-interface VisibleSearch extends Search {
-  readonly except: ReadonlySet<string>;
-  /** Number of these known to be near: the search finds them too, in vain. */
-  readonly passed: number;
-}
-
-/**
- * The nearest visible fragments. The search widens until it has enough of them, or has found all, or the
- * client has gone. The caller runs it through a queue.
- */
+/** The nearest visible fragments. The caller runs it through a queue. */
 export async function searchVisible(
-  parts: ExploreParts,
-  { except, passed, ...asked }: VisibleSearch,
-  signal: AbortSignal,
-): Promise<Found | NotDone> {
-  for (let most = asked.most + passed; !signal.aborted; most *= 2) {
-    const { search: made, found } = await search(parts, { ...asked, most });
-    const visible = found.filter(({ receipt }) => !except.has(receipt));
-    if (visible.length >= asked.most || found.length < most) {
-      return { search: made, found: visible.slice(0, asked.most) };
-    }
-  }
-  return 'busy';
+  { vectors }: Pick<ExploreParts, 'vectors'>,
+  { asOf, vector, most, hidden, itself }: VisibleSearch,
+): Promise<Pick<NearResponse, 'search'> & { readonly found: readonly Neighbour[] }> {
+  const asked = itself === undefined ? most : most + 1;
+  const { indexed, neighbours } = await vectors.nearest(asOf, vector, asked, true, hidden.places);
+  // A fragment that was hidden before it got here has no place among the hidden ones yet.
+  const found = neighbours.filter(({ receipt }) => receipt !== itself && !hidden.receipts.has(receipt));
+  return { search: indexed ? 'index' : 'exact', found: found.slice(0, most) };
 }
 
 /** Finds neighbours: compares every vector, or the index's candidates if there are very many. */
@@ -104,20 +84,17 @@ export function near(parts: ExploreParts): Handler {
     const errors = faults.filter((fault) => fault !== undefined);
     if (errors.length > 0 || typeof asOf !== 'number') return unprocessable(errors);
     const { receipt, text } = query;
-    const { receipts } = await parts.hidden();
+    const hidden = await parts.hidden();
     const vector =
       receipt === undefined ? parts.embedText(text ?? '') : await vectorOfReceipt(parts, receipt);
     if (!(vector instanceof Uint8Array)) return vector;
-    const k = numberOf(query['k'], nearDefaults.k);
-    const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
-    // A fragment is the nearest to itself.
-    const passed = receipt === undefined ? 0 : 1;
-    const asked = { asOf, vector, most: k, except, passed };
-    const searched = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
+    const asked = { asOf, vector, most: numberOf(query['k'], nearDefaults.k), hidden };
+    const search = () => searchVisible(parts, receipt === undefined ? asked : { ...asked, itself: receipt });
+    const searched = await parts.inShortTurn(search, signal);
     if (searched === 'busy') return exploringTooMuch;
     const { search: made, found } = searched;
     // The neighbours of a withheld fragment would reveal what it is about.
-    const isHidden = receipt !== undefined && receipts.has(receipt);
+    const isHidden = receipt !== undefined && hidden.receipts.has(receipt);
     const results = await shown(parts.store, isHidden ? [] : found);
     const body: NearResponse = {
       ...frame(parts, asOf),

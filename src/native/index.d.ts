@@ -398,10 +398,10 @@ export declare class Vectors {
    */
   select(position: number, filter: FragmentFilter, from: number, most: number, hidden: Array<number>): Promise<FragmentSelection>
   /**
-   * The nearest to a vector: the most similar first, ties in log order. `thorough`: the index examines
-   * more candidates, for answers of a single search.
+   * The nearest to a vector that are not `hidden` (indexes in order): the most similar first, ties in log
+   * order. `thorough`: the index examines more candidates, for answers of a single search.
    */
-  nearest(position: number, vector: Uint8Array, most: number, thorough: boolean): Promise<FoundNeighbours>
+  nearest(position: number, vector: Uint8Array, most: number, thorough: boolean, hidden: Array<number>): Promise<FoundNeighbours>
   /** A walk that is about to begin. */
   walk(position: number, rules: WalkRules): Walking
   /** For the fragments at indexes `from` to `to` - 1: the nearest earlier ones of each, at most three. */

@@ -136,9 +136,9 @@ async function nearList(
   text: string,
   signal: AbortSignal,
 ): Promise<Html | 'busy'> {
-  const { receipts: except } = await parts.hidden();
-  const asked = { asOf, vector: parts.embedText(text), most: listed, except, passed: 0 };
-  const neighbours = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
+  const hidden = await parts.hidden();
+  const asked = { asOf, vector: parts.embedText(text), most: listed, hidden };
+  const neighbours = await parts.inShortTurn(() => searchVisible(parts, asked), signal);
   if (neighbours === 'busy') return neighbours;
   const found = await shown(parts.store, neighbours.found);
   const near = found.filter(({ similarity }) => similarity >= leastSimilarity);

@@ -130,7 +130,7 @@ fn measure(path: &Path, count: usize, effort: Effort) -> io::Result<()> {
     let search = |among: &Explored, at: usize| {
         let query = view.vector(at * 7_919 % view.count());
         among
-            .nearest(count as u64, query, MOST, effort)
+            .nearest((count as u64, &[]), query, MOST, effort)
             .map(|found| found.neighbours)
     };
     let mut times = Vec::with_capacity(SEARCHES);

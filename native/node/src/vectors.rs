@@ -367,8 +367,8 @@ impl Vectors {
         }))
     }
 
-    /// The nearest to a vector: the most similar first, ties in log order. `thorough`: the index examines
-    /// more candidates, for answers of a single search.
+    /// The nearest to a vector that are not `hidden` (indexes in order): the most similar first, ties in log
+    /// order. `thorough`: the index examines more candidates, for answers of a single search.
     #[napi(ts_return_type = "Promise<FoundNeighbours>")]
     pub fn nearest(
         &self,
@@ -376,12 +376,13 @@ impl Vectors {
         vector: &[u8],
         most: u32,
         thorough: bool,
+        hidden: Vec<u32>,
     ) -> Result<AsyncTask<Work<FoundNeighbours>>> {
         let vector = vector_of(vector)?;
         let effort = if thorough { Effort::Thorough } else { Effort::Quick };
         Ok(self.work(move |explored| {
             let explored::Found { indexed, neighbours } =
-                explored.nearest(position as u64, &vector, most as usize, effort)?;
+                explored.nearest((position as u64, &hidden), &vector, most as usize, effort)?;
             let view = explored.vectors().all()?;
             let neighbours = named_neighbours(&view, &neighbours);
             Ok(FoundNeighbours { indexed, neighbours })

@@ -32,9 +32,6 @@ const KNOWN_LINKS: usize = 50_000;
 /// Most clusters for regions.
 const REGION_CLUSTERS: usize = 1_024;
 
-/// Most hidden fragments around a region's centre that are passed over.
-const HIDDEN_CENTRES: usize = 63;
-
 /// Path of the index beside the vectors.
 fn index_path(vectors: &Path) -> PathBuf {
     let mut name = vectors.as_os_str().to_owned();
@@ -211,18 +208,31 @@ impl Explored {
         Ok(count >= self.from && count <= self.indexed()? as usize)
     }
 
-    /// The nearest to a vector at a position: the most similar first, ties in log order.
-    pub fn nearest(&self, position: u64, vector: &Vector, most: usize, effort: Effort) -> io::Result<Found> {
-        self.nearest_of(&self.vectors.view(position)?, vector, most, effort)
+    /// The nearest to a vector at a position that are not `hidden` (indexes in order): the most similar
+    /// first, ties in log order.
+    pub fn nearest(
+        &self,
+        (position, hidden): (u64, &[u32]),
+        vector: &Vector,
+        most: usize,
+        effort: Effort,
+    ) -> io::Result<Found> {
+        self.nearest_of((&self.vectors.view(position)?, hidden), vector, most, effort)
     }
 
     /// As [`Explored::nearest`], among the fragments of a view.
-    fn nearest_of(&self, view: &View, vector: &Vector, most: usize, effort: Effort) -> io::Result<Found> {
+    fn nearest_of(
+        &self,
+        (view, hidden): (&View, &[u32]),
+        vector: &Vector,
+        most: usize,
+        effort: Effort,
+    ) -> io::Result<Found> {
         let indexed = self.answers(view.count())?;
         let neighbours = if indexed {
-            self.index.nearest(view, vector, most, effort)?
+            self.index.nearest((view, hidden), vector, most, effort)?
         } else {
-            view.nearest(vector, most, 0)
+            view.nearest(vector, most, hidden)
         };
         Ok(Found { indexed, neighbours })
     }
@@ -299,9 +309,8 @@ impl Explored {
             return Ok(Links::new());
         }
         let before = view.first(at);
-        let mut near =
-            self.index
-                .nearest_visible((&before, hidden), view.vector(at), LINKS, Effort::Quick)?;
+        let among = (&before, hidden);
+        let mut near = self.index.nearest(among, view.vector(at), LINKS, Effort::Quick)?;
         near.retain(|one| one.similarity > LINK_LEAST);
         Ok(near)
     }
@@ -383,12 +392,10 @@ impl Explored {
         }
         let clusters = self.index.clusters(&view, REGION_CLUSTERS)?;
         let mut found = Vec::new();
-        let candidates = 1 + hidden.len().min(HIDDEN_CENTRES);
         let vectors = hidden.iter().map(|&index| view.vector(index as usize));
         for (centre, count) in regions::of_clusters(&clusters, vectors) {
-            let nearest = self.index.nearest(&view, &centre, candidates, Effort::Quick)?;
-            let visible = nearest.iter().find(|one| !is_hidden(hidden, one.index));
-            found.extend(visible.map(|one| Region {
+            let nearest = self.index.nearest((&view, hidden), &centre, 1, Effort::Quick)?;
+            found.extend(nearest.first().map(|one| Region {
                 centre: one.index,
                 count,
             }));

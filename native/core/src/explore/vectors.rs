@@ -232,15 +232,16 @@ impl View {
         (0..self.count.div_ceil(BLOCK)).flat_map(|block| self.block_facts(block))
     }
 
-    /// The `most` fragments nearest to `query`, among those from index `from` on.
-    pub fn nearest(&self, query: &Vector, most: usize, from: usize) -> Vec<Neighbour> {
+    /// The `most` fragments nearest to `query`, among those that are not `hidden` (indexes in order).
+    pub fn nearest(&self, query: &Vector, most: usize, hidden: &[u32]) -> Vec<Neighbour> {
         let mut best = Best::new(most, 0.0);
-        let length = square(query);
-        for block in from / BLOCK..self.count.div_ceil(BLOCK) {
-            let skipped = from.saturating_sub(block * BLOCK).min(self.within(block));
-            let first = (block * BLOCK + skipped) as u32;
-            let (vectors, squares) = (&self.vectors(block)[skipped..], &self.squares(block)[skipped..]);
-            best.scan(query, length, first, vectors, squares);
+        let query = (query, square(query));
+        for block in 0..self.count.div_ceil(BLOCK) {
+            let first = block * BLOCK;
+            let (vectors, squares) = (self.vectors(block), self.squares(block));
+            let hidden = hidden_within(hidden, first..first + vectors.len());
+            let is_visible = |index| !is_hidden(hidden, index);
+            best.scan_visible(query, first as u32, vectors, squares, is_visible);
         }
         best.take()
     }

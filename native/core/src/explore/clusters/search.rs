@@ -334,22 +334,11 @@ fn fragments(nodes: &Nodes, id: u32, count: u32) -> usize {
 }
 
 impl Clusters {
-    /// The nearest to a vector among the fragments of a view, which must all be in the index: the most
-    /// similar first, of equal ones the earlier. Similarities are exact; a nearer fragment may be missed.
+    /// The nearest to a vector among the fragments of a view that are not `hidden` (indexes in order): the
+    /// most similar first, of equal ones the earlier. All of the view must be in the index. Similarities are
+    /// exact; a nearer fragment may be missed. Hidden ones take no place in the answer, nor among the vectors
+    /// compared for it: they leave no gap, and no search for more results is needed.
     pub fn nearest(
-        &self,
-        view: &View,
-        query: &Vector,
-        most: usize,
-        effort: Effort,
-    ) -> io::Result<Vec<Neighbour>> {
-        self.nearest_within((view, &[]), query, most, effort.bounds())
-    }
-
-    /// As [`Clusters::nearest`], among the fragments that are not `hidden` (indexes in order). Hidden ones
-    /// take no place in the answer, nor among the vectors compared for it: they leave no gap, and no search
-    /// for more results is needed.
-    pub fn nearest_visible(
         &self,
         (view, hidden): (&View, &[u32]),
         query: &Vector,
@@ -359,7 +348,7 @@ impl Clusters {
         self.nearest_within((view, hidden), query, most, effort.bounds())
     }
 
-    /// As [`Clusters::nearest_visible`], with the bounds given.
+    /// As [`Clusters::nearest`], with the bounds given.
     pub(super) fn nearest_within(
         &self,
         (view, hidden): (&View, &[u32]),

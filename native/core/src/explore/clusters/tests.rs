@@ -89,8 +89,10 @@ const NARROW: Bounds = Bounds {
 fn recall(index: &Clusters, view: &View, queries: impl Iterator<Item = Vector>) -> f64 {
     let (mut found, mut wanted) = (0, 0);
     for query in queries {
-        let exact = view.nearest(&query, 10, 0);
-        let near = index.nearest(view, &query, 10, Effort::Quick).expect("an answer");
+        let exact = view.nearest(&query, 10, &[]);
+        let near = index
+            .nearest((view, &[]), &query, 10, Effort::Quick)
+            .expect("an answer");
         assert!(
             near.is_sorted_by(|a, b| a.order(b).is_lt()),
             "in the order of all"
@@ -121,7 +123,7 @@ fn finds_what_the_exact_scan_finds() {
     let (mut found, mut wanted) = (0, 0);
     for number in 0..20 {
         let query = vector_of(1_000_000 + number);
-        let exact = view.nearest(&query, 10, 0);
+        let exact = view.nearest(&query, 10, &[]);
         let near = index
             .nearest_within((&view, &[]), &query, 10, NARROW)
             .expect("an answer");
@@ -198,9 +200,9 @@ fn equal_vectors_are_told_earliest_first() {
         let view = vectors.all().expect("a view").first(count);
         for most in [3, 150] {
             let near = index
-                .nearest(&view, &vector_of(5), most, Effort::Quick)
+                .nearest((&view, &[]), &vector_of(5), most, Effort::Quick)
                 .expect("an answer");
-            assert_eq!(near, view.nearest(&vector_of(5), most, 0), "{count} {most}");
+            assert_eq!(near, view.nearest(&vector_of(5), most, &[]), "{count} {most}");
         }
         let sum: u32 = index
             .clusters(&view, 8)
@@ -234,9 +236,7 @@ fn hidden_fragments_are_no_wall_around_visible_ones() {
     let view = vectors.all().expect("a view");
     let query = vector_of(5);
     let bounds = Bounds { width: 1, ..NARROW };
-    let mut exact = view.nearest(&query, 12_000, 0);
-    exact.retain(|one| one.index % 6 == 0);
-    exact.truncate(10);
+    let exact = view.nearest(&query, 10, &hidden);
     let near = index.nearest_within((&view, &hidden), &query, 10, bounds);
     let near = near.expect("an answer");
     let found = exact.iter().filter(|one| near.contains(one)).count();
@@ -288,7 +288,7 @@ fn fragments_without_words_are_nobodys_neighbours() {
     assert_eq!(index.state().expect("a state").count, 1_500);
     assert_eq!(
         index
-            .nearest(&view, &[0; DIMENSION], 5, Effort::Quick)
+            .nearest((&view, &[]), &[0; DIMENSION], 5, Effort::Quick)
             .expect("an answer"),
         []
     );
@@ -317,9 +317,9 @@ fn a_writer_goes_on_where_one_was_killed() {
     next.insert(&vectors.all().expect("a view")).expect("room");
     let state = vectors.all().expect("a view").first(701);
     let own = next
-        .nearest(&state, &vector_of(700), 700, Effort::Quick)
+        .nearest((&state, &[]), &vector_of(700), 700, Effort::Quick)
         .expect("an answer");
-    assert_eq!(own, state.nearest(&vector_of(700), 700, 0));
+    assert_eq!(own, state.nearest(&vector_of(700), 700, &[]));
 }
 
 #[test]

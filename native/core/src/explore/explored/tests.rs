@@ -197,10 +197,10 @@ fn the_index_answers_from_a_count_on_and_exactly_below() {
         for count in [1_999, 2_000, 3_000] {
             let position = position_of(count - 1);
             let found = explored
-                .nearest(position, &query, 10, Effort::Quick)
+                .nearest((position, &[]), &query, 10, Effort::Quick)
                 .expect("an answer");
             let scanned = exact
-                .nearest(position, &query, 10, Effort::Quick)
+                .nearest((position, &[]), &query, 10, Effort::Quick)
                 .expect("an answer");
             assert_eq!((found.indexed, scanned.indexed), (count >= 2_000, false));
             wanted += scanned.neighbours.len();
@@ -266,21 +266,28 @@ fn a_hidden_neighbour_leaves_no_gap_among_the_links() {
     assert_eq!(explored.links(position, places, &[]).expect("links"), told);
 }
 
-/// An operator hid hundreds of fragments that were like each other, and others are like them, too.
+/// The vector of one of many fragments that are like each other.
+fn like(number: usize) -> Vector {
+    let mut vector = vector_of(5);
+    vector[number % vector.len()] ^= 1 + (number / vector.len()) as i8;
+    vector
+}
+
+/// An operator hid hundreds of fragments that were like each other (their indexes come third), and others are
+/// like them, too.
+fn beside_hidden(folder: &Folder) -> (Explored, Explored, Vec<u32>) {
+    let (indexed, exact) = indexed_and_exact(folder, 1_000, 1_000);
+    for number in 1_000..1_800 {
+        indexed.append(facts_of(number), &like(number)).expect("room");
+    }
+    (indexed, exact, (1_000..1_700).collect())
+}
+
 #[test]
 fn links_beside_many_hidden_fragments_cost_what_they_cost_elsewhere() {
     let folder = Folder::new();
     let path = folder.0.join("vectors");
-    let (indexed, exact) = indexed_and_exact(&folder, 1_000, 1_000);
-    let like = |number: usize| {
-        let mut vector = vector_of(5);
-        vector[number % vector.len()] ^= 1 + (number / vector.len()) as i8;
-        vector
-    };
-    for number in 1_000..1_800 {
-        indexed.append(facts_of(number), &like(number)).expect("room");
-    }
-    let hidden: Vec<u32> = (1_000..1_700).collect();
+    let (indexed, exact, hidden) = beside_hidden(&folder);
     let compared = |among: &Explored, places: Range<usize>, hidden: &[u32]| {
         let before = COMPARED.get();
         let links = among.links(u64::MAX, places, hidden).expect("links");
@@ -298,6 +305,37 @@ fn links_beside_many_hidden_fragments_cost_what_they_cost_elsewhere() {
         let (links, compared) = compared(explored, 1_600..1_700, &hidden);
         assert_eq!((links, compared), (vec![Links::new(); 100], 0));
     }
+}
+
+#[test]
+fn walks_beside_many_hidden_fragments_cost_what_they_cost_elsewhere() {
+    let folder = Folder::new();
+    let (indexed, exact, hidden) = beside_hidden(&folder);
+    let walked = |among: &Explored, hidden: &[u32]| {
+        let walk = Walk {
+            position: u64::MAX,
+            seed: "autumn",
+            most: 40,
+            hidden,
+            stopped: &|| false,
+        };
+        let before = COMPARED.get();
+        let steps = among.walk(&walk, Some(("fr_PROBE", like(1_650))));
+        (steps.expect("a walk"), COMPARED.get() - before)
+    };
+    let (steps, beside) = walked(&indexed, &hidden);
+    let (_, none_hidden) = walked(&indexed, &[]);
+    assert!(beside <= none_hidden, "{beside} beside {none_hidden}");
+    assert_eq!(steps, walked(&exact, &hidden).0);
+}
+
+#[test]
+fn a_region_around_hidden_fragments_has_a_visible_centre() {
+    let folder = Folder::new();
+    let (indexed, _, hidden) = beside_hidden(&folder);
+    let regions = indexed.regions(u64::MAX, &hidden).expect("regions");
+    assert!(regions.iter().all(|region| !is_hidden(&hidden, region.centre)));
+    assert_eq!(regions.iter().map(|region| region.count).sum::<u32>(), 1_100);
 }
 
 #[test]
@@ -337,7 +375,7 @@ fn files_that_are_given_up_are_made_anew() {
     let next = folder.opened(100);
     let ask = |explored: &Explored| {
         explored
-            .nearest(u64::MAX, &vector_of(3), 5, Effort::Thorough)
+            .nearest((u64::MAX, &[]), &vector_of(3), 5, Effort::Thorough)
             .expect("an answer")
     };
     assert!(!ask(&next).indexed);
@@ -368,7 +406,7 @@ fn answers_do_not_depend_on_what_is_warm() {
     for number in (0..2_600).step_by(130) {
         for effort in [Effort::Quick, Effort::Thorough] {
             let ask = |explored: &Explored| {
-                let found = explored.nearest(position_of(2_599), &vector_of(number + 7), 20, effort);
+                let found = explored.nearest((position_of(2_599), &[]), &vector_of(number + 7), 20, effort);
                 found.expect("an answer")
             };
             let found = ask(&warm);
@@ -396,7 +434,7 @@ fn all_near(view: &View, vector: &Vector) -> Vec<Neighbour> {
     all
 }
 
-/// A walk by single searches, each for more fragments until enough of them are open.
+/// A walk by single searches, each for as many as it may choose from besides those it has been at.
 fn naive_walk(
     view: &View,
     walk: &Walk,
@@ -428,18 +466,9 @@ fn naive_walk(
         similarity: 1.0,
     }];
     while steps.len() < walk.most {
-        let mut most = 5 + steps.len();
-        let near = loop {
-            let found = search(&vector, most);
-            let near: Vec<&Neighbour> = found
-                .iter()
-                .filter(|one| open(one.index as usize, &steps))
-                .collect();
-            if near.len() >= 5 || found.len() < most {
-                break near.into_iter().take(5).copied().collect::<Vec<_>>();
-            }
-            most *= 2;
-        };
+        let mut near = search(&vector, 5 + steps.len());
+        near.retain(|one| open(one.index as usize, &steps));
+        near.truncate(5);
         if near.is_empty() {
             break;
         }
@@ -462,7 +491,6 @@ fn a_walk_is_that_of_single_searches() {
         let count = [2_400, 2_000, 1_000, 300, 12][round % 5];
         let view = exact.vectors().view(position_of(count - 1)).expect("a view");
         let receipts: Vec<String> = (0..count).map(|at| format!("fr_{at:026}")).collect();
-        // Where many are hidden, searches widen.
         let every = [usize::MAX, 50, 3, 2][round % 4];
         let hidden = (0..count as u32).filter(|&at| (at as usize * 7 + round) % every == 1);
         let hidden: Vec<u32> = hidden.collect();
@@ -483,7 +511,7 @@ fn a_walk_is_that_of_single_searches() {
         assert_eq!(exact.walk(&walk, from).expect("a walk"), scanned, "{round}");
         assert!(scanned.len() == walk.most || count == 12, "{round}");
         let searched = naive_walk(&view, &walk, from, |vector, most| {
-            let found = indexed.nearest(walk.position, vector, most, Effort::Quick);
+            let found = indexed.nearest((walk.position, walk.hidden), vector, most, Effort::Quick);
             found.expect("an answer").neighbours
         });
         assert_eq!(indexed.walk(&walk, from).expect("a walk"), searched, "{round}");

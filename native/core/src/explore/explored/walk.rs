@@ -48,26 +48,6 @@ fn turn(seed: &str, number: usize, bound: usize) -> usize {
     (bits % bound.max(1) as u64) as usize
 }
 
-/// The nearest `wanted` fragments that are open. `search` finds so many of all fragments, first `most` of
-/// them, and is repeated for twice as many until it finds enough open ones, or all that there are.
-fn nearest_open(
-    search: impl Fn(usize) -> io::Result<Vec<Neighbour>>,
-    mut most: usize,
-    wanted: usize,
-    is_open: impl Fn(u32) -> bool,
-) -> io::Result<Vec<Neighbour>> {
-    loop {
-        let mut found = search(most)?;
-        let is_all = found.len() < most;
-        found.retain(|one| is_open(one.index));
-        if found.len() >= wanted || is_all {
-            found.truncate(wanted);
-            return Ok(found);
-        }
-        most *= 2;
-    }
-}
-
 /// A walk in progress.
 struct Way<'a> {
     explored: &'a Explored,
@@ -103,18 +83,16 @@ impl Way<'_> {
 
     /// The nearest open fragments; none once nobody awaits the walk.
     fn open(&self, vector: &Vector) -> io::Result<Vec<Neighbour>> {
-        let search = |most| {
-            if (self.walk.stopped)() {
-                return Ok(Vec::new());
-            }
-            let found = self
-                .explored
-                .nearest_of(&self.view, vector, most, Effort::Quick)?;
-            Ok(found.neighbours)
-        };
+        if (self.walk.stopped)() {
+            return Ok(Vec::new());
+        }
         // The search also finds the fragments of earlier steps.
         let most = WAYS + self.steps.len();
-        nearest_open(search, most, WAYS, |index| self.is_open(index as usize))
+        let among = (&self.view, self.walk.hidden);
+        let found = self.explored.nearest_of(among, vector, most, Effort::Quick)?;
+        let open = found.neighbours.into_iter();
+        let open = open.filter(|one| self.is_open(one.index as usize));
+        Ok(open.take(WAYS).collect())
     }
 
     fn run(mut self, mut vector: Vector) -> io::Result<Vec<Step>> {

@@ -103,8 +103,9 @@ fn neighbours_and_links_agree_with_the_obvious_reading() {
     let vectors = folder.opened();
     fill(&vectors, 0, BLOCK + 200);
     let view = vectors.view(u64::MAX).expect("a view");
-    let naive = |query: &Vector, from: usize, to: usize, most: usize, least: f64| {
-        let mut all: Vec<Neighbour> = (from..to)
+    let naive = |query: &Vector, to: usize, most: usize, least: f64, hidden: &[u32]| {
+        let mut all: Vec<Neighbour> = (0..to)
+            .filter(|&index| !hidden.contains(&(index as u32)))
             .map(|index| Neighbour {
                 index: index as u32,
                 similarity: crate::explore::nearest::similarity(query, view.vector(index)),
@@ -117,11 +118,15 @@ fn neighbours_and_links_agree_with_the_obvious_reading() {
     };
     for number in (0..view.count()).step_by(97) {
         let query = view.vector(number);
-        assert_eq!(
-            view.nearest(query, 7, number),
-            naive(query, number, view.count(), 7, 0.0)
-        );
-        assert_eq!(view.nearest(query, 7, 0), naive(query, 0, view.count(), 7, 0.0));
+        let third: Vec<u32> = (0..view.count() as u32 + 9)
+            .filter(|index| index % 3 == 1)
+            .collect();
+        for hidden in [&[], &third[..]] {
+            assert_eq!(
+                view.nearest(query, 7, hidden),
+                naive(query, view.count(), 7, 0.0, hidden)
+            );
+        }
     }
     let ranges = [
         (5, 9),
@@ -145,13 +150,12 @@ fn neighbours_and_links_agree_with_the_obvious_reading() {
             let links = view.links(from, to, hidden);
             assert_eq!(links.len(), to - from);
             for (index, links) in (from..to).zip(links) {
-                let mut all = naive(view.vector(index), 0, index, index, LINK_LEAST);
-                all.retain(|one| !hidden.contains(&one.index));
-                all.truncate(if hidden.contains(&(index as u32)) {
+                let most = if hidden.contains(&(index as u32)) {
                     0
                 } else {
                     LINKS
-                });
+                };
+                let all = naive(view.vector(index), index, most, LINK_LEAST, hidden);
                 assert_eq!(links, all, "{index}");
             }
         }
