@@ -144,6 +144,19 @@ function mapped(bytes: number): WorstCase {
   });
 }
 
+/** A letter that stands for many words, each of a hundred word pieces, as often as the server allows. */
+function grown(bytes: number): WorstCase {
+  const asked = posted('/v1/fuse', 'fuse: entities that make the texts long', bytes, (left) => {
+    const substitute = `${'q'.repeat(100)} `.repeat(10);
+    const text = 'a'.repeat((2 * left + (32 << 10)) / substitute.length);
+    const padding = ' '.repeat(Math.max(0, left - text.length - substitute.length));
+    const read = `"embed_model":"static-256","docs":[{"id":"a","text":"${text}"}]`;
+    return `{"query":"b",${read},"entity_map":{"a":"${substitute}"},"x":"${padding}"}`;
+  });
+  // The texts are twice as long as the body, and every byte of them is a piece.
+  return { ...asked, mibMs: 200 };
+}
+
 function fused(bytes: number): WorstCase[] {
   const asked = (what: string, json: (left: number) => string): WorstCase =>
     posted('/v1/fuse', `fuse: ${what}`, bytes, json);
@@ -288,6 +301,7 @@ export function worstCases(): WorstCase[] {
     ...[loopNormalize, longText].flatMap(repaired),
     ...[loopAudit, longText].flatMap(audited),
     ...[loopRead, loopFuse, large].map(mapped),
+    ...[2 << 10, loopRead, loopFuse, large].map(grown),
     ...[loopAnalyzed, loopFuse, large].flatMap(fused),
     ...remembered(huge),
     diversified(),

@@ -36,7 +36,7 @@ mod writer;
 use std::sync::Arc;
 
 use crate::embed::dense::{Gathered, Models};
-use crate::embed::entity_map::EntityMap;
+use crate::embed::entity_map::{self, EntityMap, Refused};
 use crate::forms::Pairs;
 use crate::tokens::analyzer::Analyzer;
 use crate::tokens::tokenize::{Keyed, Tokenizer};
@@ -493,7 +493,8 @@ impl Workspace {
         })
     }
 
-    /// Gathers the query's and the docs' texts as the model reads them.
+    /// Gathers the query's and the docs' texts as the model reads them. On an event loop, texts that a map
+    /// makes too long for it come to [`Outcome::Deferred`].
     fn gather(
         &mut self,
         body: &[u8],
@@ -505,6 +506,7 @@ impl Workspace {
             lists,
             unescaped,
             scratch,
+            on_loop,
             ..
         } = self;
         let Lists { docs, entities, more } = lists;
@@ -515,14 +517,20 @@ impl Workspace {
                 pairs.add(&form, substitute)
             });
         }
-        let map = EntityMap::new(pairs)?;
+        let most = entity_map::most_bytes(body.len());
+        let here = if *on_loop { most.min(LOOP_READ) } else { most };
+        let refused = |refused| match refused {
+            Refused::Texts if here < most => Outcome::Deferred,
+            _ => Outcome::Entities(refused),
+        };
+        let map = EntityMap::new(pairs, here).map_err(refused)?;
         let query = text_of(body, options.query, unescaped);
-        let mut gathered = Gathered::new(models, model, map, &query, scratch)?;
+        let mut gathered = Gathered::new(models, model, map, &query, scratch).map_err(refused)?;
         if more.as_ref().is_some_and(|more| more.compares_vectors()) {
             gathered.keep_vectors();
         }
         for doc in docs.iter() {
-            with_str(body, doc.text, unescaped, |text| gathered.add(text, scratch))?;
+            with_str(body, doc.text, unescaped, |text| gathered.add(text, scratch)).map_err(refused)?;
         }
         Ok(gathered)
     }

@@ -8,15 +8,23 @@ use crate::forms::{Forms, MOST_STEPS_PER_BYTE, Pairs};
 
 /// Most bytes of all surface forms of one map.
 pub const MOST_KEY_BYTES: usize = 1 << 20;
-/// Most bytes of a request's mapped texts, equal to the limit of a body.
-pub const MOST_MAPPED_BYTES: usize = 32 << 20;
+/// Most bytes of a request's mapped texts, whatever its body, equal to the limit of a body.
+const MOST_MAPPED_BYTES: usize = 32 << 20;
+/// Bytes that the mapped texts of any request may have besides twice its body.
+const FREE_MAPPED_BYTES: usize = 32 << 10;
+
+/// Most bytes of the texts of a request with a map, mapped or not, by the length of its body: a few short
+/// pairs could make a long text of any short one.
+pub fn most_bytes(body: usize) -> usize {
+    MOST_MAPPED_BYTES.min(FREE_MAPPED_BYTES + 2 * body)
+}
 
 /// Why a map is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The surface forms have more than [`MOST_KEY_BYTES`].
     Keys,
-    /// The texts would have more than [`MOST_MAPPED_BYTES`].
+    /// The texts would be longer than they may be, as by [`most_bytes`].
     Texts,
     /// The search in a text would take more than [`MOST_STEPS_PER_BYTE`].
     Search,
@@ -27,7 +35,10 @@ impl Refused {
     pub fn text(self) -> String {
         match self {
             Self::Keys => format!("its keys have more than {MOST_KEY_BYTES} bytes in all"),
-            Self::Texts => format!("it makes the texts longer than {MOST_MAPPED_BYTES} bytes in all"),
+            Self::Texts => format!(
+                "it makes the texts longer than twice the body and {FREE_MAPPED_BYTES} bytes, or than \
+                 {MOST_MAPPED_BYTES} bytes, in all"
+            ),
             Self::Search => {
                 format!(
                     "many keys begin alike, and as the texts do at many places: the search takes more than \
@@ -43,17 +54,17 @@ impl Refused {
 pub struct EntityMap {
     /// `None` if the map is empty.
     forms: Option<Forms>,
-    /// Bytes of mapped texts that are still allowed.
+    /// Bytes of further texts that are allowed.
     left: usize,
 }
 
 impl EntityMap {
-    /// A map of pairs: a non-empty surface form and its substitute; the last of equal forms counts.
+    /// A map of pairs: a non-empty surface form and its substitute; the last of equal forms counts. `left`:
+    /// most bytes of all texts, mapped or not; an empty map has no limit.
     ///
     /// # Errors
     /// [`Refused::Keys`]
-    pub fn new(pairs: Pairs) -> Result<Self, Refused> {
-        let left = MOST_MAPPED_BYTES;
+    pub fn new(pairs: Pairs, left: usize) -> Result<Self, Refused> {
         if pairs.is_empty() {
             return Ok(Self { forms: None, left });
         }
@@ -88,11 +99,12 @@ impl EntityMap {
         if steps.get() == 0 {
             return Err(Refused::Search);
         }
+        let length = mapped.len() + text.len() - done;
+        self.left = self.left.checked_sub(length).ok_or(Refused::Texts)?;
         if done == 0 {
             return Ok(Cow::Borrowed(text));
         }
         mapped.push_str(&text[done..]);
-        self.left = self.left.checked_sub(mapped.len()).ok_or(Refused::Texts)?;
         Ok(Cow::Owned(mapped))
     }
 }
@@ -104,7 +116,7 @@ mod tests {
 
     fn map_of(pairs: &[(String, String)]) -> Result<EntityMap, Refused> {
         let pairs = pairs.iter().map(|(form, word)| (form.as_str(), word.as_str()));
-        EntityMap::new(pairs.collect())
+        EntityMap::new(pairs.collect(), MOST_MAPPED_BYTES)
     }
 
     /// The obvious implementation: at each character the longest form that matches there.
@@ -151,6 +163,10 @@ mod tests {
         assert!(map.apply(&"a".repeat(31)).is_ok());
         assert!(map.apply("aa").is_err());
         assert!(map.apply("c").is_ok());
+        assert_eq!(map.apply(&"c".repeat(1 << 20)), Err(Refused::Texts));
+        assert_eq!(most_bytes(0), 32 << 10);
+        assert_eq!(most_bytes(5_000), (32 << 10) + 10_000);
+        assert_eq!(most_bytes(32 << 20), 32 << 20);
         let keys = [pair(&"k".repeat(MOST_KEY_BYTES + 1), String::new())];
         assert!(matches!(map_of(&keys), Err(Refused::Keys)));
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use memmap2::Mmap;
 
 use super::sight::Sight;
-use super::wordpiece::Vocabulary;
+use super::wordpiece::{Vocabulary, split_at_word};
 use crate::cpu::simd::{self, Level};
 
 /// Dimension of a vector.
@@ -43,6 +43,9 @@ pub struct Scratch {
     pieces: Vec<u32>,
 }
 
+/// Bytes of a text that are read at once: a byte may be a piece, which takes four.
+const AT_ONCE: usize = 64 << 10;
+
 /// Buffers above this size are freed.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -75,15 +78,27 @@ impl StaticModel {
 
     /// The vector of a text, and how much of the text the model knows.
     pub fn read(&self, text: &str, scratch: &mut Scratch) -> (Sums, Sight) {
-        scratch.pieces.clear();
-        let sight = self
-            .vocabulary
-            .tokenize(text, &mut scratch.word, &mut scratch.pieces);
-        let sums = self.sum(&scratch.pieces);
+        let (part, mut rest) = split_at_word(text, AT_ONCE);
+        let (mut sums, mut known, mut unknown) = self.read_part(part, scratch);
+        while !rest.is_empty() {
+            let (part, after) = split_at_word(rest, AT_ONCE);
+            let more = self.read_part(part, scratch);
+            sums.iter_mut().zip(more.0).for_each(|(sum, more)| *sum += more);
+            (known, unknown, rest) = (known + more.1, unknown + more.2, after);
+        }
         if scratch.pieces.capacity() * size_of::<u32>() + scratch.word.capacity() > KEPT_BYTES {
             *scratch = Scratch::default();
         }
-        (sums, sight)
+        (sums, Sight::of(known, unknown))
+    }
+
+    /// The vector of a part of a text, and the numbers of its known and unknown tokens.
+    fn read_part(&self, part: &str, scratch: &mut Scratch) -> (Sums, usize, usize) {
+        scratch.pieces.clear();
+        let (known, unknown) = self
+            .vocabulary
+            .tokenize(part, &mut scratch.word, &mut scratch.pieces);
+        (self.sum(&scratch.pieces), known, unknown)
     }
 
     fn rows(&self) -> &[Vector] {
@@ -248,6 +263,25 @@ mod tests {
         assert_eq!(cosine(&wing, &embed(" -- !")), 0.0);
         assert_eq!(quantized(&embed("")), [0; DIMENSION]);
         assert!(quantized(&wing).iter().any(|number| number.abs() == 127));
+    }
+
+    #[test]
+    fn a_long_text_is_the_sum_of_its_words_and_takes_little_memory() {
+        let model = shipped();
+        let mut scratch = Scratch::default();
+        for part in ["q,", "réseau 水水 ", "aeroplane ", "\u{301}e\u{301}\u{2003}"] {
+            let count = 3 * AT_ONCE / part.len() + 1;
+            let sums = model.embed(&part.repeat(count), &mut scratch);
+            let one = model.embed(part, &mut scratch);
+            assert_eq!(sums, one.map(|sum| sum * count as i64), "{part:?}");
+            assert!(scratch.pieces.capacity() <= 2 * AT_ONCE, "{part:?}");
+        }
+        let unknown = format!("{} wing", "q".repeat(101));
+        let text = [unknown.as_str(), " "].concat().repeat(AT_ONCE / 50);
+        assert_eq!(
+            model.read(&text, &mut scratch).1,
+            model.read(&unknown, &mut scratch).1
+        );
     }
 
     #[test]

@@ -8,8 +8,6 @@ use icu_properties::props::GeneralCategory;
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use unicode_normalization::char::decompose_canonical;
 
-use super::sight::Sight;
-
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 
 /// Prefix of a piece that continues a word.
@@ -271,8 +269,9 @@ impl Vocabulary {
     }
 
     /// Adds the pieces of a text's words to `pieces`, in order, including punctuation. Names of special
-    /// tokens are ordinary text; unknown words are left out. `scratch` is a buffer for words.
-    pub fn tokenize(&self, text: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) -> Sight {
+    /// tokens are ordinary text; unknown words are left out. `scratch` is a buffer for words. Returns the
+    /// number of pieces without punctuation, and that of unknown words.
+    pub fn tokenize(&self, text: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) -> (usize, usize) {
         let bytes = text.as_bytes();
         let begun = pieces.len();
         let (mut marks, mut unknown) = (0, 0);
@@ -309,7 +308,7 @@ impl Vocabulary {
                 }
             }
         }
-        Sight::of(pieces.len() - begun - marks, unknown)
+        (pieces.len() - begun - marks, unknown)
     }
 
     /// Adds the pieces of a stretch with other characters than ASCII letters and digits. Returns the number
@@ -419,6 +418,15 @@ const CLASS: [Class; 256] = {
     }
     classes
 };
+
+/// Splits a text so that its pieces are those of its parts. The first has `least` bytes or more, up to the
+/// next ASCII space or punctuation.
+pub fn split_at_word(text: &str, least: usize) -> (&str, &str) {
+    let is_between = |&byte: &u8| matches!(CLASS[usize::from(byte)], Class::Space | Class::Mark);
+    let bytes = text.as_bytes().get(least..).unwrap_or_default();
+    let end = bytes.iter().position(is_between).map(|more| least + more);
+    text.split_at(end.unwrap_or(text.len()))
+}
 
 /// End of the bytes from `at` on that are neither ASCII space nor ASCII punctuation, and true if all are
 /// letters and digits. Normalization never affects characters across such an end.

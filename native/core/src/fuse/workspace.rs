@@ -150,14 +150,8 @@ pub enum Outcome {
     Deferred,
 }
 
-impl From<Refused> for Outcome {
-    fn from(refused: Refused) -> Self {
-        Outcome::Entities(refused)
-    }
-}
-
-/// Longest body whose texts are read for a model on an event loop. A byte takes up to 60 ns, and 25 more with
-/// an `entity_map` whose keys are looked for in vain.
+/// Longest body whose texts are read for a model on an event loop, and most bytes of texts after an
+/// `entity_map`. A byte takes up to 60 ns, and 25 more with a map whose keys are looked for in vain.
 pub(super) const LOOP_READ: usize = 48 << 10;
 
 /// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.

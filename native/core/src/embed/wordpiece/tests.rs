@@ -1,5 +1,6 @@
 //! Word pieces: against the obvious implementation, and against vectors of Hugging Face's tokenizers.
 
+use super::super::sight::Sight;
 use super::*;
 use icu_normalizer::DecomposingNormalizer;
 use proptest::prelude::*;
@@ -16,7 +17,8 @@ fn shipped() -> String {
 /// The pieces of a text, as written in the vocabulary, and how much of the text is known.
 fn read(entries: &[&str], vocabulary: &Vocabulary, text: &str) -> (Vec<String>, Sight) {
     let mut found = Vec::new();
-    let sight = vocabulary.tokenize(text, &mut Vec::new(), &mut found);
+    let (known, unknown) = vocabulary.tokenize(text, &mut Vec::new(), &mut found);
+    let sight = Sight::of(known, unknown);
     let names = found.into_iter().map(|id| entries[id as usize].to_owned());
     (names.collect(), sight)
 }
