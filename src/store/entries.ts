@@ -1,6 +1,6 @@
 /** Helpers for records and whole logs: find one, append, read all, erase some, remove old ones. */
 import type { Log, Space } from './spaces.js';
-import type { Entry, LogEntry, Operation, Store } from './store.js';
+import type { Entry, LogEntry, Operation, Range, Store } from './store.js';
 
 /** Entries read, erased or removed in one step. */
 const pageEntries = 500;
@@ -78,31 +78,39 @@ function behind(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Buffer.alloc(1)]);
 }
 
-/** The records of a space whose key follows `after` (empty: all), in the order of the keys. */
+/**
+ * The records of a space whose key follows `after` (empty: all), in the order of the keys. `limit`: most
+ * records read in one step.
+ */
 export function recordsAfter(
   store: Store,
   space: Space,
   after: Uint8Array = Buffer.alloc(0),
+  limit = pageEntries,
 ): AsyncGenerator<Entry, void> {
   // No key is empty, so all follow the empty one.
-  return recordsIn(store, space, { from: behind(after) });
+  return recordsIn(store, space, { from: behind(after), limit });
 }
 
 /** The records of a space whose keys begin with a prefix, in the order of the keys. */
 export function recordsUnder(store: Store, space: Space, prefix: Uint8Array): AsyncGenerator<Entry, void> {
-  return recordsIn(store, space, { from: prefix, to: Buffer.concat([prefix, Buffer.of(255)]) });
+  return recordsIn(store, space, {
+    from: prefix,
+    to: Buffer.concat([prefix, Buffer.of(255)]),
+    limit: pageEntries,
+  });
 }
 
 async function* recordsIn(
   store: Store,
   space: Space,
-  { from: first, ...end }: { readonly from: Uint8Array; readonly to?: Uint8Array },
+  { from: first, ...rest }: Range & { readonly from: Uint8Array },
 ): AsyncGenerator<Entry, void> {
   for (let from = first; ;) {
-    const page = await store.scan(space, { ...end, from, limit: pageEntries });
+    const page = await store.scan(space, { ...rest, from });
     yield* page;
     const last = page.at(-1);
-    if (last === undefined || page.length < pageEntries) return;
+    if (last === undefined || page.length < rest.limit) return;
     from = behind(last.key);
   }
 }

@@ -1,23 +1,73 @@
 /** Follows a log of changed names: a process loads everything in the store, and then each change. */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log as Logger } from '../system/log.js';
+import { reasonOf } from '../system/reason.js';
+import { inSlice } from '../system/slices.js';
 import { entriesAfter, recordsAfter } from './entries.js';
 import type { Log, Space } from './spaces.js';
-import { whenUnavailable, type Store } from './store.js';
-import { UnreadableRecord } from './table.js';
+import { StoreUnavailable, type Store } from './store.js';
 
 /** Interval of polling for changes (ms): each is known everywhere within a second. */
 const lookMs = 250;
 
+/** Records of a page while everything is loaded: one page is read in one turn of the event loop. */
+const pageRecords = 16;
+
 /** The log to follow, and what to do with the records that it is about. */
-export interface FollowerParts<Row> {
+export interface FollowingParts {
   readonly store: Store;
-  readonly clock: Pick<Clock, 'every'>;
-  readonly log: Pick<Logger, 'error'>;
   /** The log of changed names. */
   readonly changes: Log;
   /** The records, by name. */
   readonly space: Space;
+  /** Loads what the store has under a name; undefined: nothing. */
+  readonly take: (name: string, record: Uint8Array | undefined) => Promise<void>;
+}
+
+/** Loads everything, and then, with each call, what has changed since. */
+export class Following {
+  /** The log's last position before the first pass, which may have ended early. */
+  private first: number | undefined;
+  private seen: number | undefined;
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly parts: FollowingParts) {}
+
+  /**
+   * Resolves when the changes stored before the call are loaded. Calls wait for each other.
+   * @throws StoreUnavailable if the store does not answer; the next call goes on where this one ended.
+   */
+  catchUp(): Promise<void> {
+    const step = this.last.then(() => (this.seen === undefined ? this.begin() : this.goOn(this.seen)));
+    this.last = step.catch(() => undefined);
+    return step;
+  }
+
+  private async begin(): Promise<void> {
+    const { store, changes, space, take } = this.parts;
+    const isAgain = this.first !== undefined;
+    const first = (this.first ??= await store.last(changes));
+    for await (const { key, value } of recordsAfter(store, space, undefined, pageRecords)) {
+      await take(Buffer.from(key).toString(), value);
+    }
+    this.seen = first;
+    // Some that an unfinished pass loaded may be gone: only the log still names them.
+    if (isAgain) await this.goOn(first);
+  }
+
+  private async goOn(after: number): Promise<void> {
+    const { store, changes, space, take } = this.parts;
+    for await (const { value: key, position } of entriesAfter(store, changes, after)) {
+      await take(Buffer.from(key).toString(), await store.get(space, key));
+      this.seen = position;
+    }
+  }
+}
+
+/** What a follower follows, and what it needs for that. */
+export interface FollowerParts<Row> extends Omit<FollowingParts, 'take'> {
+  readonly clock: Pick<Clock, 'every'>;
+  readonly log: Pick<Logger, 'error'>;
   readonly decode: (record: Uint8Array) => Row;
   /** Loads what the store has under a name; undefined: nothing. */
   readonly take: (name: string, row: Row | undefined) => Promise<void> | void;
@@ -25,13 +75,14 @@ export interface FollowerParts<Row> {
 
 /** Follows changes until it is stopped. */
 export class Follower<Row> {
+  private readonly following: Following;
   private timer: Timer | undefined;
-  private seen: number | undefined;
-  /** Number of polls that run or are pending, and the last of them. */
+  /** Number of polls that run or are pending. */
   private looks = 0;
-  private last: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly parts: FollowerParts<Row>) {}
+  constructor(private readonly parts: FollowerParts<Row>) {
+    this.following = new Following({ ...parts, take: (name, record) => this.take(name, record) });
+  }
 
   /** Loads everything, then follows; while the store does not answer, each poll tries again. */
   async start(): Promise<void> {
@@ -45,42 +96,28 @@ export class Follower<Row> {
     this.timer?.stop();
   }
 
-  /** Polls once; resolves when the changes stored before it are loaded. */
-  look(): Promise<unknown> {
+  /** Polls once; resolves when the changes stored before it are loaded, or cannot be read now. */
+  async look(): Promise<void> {
     this.looks += 1;
-    this.last = this.last.then(() => this.step()).finally(() => (this.looks -= 1));
-    return this.last;
-  }
-
-  private step(): Promise<unknown> {
-    const { seen } = this;
-    return whenUnavailable(seen === undefined ? this.begin() : this.goOn(seen), () => undefined);
-  }
-
-  private async begin(): Promise<void> {
-    const { store, changes, space } = this.parts;
-    const last = await store.last(changes);
-    for await (const { key, value } of recordsAfter(store, space)) await this.take(key, value);
-    this.seen = last;
-  }
-
-  private async goOn(after: number): Promise<void> {
-    const { store, changes, space } = this.parts;
-    for await (const { value: key, position } of entriesAfter(store, changes, after)) {
-      await this.take(key, await store.get(space, key));
-      this.seen = position;
+    try {
+      await this.following.catchUp();
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return;
+      // The next poll tries again: a process that no longer followed would serve what was removed.
+      this.parts.log.error({ reason: reasonOf(error) }, 'changed names could not be read');
+    } finally {
+      this.looks -= 1;
     }
   }
 
-  /** Loads one record. One that cannot be read is left as it was: the others must not wait for it. */
-  private async take(key: Uint8Array, record: Uint8Array | undefined): Promise<void> {
+  /** Loads one record. One that cannot be loaded is left as it was: the others must not wait for it. */
+  private async take(name: string, record: Uint8Array | undefined): Promise<void> {
     const { log, decode, take } = this.parts;
-    const name = Buffer.from(key).toString();
     try {
-      await take(name, record === undefined ? undefined : decode(record));
+      await take(name, record === undefined ? undefined : await inSlice(() => decode(record)));
     } catch (error) {
-      if (!(error instanceof UnreadableRecord)) throw error;
-      log.error({ name, reason: error.message }, 'a record is left out');
+      if (error instanceof StoreUnavailable) throw error;
+      log.error({ name, reason: reasonOf(error) }, 'a record is left out');
     }
   }
 }

@@ -19,9 +19,11 @@ class World {
   readonly logged: unknown[] = [];
   /** Number of looks that read the store. */
   reads = 0;
+  readFails: Error | undefined;
   /** What happens while the record `all` is taken. */
   meanwhile: () => unknown = () => undefined;
   failsAt: string | undefined;
+  failure: Error = away;
 
   constructor(readonly store: Store) {
     const counted: Store = {
@@ -68,12 +70,13 @@ class World {
 
   private take(name: string): void {
     this.taken.push(name);
-    if (name === this.failsAt) throw away;
+    if (name === this.failsAt) throw this.failure;
   }
 
   private async counted<Value>(read: () => Promise<Value>): Promise<Value> {
     this.reads += 1;
     await this.gate.passed();
+    if (this.readFails !== undefined) throw this.readFails;
     return read();
   }
 }
@@ -142,6 +145,43 @@ describe('a process that follows changed names', () => {
     await world.follower.look();
     await world.follower.look();
     assert.deepEqual([world.taken, world.logged], [['b'], [{ name: 'later', reason }]]);
+    world.follower.stop();
+  });
+
+  test('leaves out a record that it cannot take, and a look that fails is followed by others', async () => {
+    const world = await World.of(await openTestStore());
+    await world.follower.start();
+    world.taken.splice(0);
+    world.failure = new Error('a fault');
+    world.failsAt = 'b';
+    await world.change('a', 'b', 'c');
+    await world.follower.look();
+    assert.deepEqual(world.taken.splice(0), ['a', 'b', 'c']);
+    assert.deepEqual(world.logged.splice(0), [{ name: 'b', reason: 'a fault' }]);
+    world.readFails = new Error('another fault');
+    await world.change('d');
+    await world.follower.look();
+    await world.clock.pass(250);
+    await world.follower.look();
+    const failed = { reason: 'another fault' };
+    assert.deepEqual([world.taken, world.logged], [[], [failed, failed, failed]]);
+    world.readFails = undefined;
+    await world.clock.pass(250);
+    await world.follower.look();
+    assert.deepEqual(world.taken, ['d']);
+    world.follower.stop();
+  });
+
+  test('takes a removal that came after a first look that did not end', async () => {
+    const world = await World.of(await openTestStore(), 'a', 'b');
+    world.failsAt = 'b';
+    await world.follower.start();
+    const key = Buffer.from('a');
+    await world.store.commit([{ kind: 'replace', space: 'profiles', key, from: key, to: undefined }]);
+    await world.change('a');
+    world.failsAt = undefined;
+    await world.follower.look();
+    assert.deepEqual(world.taken, ['a', 'b', 'b', 'a']);
     world.follower.stop();
   });
 
