@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  HeldNames,
   isName,
   isStoredName,
   overNames,
   ownerOf,
   storedName,
-  type HeldNames,
 } from '../../src/store/tables/names.js';
 
 const [ada, ben] = ['a'.repeat(32), 'b'.repeat(32)] as const;
@@ -38,14 +38,19 @@ test('a stored name has its owner before it, or none where it is everybody’s',
 describe('limits of names', () => {
   const limits = { owned: { names: 2, bytes: 10 }, all: { names: 4, bytes: 25 } };
   const words = { one: 'profile', many: 'profiles', content: 'settings' };
-  const over = (held: HeldNames, name: string, added: number) => overNames(held, name, added, limits, words);
+  type Bytes = readonly (readonly [name: string, bytes: number])[];
+  const over = (bytes: Bytes, name: string, added: number) => {
+    const held = new HeldNames();
+    for (const each of bytes) held.set(...each);
+    return overNames(held, name, added, limits, words);
+  };
   const tooMany = (names: number) =>
     `There are ${names} profiles, and there may be no more. Remove one first.`;
   const tooLarge = (bytes: number) =>
     `The settings of all profiles would have more than ${bytes} bytes. Remove a profile first.`;
 
   test('are those of an owner, whose names alone count', () => {
-    const held: HeldNames = [
+    const held: Bytes = [
       [`${ada}/a`, 4],
       [`${ada}/b`, 3],
       [`${ben}/a`, 9],
@@ -60,7 +65,7 @@ describe('limits of names', () => {
   });
 
   test('are also those of all names together', () => {
-    const held: HeldNames = [
+    const held: Bytes = [
       ['a', 1],
       ['b', 1],
       ['c', 1],
@@ -71,7 +76,7 @@ describe('limits of names', () => {
     assert.equal(over(held, `${ada}/a`, 9), undefined);
     assert.equal(over(held, 'a', 21), undefined, 'to the byte');
     assert.equal(over(held, 'a', 22), tooLarge(25));
-    const nearlyFull: HeldNames = [
+    const nearlyFull: Bytes = [
       ['a', 20],
       [`${ada}/a`, 1],
     ];
@@ -79,10 +84,30 @@ describe('limits of names', () => {
   });
 
   test('bind an owner before they bind all', () => {
-    const held: HeldNames = [
+    const held: Bytes = [
       ['a', 25],
       [`${ada}/a`, 10],
     ];
     assert.equal(over(held, `${ada}/a`, 1), tooLarge(10));
+  });
+
+  test('count what is there now, also after changes and removals', () => {
+    const held = new HeldNames();
+    for (const [name, bytes] of [
+      [`${ada}/a`, 4],
+      [`${ada}/a`, 7],
+      ['a', 5],
+      ['a', 2],
+    ] as const) {
+      held.set(name, bytes);
+    }
+    assert.deepEqual(held.sumOf(undefined), { names: 2, bytes: 9 });
+    assert.deepEqual(held.sumOf(ada), { names: 1, bytes: 7 });
+    assert.deepEqual(held.sumOf(ben), { names: 0, bytes: 0 });
+    assert.equal(held.of('a'), 2);
+    for (const name of [`${ada}/a`, `${ada}/a`, `${ben}/none`]) held.set(name, undefined);
+    assert.deepEqual(held.sumOf(undefined), { names: 1, bytes: 2 });
+    assert.deepEqual(held.sumOf(ada), { names: 0, bytes: 0 });
+    assert.equal(held.of(`${ada}/a`), undefined);
   });
 });

@@ -45,10 +45,20 @@ async function putSettings(store: Store, name: string, settings = '{}'): Promise
   return outcome.ok ? outcome.version : outcome.detail;
 }
 
-/** Writes a record as a version of Fusegate did. */
-async function write(store: Store, space: Space, name: string, members: object): Promise<void> {
+/** Writes a record as a version of Fusegate did: in one unit with the name in the log. */
+async function write(
+  store: Store,
+  space: 'corpora' | 'profiles',
+  name: string,
+  members: object,
+): Promise<void> {
   const value = bytes(`\u0001${JSON.stringify(members)}`);
-  await commit(store, { kind: 'put', space, key: bytes(name), value });
+  const log = space === 'corpora' ? 'corpusChanges' : 'profileChanges';
+  await commit(
+    store,
+    { kind: 'put', space, key: bytes(name), value },
+    { kind: 'append', log, value: bytes(name) },
+  );
 }
 
 /** A name with one version of so many bytes. */
@@ -71,7 +81,10 @@ function interrupted(store: Store, meanwhile: () => Promise<unknown>): Store & {
   return {
     ...store,
     get: (space, key) => store.get(space, key),
+    getMany: (space, keys) => store.getMany(space, keys),
     scan: (space, range) => store.scan(space, range),
+    read: (log, range) => store.read(log, range),
+    last: (log) => store.last(log),
     commits: () => commits,
     commit: async (operations: readonly Operation[]): Promise<Outcome> => {
       commits += 1;

@@ -4,7 +4,8 @@
  * owner are stored as owner, `/` and name; names without an owner are public.
  */
 import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
-import { overNames, type HeldNames, type NameLimits } from './names.js';
+import { knownNames, type KnownNames } from './knownNames.js';
+import type { NameLimits } from './names.js';
 import type { Entry, Operation, Store } from '../store.js';
 import { integer, rows, table, text, type ValueOf } from '../table.js';
 
@@ -89,15 +90,6 @@ export async function findCorpus(store: Store, name: string): Promise<CorpusReco
 /** A name with its record's bytes. */
 type StoredCorpus = CorpusRecord & Entry;
 
-/** Every name, removed ones too, in order. */
-async function everyCorpus(store: Store): Promise<StoredCorpus[]> {
-  const found: StoredCorpus[] = [];
-  for await (const entry of recordsAfter(store, 'corpora')) {
-    found.push({ ...corpusTable.decode(entry.value), ...entry });
-  }
-  return found;
-}
-
 /** True if a name has a version. */
 function isThere({ versions }: CorpusRecord): boolean {
   return versions.length > 0;
@@ -105,7 +97,9 @@ function isThere({ versions }: CorpusRecord): boolean {
 
 /** Every name that has a version, in order. */
 export async function allCorpora(store: Store): Promise<CorpusRecord[]> {
-  return (await everyCorpus(store)).filter(isThere);
+  const found: CorpusRecord[] = [];
+  for await (const { value } of recordsAfter(store, 'corpora')) found.push(corpusTable.decode(value));
+  return found.filter(isThere);
 }
 
 const givenOutTable = table('numbers of removed corpora', { version: integer });
@@ -131,10 +125,20 @@ async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Pr
 }
 
 /** Limits the records of removed names when a name is added: true if some were forgotten. */
-async function forgotMany(store: Store, every: readonly StoredCorpus[]): Promise<boolean> {
-  const removed = every.filter((each) => !isThere(each));
-  if (removed.length < mostRemovedCorpora) return false;
-  await forgetRemoved(store, removed);
+async function forgotMany(store: Store, known: KnownNames): Promise<boolean> {
+  if (known.removed.size < mostRemovedCorpora) return false;
+  const removed: StoredCorpus[] = [];
+  const names = [...known.removed];
+  const values = await store.getMany('corpora', names.map(keyOf));
+  for (const [at, name] of names.entries()) {
+    const value = values[at];
+    // Another process forgot it: no log says so.
+    if (value === undefined) known.removed.delete(name);
+    else removed.push({ ...corpusTable.decode(value), key: keyOf(name), value });
+  }
+  const still = removed.filter((each) => !isThere(each));
+  if (still.length < mostRemovedCorpora) return false;
+  await forgetRemoved(store, still);
   return true;
 }
 
@@ -173,24 +177,18 @@ export type NewCorpusVersion = Omit<CorpusVersion, 'version' | 'bytes' | 'create
 export type CorpusPut =
   { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
 
-/** Bytes under each name, with its sample if it learns. */
-async function heldNames(store: Store, every: readonly StoredCorpus[]): Promise<HeldNames> {
-  const held = new Map<string, number>();
-  for (const { name, versions } of every.filter(isThere)) {
-    held.set(
-      name,
-      versions.reduce((sum, { bytes }) => sum + bytes, 0),
-    );
-  }
-  for await (const { value } of recordsAfter(store, 'corpusLearning')) {
-    const { name, bytes } = learningTable.decode(value);
-    held.set(name, (held.get(name) ?? 0) + bytes);
-  }
-  return [...held];
-}
-
-const limits = { owned: ownedCorpusLimits, all: allCorpusLimits };
-const words = { one: 'name', many: 'names', content: 'statistics' };
+/** Sizes of all names of a store, with the samples of those that learn. */
+const knownCorpora = knownNames({
+  changes: 'corpusChanges',
+  space: 'corpora',
+  sizeOf(record) {
+    const { versions } = corpusTable.decode(record);
+    return { versions: versions.length, bytes: versions.reduce((sum, { bytes }) => sum + bytes, 0) };
+  },
+  samples: { space: 'corpusLearning', bytesOf: (record) => learningTable.decode(record).bytes },
+  limits: { owned: ownedCorpusLimits, all: allCorpusLimits },
+  words: { one: 'name', many: 'names', content: 'statistics' },
+});
 
 /** A name before a version is added, and operations that conflict if it has changed. */
 interface Before {
@@ -211,20 +209,13 @@ async function beforePut(store: Store, name: string): Promise<Before> {
 /** Why a new version of a name would be refused, however small; undefined: it may be accepted. */
 export async function corpusObstacle(store: Store, name: string): Promise<string | undefined> {
   const { had } = await beforePut(store, name);
-  return obstacle(store, had, await everyCorpus(store), 0);
+  return overVersions(had) ?? knownCorpora(store).mayBeOver(name, 0);
 }
 
-/** The limit that a version of `bytes` bytes would exceed. */
-async function obstacle(
-  store: Store,
-  { name, versions }: CorpusRecord,
-  every: readonly StoredCorpus[],
-  added: number,
-): Promise<string | undefined> {
-  if (versions.length >= mostCorpusVersions) {
-    return `The name has ${mostCorpusVersions} versions, as many as it may. Remove it, or take another.`;
-  }
-  return overNames(await heldNames(store, every), name, added, limits, words);
+/** The limit that one more version of a name would exceed. */
+function overVersions({ versions }: CorpusRecord): string | undefined {
+  if (versions.length < mostCorpusVersions) return undefined;
+  return `The name has ${mostCorpusVersions} versions, as many as it may. Remove it, or take another.`;
 }
 
 /** Adds a version to a name; on disk when this resolves. Concurrent calls get different numbers. */
@@ -234,12 +225,12 @@ export async function putCorpus(
   { statistics, ...made }: NewCorpusVersion,
   nowMs: number,
 ): Promise<CorpusPut> {
+  const names = knownCorpora(store);
   for (;;) {
     const { had, from, unless } = await beforePut(store, name);
-    const every = await everyCorpus(store);
-    const detail = await obstacle(store, had, every, statistics.byteLength);
+    const detail = overVersions(had) ?? (await names.overLimit(name, statistics.byteLength));
     if (detail !== undefined) return { ok: false, detail };
-    if (from === undefined && (await forgotMany(store, every))) continue;
+    if (from === undefined && (await forgotMany(store, names))) continue;
     const added = { ...made, learnt: false, bytes: statistics.byteLength, createdAtMs: nowMs };
     const { version, operations } = versionAdded(had, from, added, statistics);
     const outcome = await store.commit([...unless, ...operations]);
@@ -301,9 +292,9 @@ export async function storeLearnt(
     const before = from === undefined ? undefined : learningTable.decode(from);
     const added = sample.byteLength - (before?.bytes ?? 0) + (frozen?.statistics.byteLength ?? 0);
     if (before === undefined || frozen !== undefined) {
-      const every = await everyCorpus(store);
-      if (overNames(await heldNames(store, every), name, added, limits, words) !== undefined) return 'over';
-      if (frozen !== undefined && corpus === undefined && (await forgotMany(store, every))) continue;
+      const names = knownCorpora(store);
+      if ((await names.overLimit(name, added)) !== undefined) return 'over';
+      if (frozen !== undefined && corpus === undefined && (await forgotMany(store, names))) continue;
     }
     const revision = (before?.revision ?? 0) + 1;
     const record = { ...made, name, revision, bytes: sample.byteLength, updatedAtMs: nowMs };

@@ -35,27 +35,68 @@ export interface NameLimits {
   readonly bytes: number;
 }
 
-/** Bytes under each stored name. */
-export type HeldNames = readonly (readonly [name: string, bytes: number])[];
+/** Number of names, and the bytes under them. */
+interface Sum {
+  names: number;
+  bytes: number;
+}
+
+/** Bytes under each stored name, summed by owner: a limit is checked without a look at every name. */
+export class HeldNames {
+  private readonly byName = new Map<string, number>();
+  private readonly all: Sum = { names: 0, bytes: 0 };
+  private readonly byOwner = new Map<string, Sum>();
+
+  /** The bytes under a name; undefined: it is not there. */
+  of(name: string): number | undefined {
+    return this.byName.get(name);
+  }
+
+  /** Sets the bytes under a name; undefined: it is not there. */
+  set(name: string, bytes: number | undefined): void {
+    const had = this.byName.get(name);
+    if (bytes === undefined) this.byName.delete(name);
+    else this.byName.set(name, bytes);
+    const names = Number(bytes !== undefined) - Number(had !== undefined);
+    const change = { names, bytes: (bytes ?? 0) - (had ?? 0) };
+    addTo(this.all, change);
+    const owner = ownerOf(name);
+    if (owner === undefined) return;
+    const own = this.byOwner.get(owner) ?? { names: 0, bytes: 0 };
+    addTo(own, change);
+    if (own.names > 0) this.byOwner.set(owner, own);
+    else this.byOwner.delete(owner);
+  }
+
+  /** The sum of an owner's names; undefined: of all names. */
+  sumOf(owner: string | undefined): Readonly<Sum> {
+    return owner === undefined ? this.all : (this.byOwner.get(owner) ?? { names: 0, bytes: 0 });
+  }
+}
+
+function addTo(sum: Sum, change: Readonly<Sum>): void {
+  sum.names += change.names;
+  sum.bytes += change.bytes;
+}
 
 /** Words of the sentence about an exceeded limit, such as `profile`, `profiles` and `settings`. */
-interface NameWords {
+export interface NameWords {
   readonly one: string;
   readonly many: string;
   readonly content: string;
 }
 
 function overOne(
-  held: HeldNames,
+  held: Readonly<Sum>,
   isNew: boolean,
   added: number,
   limits: NameLimits,
   { one, many, content }: NameWords,
 ): string | undefined {
-  if (isNew && held.length >= limits.names) {
+  if (isNew && held.names >= limits.names) {
     return `There are ${limits.names} ${many}, and there may be no more. Remove one first.`;
   }
-  if (held.reduce((sum, [, bytes]) => sum + bytes, 0) + added <= limits.bytes) return undefined;
+  if (held.bytes + added <= limits.bytes) return undefined;
   return `The ${content} of all ${many} would have more than ${limits.bytes} bytes. Remove a ${one} first.`;
 }
 
@@ -71,9 +112,8 @@ export function overNames(
   words: NameWords,
 ): string | undefined {
   const owner = ownerOf(name);
-  const isNew = !held.some(([each]) => each === name);
-  const all = (): string | undefined => overOne(held, isNew, added, limits.all, words);
+  const isNew = held.of(name) === undefined;
+  const all = (): string | undefined => overOne(held.sumOf(undefined), isNew, added, limits.all, words);
   if (owner === undefined) return all();
-  const own = held.filter(([each]) => ownerOf(each) === owner);
-  return overOne(own, isNew, added, limits.owned, words) ?? all();
+  return overOne(held.sumOf(owner), isNew, added, limits.owned, words) ?? all();
 }

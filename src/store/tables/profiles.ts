@@ -3,7 +3,8 @@
  * number is never reused: a new name begins after the numbers of all removed names.
  */
 import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
-import { overNames, type NameLimits } from './names.js';
+import { knownNames } from './knownNames.js';
+import type { NameLimits } from './names.js';
 import type { Operation, Store } from '../store.js';
 import { integer, rows, table, text, type ValueOf } from '../table.js';
 
@@ -63,26 +64,24 @@ export async function allProfiles(store: Store): Promise<ProfileRecord[]> {
 export type ProfilePut =
   { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
 
-function bytesOf({ versions }: ProfileRecord): number {
-  return versions.reduce((sum, { settings }) => sum + Buffer.byteLength(settings), 0);
-}
+/** Sizes of all profiles of a store. */
+const knownProfiles = knownNames({
+  changes: 'profileChanges',
+  space: 'profiles',
+  sizeOf(record) {
+    const { versions } = profileTable.decode(record);
+    const bytes = versions.reduce((sum, { settings }) => sum + Buffer.byteLength(settings), 0);
+    return { versions: versions.length, bytes };
+  },
+  limits: { owned: ownedProfileLimits, all: allProfileLimits },
+  words: { one: 'profile', many: 'profiles', content: 'settings' },
+});
 
-const limits = { owned: ownedProfileLimits, all: allProfileLimits };
-const words = { one: 'profile', many: 'profiles', content: 'settings' };
-
-/** The limit that another version would exceed. */
-function overLimit(
-  all: readonly ProfileRecord[],
-  had: ProfileRecord | undefined,
-  name: string,
-  added: number,
-): string | undefined {
-  if (had !== undefined && had.versions.length >= mostProfileVersions) {
-    const most = `${mostProfileVersions} versions, as many as it may`;
-    return `The profile has ${most}. Remove it, or take another name.`;
-  }
-  const held = all.map((each) => [each.name, bytesOf(each)] as const);
-  return overNames(held, name, added, limits, words);
+/** The limit that one more version of a name would exceed. */
+function overVersions(versions: number): string | undefined {
+  if (versions < mostProfileVersions) return undefined;
+  const most = `${mostProfileVersions} versions, as many as it may`;
+  return `The profile has ${most}. Remove it, or take another name.`;
 }
 
 /** The greatest number of all removed names, and the operation that raises it to `to` or keeps it. */
@@ -106,10 +105,16 @@ export async function putProfile(
   nowMs: number,
 ): Promise<ProfilePut> {
   const key = Buffer.from(name);
+  const known = knownProfiles(store);
   for (;;) {
+    const over = await known.overLimit(name, Buffer.byteLength(settings));
+    // Refused before the record is decoded: it may have two megabytes.
+    const refusal = overVersions(known.versionsOf(name)) ?? over;
+    if (refusal !== undefined) return { ok: false, detail: refusal };
     const from = await store.get('profiles', key);
     const had = from === undefined ? undefined : profileTable.decode(from);
-    const detail = overLimit(await allProfiles(store), had, name, Buffer.byteLength(settings));
+    // Another process may have added one since: the record itself is exact.
+    const detail = overVersions(had?.versions.length ?? 0);
     if (detail !== undefined) return { ok: false, detail };
     // Read after the name was found absent: a process that removed it raised this number in the same unit.
     const removed = had === undefined ? await givenOut(store) : undefined;
