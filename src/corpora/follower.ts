@@ -10,7 +10,7 @@ import type { Log } from '../system/log.js';
 export interface CorpusFollowerParts {
   readonly store: Store;
   /** The process's table. */
-  readonly corpora: Pick<Corpora, 'add' | 'remove' | 'versions' | 'retry'>;
+  readonly corpora: Pick<Corpora, 'add' | 'remove' | 'versions' | 'retry' | 'unsaved'>;
   readonly clock: Pick<Clock, 'every'>;
   readonly log: Pick<Log, 'error'>;
 }
@@ -22,6 +22,14 @@ export function followCorpora(parts: CorpusFollowerParts): Follower<CorpusRecord
   return new Follower({ ...parts, changes: 'corpusChanges', space: 'corpora', decode: decodeCorpus, take });
 }
 
+/**
+ * Takes a name as it is stored. A change that leaves a name without a version is a removal, as learning alone
+ * is in no log: what this process learned of the name goes, too. If it has been learned again since, and
+ * stored, nothing is lost: the next docs are merged with the stored sample, as in a new process. Docs that
+ * are not stored yet may be the first of a new life of the name. They are left to the learner, which stores
+ * them, or finds that their sample is gone and drops them. Nothing is awaited between the question and the
+ * removal, so no save of this process can end between them.
+ */
 async function takeCorpus(
   parts: CorpusFollowerParts,
   name: string,
@@ -30,7 +38,8 @@ async function takeCorpus(
   const { corpora } = parts;
   const stored = new Set(record?.versions.map(({ version }) => version));
   // Versions from before a removal are gone, even if the name exists again.
-  if (corpora.versions(name).some((version) => !stored.has(version))) corpora.remove(name);
+  const isOld = corpora.versions(name).some((version) => !stored.has(version));
+  if (isOld || (stored.size === 0 && !corpora.unsaved().includes(name))) corpora.remove(name);
   if (record !== undefined) await addVersions(parts, record);
   // A removal makes room for names that could not be stored.
   corpora.retry();

@@ -22,7 +22,7 @@ const idBytes = 8;
 export interface CorpusLearnerParts {
   readonly store: Store;
   /** The process's table. */
-  readonly corpora: Pick<Corpora, 'unsaved' | 'learn' | 'saved' | 'endLearning'>;
+  readonly corpora: Pick<Corpora, 'unsaved' | 'learn' | 'saved' | 'endLearning' | 'retry'>;
   readonly clock: Pick<Clock, 'every' | 'wallMs'>;
   readonly randomness: Randomness;
   readonly log: Pick<Log, 'error'>;
@@ -57,7 +57,21 @@ export class CorpusLearner {
     const nowMs = clock.wallMs();
     const outcome = await storeLearnt(store, name, (sample) => this.join(name, sample), nowMs);
     if (outcome === 'stored') corpora.saved(name);
+    else if (outcome === 'none') this.forget(name);
     else if (outcome !== 'nothing') corpora.endLearning(name, outcome !== 'over');
+  }
+
+  /**
+   * Forgets a name of which nothing is stored: it was removed, and what was pending was dropped with its
+   * sample. Otherwise it would keep its settings and its place among the names. Only the learning state goes:
+   * versions belong to the follower.
+   */
+  private forget(name: string): void {
+    const { corpora } = this.parts;
+    // Docs that came meanwhile are stored by the next round.
+    if (corpora.unsaved().includes(name)) return;
+    corpora.endLearning(name, false);
+    corpora.retry();
   }
 
   private async join(name: string, sample: Uint8Array | undefined): Promise<LearntChange | undefined> {

@@ -246,6 +246,50 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
       assert.deepEqual(numbers, [2]);
     });
 
+    test('that were removed before they had a version leave nothing in any process', async (context) => {
+      const store = await storeAt(await place());
+      context.after(() => store.close());
+      const [one, other] = [await started(store), await started(store)];
+      for (let at = 0; at < 2 * ownedCorpusLimits.names; at += 1) {
+        // The same docs again and again, each time with other settings.
+        const analyzer = at % 2 === 0 ? 'plain' : 'english';
+        const named = { name: `n${at % 3}` };
+        for (const { ask, settle } of [one, other]) {
+          const request = { ...requestOf(fresh(9, 'a')), corpus: named, analyzer, learn: true };
+          assert.equal((await ask(request, 'key')).status, 200, `${at}`);
+          await settle();
+        }
+        const full = storedName(corpusOwner(Buffer.from('key'.repeat(8))), named.name);
+        assert.equal((await findLearning(store, full))?.docs, 9);
+        assert.equal(await removeCorpus(store, full), true);
+        // One learned nothing since, the other has a doc pending, which goes with the sample it belongs to.
+        const late = { ...requestOf(fresh(1, 'b')), corpus: named, analyzer, learn: true };
+        assert.equal((await other.ask(late, 'key')).status, 200);
+        for (const { follower } of [one, other]) await follower.look();
+        await other.learner.storeAll();
+        assert.equal(await findLearning(store, full), undefined);
+        for (const { corpora } of [one, other]) assert.deepEqual(corpora.unsaved(), []);
+      }
+    });
+
+    test('that are not stored yet outlive a removal of their name by others', async (context) => {
+      const store = await storeAt(await place());
+      context.after(() => store.close());
+      const [one, other] = [await started(store), await started(store)];
+      await one.ask({ ...requestOf(fresh(5, 'a')), corpus, learn: true });
+      await one.settle();
+      await other.ask({ ...requestOf(fresh(7, 'b')), corpus, learn: true });
+      assert.equal(await removeCorpus(store, name), true);
+      await other.follower.look();
+      await other.settle();
+      assert.equal((await findLearning(store, name))?.docs, 7);
+      // One hears of the removal only now that the name learns again, and joins in.
+      await one.follower.look();
+      await one.ask({ ...requestOf(fresh(5, 'a')), corpus, learn: true });
+      await one.settle();
+      assert.equal((await findLearning(store, name))?.docs, 12);
+    });
+
     test('are all counted in one way, and are not learnt where statistics were put', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());

@@ -220,7 +220,7 @@ describe('statistics that are learned', () => {
 
   test('grow by a sample, which is joined with the stored one', async () => {
     const store = await openTestStore();
-    assert.deepEqual(await learn(store, undefined), ['nothing', undefined]);
+    assert.deepEqual(await learn(store, undefined), ['none', undefined]);
     assert.equal(await findLearning(store, 'shop'), undefined);
     assert.deepEqual(await learn(store, change('one')), ['stored', undefined]);
     const state = { name: 'shop', terming: 'ngram', docs: 5 };

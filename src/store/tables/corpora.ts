@@ -267,8 +267,11 @@ export interface LearntChange {
   readonly frozen: Omit<NewCorpusVersion, 'terming'> | undefined;
 }
 
-/** Outcome of a step of learning. `put`: the name's last version was put, not learned. */
-export type Learnt = 'nothing' | 'stored' | 'full' | 'put' | 'over';
+/**
+ * Outcome of a step of learning. `none`: there is no change, and nothing is stored; `put`: the name's last
+ * version was put, not learned.
+ */
+export type Learnt = 'none' | 'nothing' | 'stored' | 'full' | 'put' | 'over';
 
 /**
  * Stores what a name has learned; on disk when this resolves. `join` returns the change of a sample, or
@@ -287,7 +290,7 @@ export async function storeLearnt(
     if (had.versions.at(-1)?.learnt === false) return 'put';
     if (had.versions.length >= mostCorpusVersions) return 'full';
     const change = await join(from === undefined ? undefined : await store.get('corpusSamples', key));
-    if (change === undefined) return 'nothing';
+    if (change === undefined) return from === undefined ? 'none' : 'nothing';
     const { sample, frozen, ...made } = change;
     const before = from === undefined ? undefined : learningTable.decode(from);
     const added = sample.byteLength - (before?.bytes ?? 0) + (frozen?.statistics.byteLength ?? 0);
