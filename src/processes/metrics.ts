@@ -1,6 +1,7 @@
 /** The metrics of all processes, summed by the parent and served as Prometheus text. */
 import { createServer, type Server } from 'node:http';
 import type { PrometheusContentType } from 'prom-client';
+import type { Log } from '../system/log.js';
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
 import type { EmbedderProcess } from './embedder.js';
 import type { WorkerPool } from './pool.js';
@@ -104,6 +105,7 @@ export function serveMetrics(
   host: string,
   port: number,
   scrape: Scrape,
+  log: Pick<Log, 'error'>,
   left?: number,
 ): Promise<MetricsResult> {
   const server = createServer((request, response) => {
@@ -124,8 +126,15 @@ export function serveMetrics(
     );
   });
   return new Promise((resolve) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
+    const reported = new Set<string>();
+    // For ever: an error event without a listener, as of a connection that cannot be accepted, would end the
+    // parent, and all workers with it. It may come with each connection, and is logged once.
+    server.on('error', (error: NodeJS.ErrnoException) => {
       const reason = error.code ?? error.message;
+      if (server.listening && !reported.has(reason)) {
+        reported.add(reason);
+        log.error({ reason }, 'the server of metrics failed');
+      }
       resolve({
         refused: `METRICS_PORT ${port} on ${host} cannot be had (${reason}). Set it to a free port.`,
       });

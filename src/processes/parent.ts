@@ -68,7 +68,7 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const metrics =
     place.metricsPort === 0
       ? undefined
-      : await serveMetrics(host, place.metricsPort, scrape, place.metricsSocket);
+      : await serveMetrics(host, place.metricsPort, scrape, parts.log, place.metricsSocket);
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
   const ports = { port: place.port, doorPort: place.doorPort, metricsPort: metrics?.port ?? 0 };
   if (parts.preload !== undefined) embedder.preload(parts.preload);
