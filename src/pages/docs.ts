@@ -150,12 +150,29 @@ const longestSearch = 100;
 const mostWords = 8;
 const mostFound = 30;
 
-function occurrences(text: string, word: string): number {
+/** Most occurrences of a word in a text that are counted, and of all words of a search together. */
+const mostOccurrences = 50;
+const mostOccurrencesOfAll = 100;
+
+function occurrences(text: string, word: string, most: number): number {
   let count = 0;
-  for (let at = text.indexOf(word); at >= 0 && count < 50; at = text.indexOf(word, at + word.length)) {
+  for (let at = text.indexOf(word); at >= 0 && count < most; at = text.indexOf(word, at + word.length)) {
     count += 1;
   }
   return count;
+}
+
+/** The score of a page for a search; 0 if it lacks one of the words. */
+function scoreOf({ lower: { head, body } }: Entry, wanted: readonly string[]): number {
+  // A search of many short words would hold up the event loop: they are counted less far.
+  const most = Math.min(mostOccurrences, Math.floor(mostOccurrencesOfAll / wanted.length));
+  let score = 0;
+  for (const word of wanted) {
+    const one = 100 * occurrences(head, word, most) + occurrences(body, word, most);
+    if (one === 0) return 0;
+    score += one;
+  }
+  return score;
 }
 
 /** The words around a position in a text. */
@@ -175,15 +192,14 @@ function find(entries: readonly Entry[], text: string): readonly (Entry & { read
   const first = wanted[0];
   if (first === undefined) return [];
   return entries
-    .flatMap((found) => {
-      const { head, body } = found.lower;
-      const counts = wanted.map((word) => 100 * occurrences(head, word) + occurrences(body, word));
-      if (counts.includes(0)) return [];
-      const at = Math.max(0, body.indexOf(first));
-      return [{ ...found, shown: excerpt(found.words, at), score: counts.reduce((a, b) => a + b, 0) }];
-    })
+    .map((found) => ({ found, score: scoreOf(found, wanted) }))
+    .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
-    .slice(0, mostFound);
+    .slice(0, mostFound)
+    .map(({ found }) => {
+      const at = Math.max(0, found.lower.body.indexOf(first));
+      return { ...found, shown: excerpt(found.words, at) };
+    });
 }
 
 function foundHtml(entries: readonly Entry[], text: string): string {
@@ -224,7 +240,8 @@ ${search}${contents(library, href)}</nav>
   );
 }
 
-function overview(library: Library, text: string): Answer {
+/** The overview with the result of a search; `list`: {@link contents}, which is always the same. */
+function overview(library: Library, list: string, text: string): Answer {
   const documents = library.references.map(({ title, version, description }) => {
     const name = escapeHtml(`${title} ${version}`);
     return `<li><strong>${name}</strong>: ${escapeHtml(description)}</li>`;
@@ -235,7 +252,7 @@ ${text === '' ? '' : foundHtml(library.entries, text)}
 <ul class="documents">${documents.join('\n')}</ul>
 <p class="note">For programs: <a href="/openapi.json">/openapi.json</a> and
 <a href="/api/agent/openapi">/api/agent/openapi</a>.</p>
-<div class="overview">${contents(library)}</div>`;
+<div class="overview">${list}</div>`;
   return shown(library, 'Fusegate reference', main);
 }
 
@@ -263,13 +280,25 @@ function missingIn({ page, references, overview: home }: Library): (request: Rou
   return (request) => (prefers(request.header('accept'), 'text/html') ? missing : forPrograms);
 }
 
+/** Makes each page at its first request, and keeps it: it never changes. */
+function madeOnce(): (name: string, make: () => Answer) => Answer {
+  const pages = new Map<string, Answer>();
+  return (name, make) => {
+    const page = pages.get(name) ?? make();
+    pages.set(name, page);
+    return page;
+  };
+}
+
 /** The page of a guide. */
 function guideOf(library: Library): (request: RouteRequest) => Answer {
   const missing = missingIn(library);
+  const made = madeOnce();
   return (request) => {
     const found = library.guides.get(request.path['guide'] ?? '');
     if (found === undefined) return missing(request);
-    return article(library, `/docs/guides/${found.name}`, titleOf(found), found.html);
+    const { name, html } = found;
+    return made(name, () => article(library, `/docs/guides/${name}`, titleOf(found), html));
   };
 }
 
@@ -290,16 +319,19 @@ export function docsHandlers({ gateway, door, doorAddress, page = unnamedPage }:
   const library = { page, references, guides, entries, overview: '/docs' } as const;
   const missing = missingIn(library);
   const operations = new Map(references.flatMap((each) => each.operations).map((each) => [each.id, each]));
-  const plain = overview(library, '');
+  const made = madeOnce();
+  const list = contents(library);
+  const plain = overview(library, list, '');
   return {
     docs: ({ query }) => {
       const text = (query['q'] ?? '').trim();
-      return text === '' ? plain : overview(library, text);
+      return text === '' ? plain : overview(library, list, text);
     },
     docsOperation: (request) => {
       const found = operations.get(request.path['operation'] ?? '');
       if (found === undefined) return missing(request);
-      return article(library, `/docs/api/${found.id}`, `${found.method} ${found.path}`, found.html());
+      const { id, method, path } = found;
+      return made(id, () => article(library, `/docs/api/${id}`, `${method} ${path}`, found.html()));
     },
     docsGuide: guideOf(library),
   };

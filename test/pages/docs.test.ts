@@ -3,14 +3,17 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
+import type { Answer } from '../../src/contract/exchange.js';
 import { problemOf, type ProblemCode } from '../../src/contract/problem.js';
 import { routeList, routes } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { noOperator } from '../../src/outreach/operator.js';
-import { guidesAlone } from '../../src/pages/docs.js';
+import { docsHandlers, guidesAlone } from '../../src/pages/docs.js';
 import { doorLinks, pageMaker } from '../../src/pages/page.js';
 import { openTiers, testAccess } from '../support/access.js';
+import { requestWith } from '../support/embedding.js';
+import { door, gateway } from '../support/examples.js';
 import { startServer } from '../support/http.js';
 import { isLong } from '../support/length.js';
 import { assertAccessible } from './axe.js';
@@ -32,6 +35,11 @@ before(async () => {
 after(async () => {
   if (skipBrowser === false) await browser.close();
 });
+
+/** A request for a page. */
+function asking(query: Readonly<Record<string, string>>, path: Readonly<Record<string, string>> = {}) {
+  return { ...requestWith(Buffer.alloc(0)), query, path };
+}
 
 async function html(path: string): Promise<string> {
   const answer = await fetch(`${origin}${path}`);
@@ -136,6 +144,30 @@ describe('the pages', () => {
     const hostile = await html(`/docs?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
     assert.ok(!hostile.includes('<script>alert'));
     assert.match(await html(`/docs?q=${'a%20'.repeat(500)}`), /places found/);
+  });
+
+  test('a search of many short words looks at each page a limited number of times', (context) => {
+    const { docs } = docsHandlers({ gateway: gateway(), door: door('/'), doorAddress: null });
+    const looks = context.mock.method(String.prototype, 'indexOf').mock;
+    const search = (q: string): number => {
+      const before = looks.callCount();
+      assert.equal((docs(asking({ q })) as Answer).status, 200);
+      return looks.callCount() - before;
+    };
+    const pages = documented.length + guides.length;
+    const one = search('zzzqqq');
+    assert.ok(one <= 3 * pages, `${one} for a word that no page has`);
+    assert.ok(search('zzzqqq the of and to in is it') <= one, 'a page without the first word is left');
+    assert.ok(search('the of and to in is it on') <= 150 * pages);
+  });
+
+  test('pages are made once', () => {
+    const made = docsHandlers({ gateway: gateway(), door: door('/'), doorAddress: null });
+    const operation = (name: string) => made.docsOperation(asking({}, { operation: name }));
+    const guide = (name: string) => made.docsGuide(asking({}, { guide: name }));
+    assert.equal(operation('fuse'), operation('fuse'));
+    assert.equal(guide('fuse'), guide('fuse'));
+    assert.notEqual(operation('normalize'), operation('fuse'));
   });
 
   test('a door at another address is described, and its forms are left out', async () => {
