@@ -405,7 +405,7 @@ export async function buildServer(
   const upkeep = { ...opened, clock: systemClock, log, holder: `${hostname()} ${process.pid}` };
   const background = startBackground(configuration, upkeep, tracer);
   const checkout = await checkoutOf(configuration, tiers, upkeep, access, room.isStorageReserved);
-  const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
+  const stored = storedEmbedder(embedder, { ...upkeep, readBytesPerToken: native.readBytesPerToken() });
   const embedding = configuration.embedCacheStore ? stored : embedder;
   const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
   const { embedMode, corpora, profiles } = search;

@@ -3,11 +3,14 @@
  * with the period in which a vector was last used, so that vectors unused for more than a period are pruned
  * by key alone.
  */
+import { isAscii } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { endianness } from 'node:os';
 import { whenUnavailable, type Operation, type Store } from '../store/store.js';
 import { dayMs, type Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
+import { inSlice } from '../system/slices.js';
 import type { Embedded, Embedder, InstalledModel, SomeVectors } from './embedder.js';
 
 /** Least time for which a vector can be found after its last use (days); the most is twice that. */
@@ -26,6 +29,8 @@ export interface StoredEmbeddingsParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly log: Pick<Log, 'warn'>;
+  /** Bytes of a text that a tokenizer examines, per token that its model reads. */
+  readonly readBytesPerToken: number;
 }
 
 /** An embedder whose vectors are stored. */
@@ -41,20 +46,26 @@ interface One {
   readonly truncated: boolean;
 }
 
+/** True if numbers are in memory as they are stored: little-endian. */
+const isStoredOrder = endianness() === 'LE';
+
 /** A stored vector's bytes: whether the text was cut, then float32, little-endian. */
 function encode(vector: Float32Array, truncated: boolean): Buffer {
-  const value = Buffer.alloc(1 + 4 * vector.length);
+  const value = Buffer.alloc(1 + vector.byteLength);
   value.writeUInt8(truncated ? 1 : 0);
-  vector.forEach((number, at) => value.writeFloatLE(number, 1 + 4 * at));
+  value.set(new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength), 1);
+  if (!isStoredOrder) value.subarray(1).swap32();
   return value;
 }
 
 /** The stored vector; undefined if there is none, or it has another number of components. */
 function decode(value: Uint8Array | undefined, dimension: number): One | undefined {
   if (value?.byteLength !== 1 + 4 * dimension) return undefined;
-  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  const vector = Float32Array.from({ length: dimension }, (_, at) => bytes.readFloatLE(1 + 4 * at));
-  return { vector, truncated: bytes.readUInt8() === 1 };
+  const vector = new Float32Array(dimension);
+  const bytes = Buffer.from(vector.buffer);
+  bytes.set(value.subarray(1));
+  if (!isStoredOrder) bytes.swap32();
+  return { vector, truncated: value[0] === 1 };
 }
 
 /**
@@ -64,7 +75,7 @@ const seen = Buffer.of(0xff);
 
 function textDigest({ digest }: InstalledModel, text: Uint8Array): Buffer {
   const hash = createHash('sha256').update(Buffer.from(digest, 'hex')).update(text);
-  return (text.some((byte) => byte > 127) ? hash.update(seen) : hash).digest();
+  return (isAscii(text) ? hash : hash.update(seen)).digest();
 }
 
 /** The period of a time, as the first bytes of a key. */
@@ -92,9 +103,12 @@ class StoringEmbedder implements StoredEmbedder {
     signal: AbortSignal,
   ): Promise<Embedded> => {
     const { dimension } = model;
+    // As the model's tokenizer examines them: one byte more shows that the text is longer. Texts that differ
+    // only after that have one vector, and one key.
+    const most = model.maxTokens * this.parts.readBytesPerToken + 1;
     // The texts' memory may be reused once this function awaits.
-    const kept = texts.map((text) => new Uint8Array(text));
-    const digests = kept.map((text) => textDigest(model, text));
+    const kept = texts.map((text) => new Uint8Array(text.subarray(0, most)));
+    const digests = await Promise.all(kept.map((text) => inSlice(() => textDigest(model, text))));
     // If the store does not answer, the vectors are computed.
     const known = await whenUnavailable(this.find(digests, dimension), () => []);
     const missing = kept.filter((_, at) => known[at] === undefined);
@@ -158,10 +172,16 @@ class StoringEmbedder implements StoredEmbedder {
 
   /** Writes vectors in the background, without delaying answers. */
   private keep(entries: readonly (readonly [digest: Buffer, value: Buffer])[]): void {
+    if (entries.length === 0) return;
+    const writing = this.writeAll(entries);
+    this.writing.add(writing);
+    void writing.finally(() => this.writing.delete(writing));
+  }
+
+  /** Writes one unit after the other: all at once would be one long turn of the event loop. */
+  private async writeAll(entries: readonly (readonly [digest: Buffer, value: Buffer])[]): Promise<void> {
     for (let from = 0; from < entries.length; from += together) {
-      const write = this.write(entries.slice(from, from + together));
-      this.writing.add(write);
-      void write.finally(() => this.writing.delete(write));
+      await this.write(entries.slice(from, from + together));
     }
   }
 

@@ -1,10 +1,12 @@
 /** Vectors kept in the store: other machines find them, as long as they are asked for. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash, Hash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Embedded } from '../../src/models/embedder.js';
 import { keptDays, removeEmbeddings, storedEmbedder } from '../../src/models/storedEmbeddings.js';
+import { native } from '../../src/native/addon.js';
 import type { Store } from '../../src/store/store.js';
 import { SetClock } from '../support/access.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
@@ -16,11 +18,12 @@ const embedder = startEmbedder([model]);
 const store = await openTestStore();
 const clock = new SetClock();
 const log = keptLog();
+const readBytesPerToken = native.readBytesPerToken();
 after(() => embedder.process.stop());
 
 /** A machine's embedder on a store. */
 function machine(on: Store = store) {
-  return storedEmbedder(embedder, { store: on, clock, log });
+  return storedEmbedder(embedder, { store: on, clock, log, readBytesPerToken });
 }
 
 /** Texts that the embedder process has done. */
@@ -57,6 +60,64 @@ test('vectors that one machine has computed are found by another, to the last bi
   assert.deepEqual(mixed.vectors.subarray(384), alone.vectors.subarray(0, 2 * 384));
   assert.deepEqual(mixed.truncated, [false, false, true]);
   assert.equal(computed(), before + 1);
+});
+
+test('of a long text only what the model examines is hashed, and makes its key', async (context) => {
+  const most = model.maxTokens * readBytesPerToken;
+  const long = Buffer.from('wide '.repeat(most));
+  const updates = context.mock.method(Hash.prototype, 'update').mock;
+  const known = await ask(machine(), [long.subarray(0, most + 1)]);
+  const before = computed();
+  assert.deepEqual(await ask(machine(), [long, Buffer.concat([long, Buffer.from('é')])]), {
+    ...known,
+    vectors: Float32Array.of(...known.vectors, ...known.vectors),
+    truncated: [true, true],
+  });
+  assert.equal(computed(), before);
+  const hashed = updates.calls.map(({ arguments: [data] }) => (data as unknown as Uint8Array).byteLength);
+  assert.deepEqual(hashed, Array.from({ length: 3 }, () => [32, most + 1]).flat());
+});
+
+test('the record of a vector is as every version stored it', async () => {
+  const [ascii, other] = [Buffer.from('three boats'), Buffer.from('drei Boote für zwei')];
+  const { vectors } = await ask(machine(), [ascii, other]);
+  const period = Buffer.alloc(4);
+  period.writeUInt32BE(Math.floor(clock.wallMs() / (keptDays * 86_400_000)));
+  for (const [at, hashed] of [[ascii], [other, Buffer.of(0xff)]].entries()) {
+    const hash = createHash('sha256').update(Buffer.from(model.digest, 'hex'));
+    const digest = hash.update(Buffer.concat(hashed)).digest();
+    const value = await store.get('embeddings', Buffer.concat([period, digest]));
+    const bytes = Buffer.from(value ?? []);
+    assert.equal(bytes.readUInt8(0), 0);
+    const numbers = Array.from({ length: 384 }, (_, each) => bytes.readFloatLE(1 + 4 * each));
+    assert.deepEqual(Float32Array.from(numbers), vectors.subarray(at * 384, (at + 1) * 384));
+  }
+});
+
+test('many vectors are written in one unit after the other', async () => {
+  let [running, most] = [0, 0];
+  const counted: Store = {
+    ...store,
+    newUnitId: () => store.newUnitId(),
+    getMany: (space, keys) => store.getMany(space, keys),
+    commit: async (operations) => {
+      most = Math.max(most, (running += 1));
+      assert.ok(operations.length <= 100);
+      return store.commit(operations).finally(() => (running -= 1));
+    },
+  };
+  const vectors = new Float32Array(250 * model.dimension).fill(0.5);
+  const truncated = Array.from({ length: 250 }, () => false);
+  const inner = {
+    models: [model],
+    embed: () => Promise.resolve({ kind: 'vectors', vectors, truncated } as const),
+  };
+  const by = storedEmbedder(inner, { store: counted, clock, log, readBytesPerToken });
+  const many = truncated.map((_, at) => Buffer.from(`many ${at}`));
+  assert.deepEqual(await ask(by, many), { kind: 'vectors', vectors, truncated });
+  assert.equal(most, 1);
+  assert.deepEqual(await ask(by, many), { kind: 'vectors', vectors, truncated });
+  assert.equal(by.metrics()[0]?.values[0]?.value, 250);
 });
 
 test('a vector stays while it is asked for, and is removed afterwards', async () => {
@@ -105,7 +166,7 @@ async function lateTries(asked: readonly Buffer[], share: number): Promise<numbe
   let slow = startEmbedder([model], { deadlineMs });
   let known = 0;
   for (let tries = 0; ; tries += 1) {
-    const by = storedEmbedder(slow, { store, clock, log });
+    const by = storedEmbedder(slow, { store, clock, log, readBytesPerToken });
     const outcome = await by.embed(model, asked, signal);
     await by.settled();
     if (outcome.kind === 'vectors') {
