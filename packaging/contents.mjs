@@ -55,6 +55,9 @@ const unread = new RegExp(
     .join('|'),
 );
 
+/** True for what an operator puts beside the files of `deploy`: passwords, and the settings of a composition. */
+const isPrivate = (path) => path.split('/').some((name) => name === 'secrets' || name.startsWith('.'));
+
 /** Copies files of a folder; `wanted` decides by the path in it. */
 function copy(from, to, wanted = () => true) {
   for (const path of filesUnder(from).filter(wanted)) {
@@ -114,7 +117,7 @@ export function layProgram(root, folder, modules) {
   copy(join(root, 'dist/pages'), join(folder, 'dist/pages'));
   copy(join(root, 'models'), join(folder, 'models'), (path) => !path.startsWith('scripts/'));
   copy(join(root, 'docs'), join(folder, 'docs'), (path) => !path.startsWith('examples/'));
-  copy(join(root, 'deploy'), join(folder, 'deploy'));
+  copy(join(root, 'deploy'), join(folder, 'deploy'), (path) => !isPrivate(path));
   mkdirSync(join(folder, 'dist'), { recursive: true });
   copyFileSync(join(root, 'dist/tiers.json'), join(folder, 'dist/tiers.json'));
   for (const name of ['fusegate.mjs', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md']) {

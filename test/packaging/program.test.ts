@@ -1,7 +1,16 @@
 /** What `npm run package` lays out: it runs by itself, and has nothing for other systems. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -93,6 +102,32 @@ test('a package for another system has only its own module and libraries, and na
     .filter((file) => /\.(node|so|dll|dylib)/.test(file));
   assert.ok(libraries.length >= 2);
   assert.ok(libraries.every((file) => file.includes('/darwin/arm64/')));
+});
+
+test('the secrets of a composition come into no package, no image and no commit', () => {
+  const composition = readFileSync(join(root, 'deploy/compose/compose.yaml'), 'utf8');
+  const secrets = [...composition.matchAll(/file: \.\/(.+)/g)].map(([, name = '']) => name);
+  assert.ok(secrets.length >= 3);
+  // A working tree of its own: that of whoever runs the tests may have secrets.
+  const tree = temporaryFolder();
+  for (const name of readdirSync(root).filter((each) => each !== 'deploy')) {
+    symlinkSync(join(root, name), join(tree, name));
+  }
+  cpSync(join(root, 'deploy'), join(tree, 'deploy'), { recursive: true });
+  mkdirSync(join(tree, 'deploy/compose/secrets'), { recursive: true });
+  for (const name of [...secrets, '.env']) writeFileSync(join(tree, 'deploy/compose', name), 'planted');
+  const laid = join(folder, 'planted');
+  packaging(`
+    const module = { target: targets.hostTarget(), file: 'dist/native/fusegate.node' };
+    contents.layProgram(${JSON.stringify(tree)}, ${JSON.stringify(laid)}, [module]);
+  `);
+  assert.deepEqual(readdirSync(join(laid, 'deploy/compose')).sort(), ['Caddyfile', 'compose.yaml']);
+  const unsent = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
+  assert.ok(unsent.includes('**/secrets') && unsent.includes('**/.env'));
+  for (const name of [...secrets, '.env']) {
+    const path = `deploy/compose/${name}`;
+    assert.equal(spawnSync('git', ['check-ignore', '--quiet', path], { cwd: root }).status, 0, path);
+  }
 });
 
 test('a system that packages are not made for is an error that lists those that are', () => {
