@@ -167,6 +167,8 @@ class _Base:
 
 
 def _read(call: _Call[Answer], answer: httpx.Response) -> Union[Answer, FusegateError]:
+    if 300 <= answer.status_code < 400:
+        return FusegateError.redirected(answer)
     if not answer.is_success:
         return FusegateError.of(answer)
     try:

@@ -38,6 +38,14 @@ class FusegateError(Exception):
         return type(self), members
 
     @classmethod
+    def redirected(cls, answer: httpx.Response) -> FusegateError:
+        """The failure of an answer that names another address, which the client does not ask."""
+        place = answer.headers.get("location", "another address")
+        advice = "give the client the address where the server itself answers"
+        message = f"{answer.request.url} redirects to {place}: {advice}."
+        return cls(answer.status_code, "redirected", message)
+
+    @classmethod
     def of(cls, answer: httpx.Response) -> FusegateError:
         try:
             body = answer.json()

@@ -223,8 +223,14 @@ export class Fusegate {
         method: sent.method,
         headers,
         signal: AbortSignal.any(ends),
+        // Another origin would get the key and the body.
+        redirect: 'manual',
         ...body,
       });
+      if (isRedirect(answer)) {
+        await answer.body?.cancel();
+        return FusegateError.redirected(address, answer);
+      }
       if (!answer.ok) return await FusegateError.of(answer);
       return valueOf(answer.status, await answer.text());
     } catch (error) {
@@ -232,6 +238,11 @@ export class Fusegate {
       return new FusegateError(0, 'unreachable', `${address} does not answer: ${String(error)}`);
     }
   }
+}
+
+/** True for an answer that names another address; browsers hide its status. */
+function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
 /** The value of an answer; the failure if another program gave it. */

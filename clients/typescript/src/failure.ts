@@ -13,14 +13,14 @@ function isFault(each: unknown): each is Fault {
   return Array.isArray(loc) && typeof msg === 'string';
 }
 
-/** A refusal, or (status 0) no answer at all. */
+/** A refusal, or (status 0) no answer that can be read. */
 export class FusegateError extends Error {
   override readonly name = 'FusegateError';
 
   constructor(
-    /** HTTP status; 0 where nothing answered. */
+    /** HTTP status; 0 where nothing answered, and for a redirection in a browser. */
     readonly status: number,
-    /** From the closed list of docs/errors.md; `unprocessable` for a 422. */
+    /** From the closed list of docs/errors.md; `unprocessable` for a 422, `redirected` and `unreachable`. */
     readonly code: string,
     message: string,
     /** What is wrong with the request, place by place. */
@@ -31,6 +31,14 @@ export class FusegateError extends Error {
     readonly requestId?: string,
   ) {
     super(message);
+  }
+
+  /** The failure of an answer that names another address, which the client does not ask. */
+  static redirected(address: string, answer: Response): FusegateError {
+    const named = answer.headers.get('location');
+    const place = named ?? 'another address';
+    const advice = 'give the client the address where the server itself answers';
+    return new FusegateError(answer.status, 'redirected', `${address} redirects to ${place}: ${advice}.`);
   }
 
   /** The failure that an answer tells. */
@@ -62,8 +70,8 @@ export class FusegateError extends Error {
 const firstWaitMs = 500;
 
 /** Time before a further try, as the server says or doubling; undefined: a further try would not help. */
-export function pauseMs({ status, retryAfter }: FusegateError, tried: number): number | undefined {
-  if (![0, 429, 502, 503, 504].includes(status)) return undefined;
+export function pauseMs({ status, code, retryAfter }: FusegateError, tried: number): number | undefined {
+  if (code !== 'unreachable' && ![429, 502, 503, 504].includes(status)) return undefined;
   if (retryAfter !== undefined) return retryAfter * 1000;
   // Without it a 429 is a limit that waiting does not lift.
   return status === 429 ? undefined : firstWaitMs * 2 ** tried;

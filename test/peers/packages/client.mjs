@@ -50,6 +50,8 @@ told.key = (await failure(wrong.rerank({ query: 'boots', documents }))).slice(0,
 const patient = new Fusegate({ baseUrl: refusing });
 told.retried = (await patient.submit({ title: 'a', content: 'b' })).receipt;
 told.late = (await failure(patient.normalize({ text: 'late' }))).slice(0, 3);
+const moved = new Fusegate({ baseUrl: `${refusing}/moved`, apiKey: 'fg_secret' });
+told.moved = (await failure(moved.normalize({ text: 'secret' }))).slice(0, 2);
 told.foreign = [];
 for (let count = 0; count < 6; count += 1) {
   const [status, code] = await failure(patient.rerank({ query: 'boots', documents }));

@@ -64,6 +64,8 @@ with Fusegate(refusing) as client:
     except FusegateError as error:
         copied = pickle.loads(pickle.dumps(error))
         told["copied"] = [copied.status, copied.code, copied.retry_after]
+with Fusegate(f"{refusing}/moved", api_key="fg_secret") as client:
+    told["moved"] = failure(lambda: client.normalize("secret"))[:2]
 
 
 async def asked() -> list[object]:

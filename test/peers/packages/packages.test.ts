@@ -1,13 +1,12 @@
 /** Our clients: built as they are published, installed from the built file, and run against a server. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { temporaryFolder } from '../../support/run.js';
 import { ended, environmentFolder, missingUnless, startServer } from '../program.js';
 import { projectRoot } from '../../support/python.js';
+import { startRefusing, type Noted } from './refusing.js';
 
 const clients = join(projectRoot, 'clients');
 const programs = join(projectRoot, 'test/peers/packages');
@@ -35,62 +34,30 @@ const expected = {
   key: [401, 'invalid_api_key'],
   retried: 'fr_second',
   late: [429, 'rate_limited', 86_400],
+  moved: [307, 'redirected'],
   foreign: [...Array<string>(5).fill('404 error'), '200 error'],
 };
 
-/** Answers of programs between client and server: every one is an error of the client's own. */
-const foreign: readonly (readonly [status: number, body: string])[] = [
-  [404, 'null'],
-  [404, '"no"'],
-  [404, '{"detail":["no"]}'],
-  [404, '{"detail":[{"msg":"no"}]}'],
-  [404, '<p>no</p>'],
-  [200, '<p>Sign in</p>'],
-];
-let answered = 0;
+let noted: Noted;
 
-/** Keys of the submissions that came; every first one is refused, and asked to come again at once. */
-const keys: (string | undefined)[] = [];
-const refusing = createServer((request, response) => {
-  request.resume();
-  response.setHeader('content-type', 'application/json');
-  if (request.url === '/v1/normalize') {
-    response.writeHead(429, { 'retry-after': '86400' });
-    response.end('{"detail":"Tomorrow.","code":"rate_limited"}');
-    return;
-  }
-  if (request.url === '/v2/rerank') {
-    const [status, body] = foreign[answered % foreign.length] ?? [500, ''];
-    answered += 1;
-    response.writeHead(status).end(body);
-    return;
-  }
-  keys.push(request.headers['idempotency-key'] as string | undefined);
-  if (keys.length % 2 === 1) {
-    response.writeHead(503, { 'retry-after': '0' });
-    response.end('{"detail":"Not now.","code":"overloaded"}');
-    return;
-  }
-  const answer = { receipt: 'fr_second', status: 'quarantined', retrieval_verified: true };
-  response.end(JSON.stringify({ ...answer, stored_envelope_sha256: '' }));
-});
-
-/** The submission was tried twice, under one key. */
-function assertOneKey(): void {
-  const [first, second, ...more] = keys.splice(0);
+/** The submission was tried twice, under one key, and no redirection was followed, with the key and the body. */
+function assertSent(): void {
+  const [first, second, ...more] = noted.keys.splice(0);
   assert.deepEqual([typeof first, second, more], ['string', first, []]);
+  assert.deepEqual(noted.redirected.splice(0), ['POST /moved/v1/normalize']);
+  assert.deepEqual(noted.followed, []);
 }
 
 describe('our clients', () => {
   let base = '';
   let refusingBase = '';
+  let close = (): void => undefined;
   const made = temporaryFolder();
   before(async () => {
     base = await startServer();
-    await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve));
-    refusingBase = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;
+    ({ base: refusingBase, noted, close } = await startRefusing());
   });
-  after(() => refusing.close());
+  after(() => close());
 
   const tools = missingUnless(
     join(modules, 'openapi-typescript/package.json'),
@@ -130,7 +97,7 @@ describe('our clients', () => {
     cpSync(join(programs, 'client.mjs'), join(own, 'client.mjs'));
     const { out } = await ended(process.execPath, [join(own, 'client.mjs'), base, refusingBase]);
     assert.deepEqual(JSON.parse(out), { ...expected, aborted: 'no more' });
-    assertOneKey();
+    assertSent();
   });
 
   const lacking = [
@@ -154,6 +121,6 @@ describe('our clients', () => {
     const inLibraries = { langchain: ['boots'], llama_index: ['boots'], haystack: ['boots'] };
     const own = { async: [1, 'b'], copied: [429, 'rate_limited', 86_400] };
     assert.deepEqual(JSON.parse(out), { ...expected, ...own, ...inLibraries });
-    assertOneKey();
+    assertSent();
   });
 });

@@ -1,0 +1,83 @@
+/** A server that refuses and redirects what clients ask of it, and notes what they sent. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Answers of programs between client and server: every one is an error of the client's own. */
+export const foreign: readonly (readonly [status: number, body: string])[] = [
+  [404, 'null'],
+  [404, '"no"'],
+  [404, '{"detail":["no"]}'],
+  [404, '{"detail":[{"msg":"no"}]}'],
+  [404, '<p>no</p>'],
+  [200, '<p>Sign in</p>'],
+];
+
+/** What came since it was last taken. */
+export interface Noted {
+  /** Keys of the submissions; every first one is refused, and asked to come again at once. */
+  readonly keys: (string | undefined)[];
+  /** Requests that were redirected. */
+  readonly redirected: string[];
+  /** Requests at the address that redirections name. */
+  readonly followed: string[];
+}
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Starts it; its address, and what it notes. */
+export async function startRefusing(): Promise<{
+  readonly base: string;
+  readonly noted: Noted;
+  readonly close: () => void;
+}> {
+  const noted: Noted = { keys: [], redirected: [], followed: [] };
+  const other = createServer((request, response) => {
+    noted.followed.push(`${request.method ?? ''} ${request.url ?? ''}`);
+    request.resume();
+    response.end('{}');
+  });
+  const elsewhere = await listening(other);
+  let answered = 0;
+  const refusing = createServer((request, response) => {
+    request.resume();
+    response.setHeader('content-type', 'application/json');
+    const { method = '', url = '' } = request;
+    if (url.startsWith('/moved/')) {
+      noted.redirected.push(`${method} ${url}`);
+      response.writeHead(307, { location: `${elsewhere}${url}` }).end();
+      return;
+    }
+    if (url === '/v1/normalize') {
+      response.writeHead(429, { 'retry-after': '86400' });
+      response.end('{"detail":"Tomorrow.","code":"rate_limited"}');
+      return;
+    }
+    if (url === '/v2/rerank') {
+      const [status, body] = foreign[answered % foreign.length] ?? [500, ''];
+      answered += 1;
+      response.writeHead(status).end(body);
+      return;
+    }
+    noted.keys.push(request.headers['idempotency-key'] as string | undefined);
+    if (noted.keys.length % 2 === 1) {
+      response.writeHead(503, { 'retry-after': '0' });
+      response.end('{"detail":"Not now.","code":"overloaded"}');
+      return;
+    }
+    const answer = { receipt: 'fr_second', status: 'quarantined', retrieval_verified: true };
+    response.end(JSON.stringify({ ...answer, stored_envelope_sha256: '' }));
+  });
+  const base = await listening(refusing);
+  const close = (): void => {
+    for (const server of [refusing, other]) {
+      server.close();
+      server.closeAllConnections();
+    }
+  };
+  return { base, noted, close };
+}
