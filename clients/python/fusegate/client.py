@@ -131,6 +131,15 @@ def _near(text: Optional[str], receipt: Optional[str], k: Optional[int]) -> _Cal
     return _Call(Near, "GET", "/graph/near", query=query, door=True)
 
 
+def _header_key(given: str) -> str:
+    """A key as a header takes it, without white space around it, such as the line feed of a file."""
+    key = given.strip()
+    if all("!" <= character <= "~" for character in key):
+        return key
+    # It does not show the key: httpx's own error, at each call, would.
+    raise ValueError("The API key has characters that no key has: only visible ASCII is allowed.")
+
+
 class _Base:
     def __init__(
         self,
@@ -144,7 +153,8 @@ class _Base:
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._door_url = (door_url or base_url).rstrip("/")
-        self._headers = {"accept": "application/json", **({} if api_key is None else {"x-api-key": api_key})}
+        key = _header_key(api_key or "")
+        self._headers = {"accept": "application/json", **({"x-api-key": key} if key else {})}
         self._retries = retries
         self._longest_wait = longest_wait
         self._timeout = timeout
@@ -178,7 +188,10 @@ def _read(call: _Call[Answer], answer: httpx.Response) -> Union[Answer, Fusegate
     return call.answer.model_validate(value)
 
 
-def _unreachable(error: httpx.TransportError) -> FusegateError:
+def _unanswered(error: httpx.TransportError) -> FusegateError:
+    if isinstance(error, httpx.LocalProtocolError):
+        # Nothing was sent, and a further try would not be; the error shows the header, which may be secret.
+        return FusegateError(0, "unsendable", "The request has a header that HTTP does not allow.")
     return FusegateError(0, "unreachable", f"The server does not answer: {error!r}")
 
 
@@ -204,7 +217,7 @@ class Fusegate(_Base):
             try:
                 read = _read(call, self._http.request(**self._request(call)))
             except httpx.TransportError as error:
-                read = _unreachable(error)
+                read = _unanswered(error)
             if not isinstance(read, FusegateError):
                 return read
             time.sleep(self._wait(read, tried))
@@ -299,7 +312,7 @@ class AsyncFusegate(_Base):
             try:
                 read = _read(call, await self._http.request(**self._request(call)))
             except httpx.TransportError as error:
-                read = _unreachable(error)
+                read = _unanswered(error)
             if not isinstance(read, FusegateError):
                 return read
             await asyncio.sleep(self._wait(read, tried))

@@ -14,7 +14,7 @@ def _is_fault(each: Any) -> bool:
 
 
 class FusegateError(Exception):
-    """A refusal, or (status 0) no answer at all."""
+    """A refusal, or (status 0) no answer."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class FusegateError(Exception):
 
     def wait(self, tried: int) -> Optional[float]:
         """Seconds before a further try; None where one would not help."""
-        if self.status not in (0, 429, 502, 503, 504):
+        if self.code != "unreachable" and self.status not in (429, 502, 503, 504):
             return None
         if self.retry_after is not None:
             return self.retry_after

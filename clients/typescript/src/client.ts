@@ -39,7 +39,7 @@ export interface FusegateOptions {
   readonly baseUrl?: string;
   /** The fragment door's, where it has one of its own. */
   readonly doorUrl?: string;
-  /** `fg_…`; none is needed where the server asks for none. */
+  /** `fg_…`, white space around it aside; none is needed where the server asks for none. */
   readonly apiKey?: string;
   /** Further tries after a 429, 502, 503 or 504, or where nothing answers; 2 where absent. */
   readonly retries?: number;
@@ -76,6 +76,16 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/**
+ * A key as a header takes it, without white space around it, such as the line feed of a file.
+ * @throws TypeError, which does not show the key: fetch's own, at each call, would
+ */
+function headerKey(given = ''): string {
+  const key = given.trim();
+  if (/^[!-~]*$/.test(key)) return key;
+  throw new TypeError('The API key has characters that no key has: only visible ASCII is allowed.');
+}
+
 /** Calls a server; one instance serves any number of calls at once. */
 export class Fusegate {
   readonly #options: Required<Omit<FusegateOptions, 'apiKey'>>;
@@ -83,8 +93,8 @@ export class Fusegate {
 
   constructor(options: FusegateOptions = {}) {
     const baseUrl = (options.baseUrl ?? 'http://127.0.0.1:8080').replace(/\/+$/, '');
-    const { apiKey } = options;
-    this.#headers = apiKey === undefined ? {} : { 'x-api-key': apiKey };
+    const apiKey = headerKey(options.apiKey);
+    this.#headers = apiKey === '' ? {} : { 'x-api-key': apiKey };
     this.#options = {
       baseUrl,
       doorUrl: (options.doorUrl ?? baseUrl).replace(/\/+$/, ''),

@@ -47,6 +47,15 @@ told.unprocessable = await failure(client.fuse({ query: 'boots', docs: [] }));
 told.missing = (await failure(client.receipt('fr_nothing'))).slice(0, 2);
 const wrong = new Fusegate({ baseUrl: base, apiKey: 'fg_wrong' });
 told.key = (await failure(wrong.rerank({ query: 'boots', documents }))).slice(0, 2);
+const lined = new Fusegate({ baseUrl: base, apiKey: ' fg_wrong\r\n' });
+told.lined = (await failure(lined.rerank({ query: 'boots', documents }))).slice(0, 2);
+told.unsendable = ['fg_a\nb', 'fg_a b', 'fg_ключ'].map((apiKey) => {
+  try {
+    return new Fusegate({ apiKey });
+  } catch (error) {
+    return error instanceof TypeError && !error.message.includes(apiKey);
+  }
+});
 const patient = new Fusegate({ baseUrl: refusing });
 told.retried = (await patient.submit({ title: 'a', content: 'b' })).receipt;
 told.late = (await failure(patient.normalize({ text: 'late' }))).slice(0, 3);

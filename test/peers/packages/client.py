@@ -8,6 +8,7 @@ import json
 import pickle
 import sys
 
+import httpx
 from fusegate import AsyncFusegate, Doc, Fragment, Fusegate, FusegateError, verify_receipt
 from fusegate.haystack import FusegateRanker
 from fusegate.langchain import FusegateCompressor
@@ -54,6 +55,31 @@ with Fusegate(base) as client:
     told["missing"] = failure(lambda: client.receipt("fr_nothing"))[:2]
 with Fusegate(base, api_key="fg_wrong") as client:
     told["key"] = failure(lambda: client.rerank("boots", texts))[:2]
+with Fusegate(base, api_key=" fg_wrong\r\n") as client:
+    told["lined"] = failure(lambda: client.rerank("boots", texts))[:2]
+
+
+def refuses(key: str) -> bool:
+    try:
+        Fusegate(api_key=key)
+    except ValueError as error:
+        return key not in str(error)
+    return False
+
+
+told["unsendable"] = [refuses(key) for key in ("fg_a\nb", "fg_a b", "fg_ключ")]
+tries = 0
+
+
+def illegal(_: httpx.Request) -> httpx.Response:
+    global tries
+    tries += 1
+    raise httpx.LocalProtocolError("Illegal header value b'secret'")
+
+
+with Fusegate(transport=httpx.MockTransport(illegal)) as client:
+    status, code, _, message = failure(lambda: client.normalize("a"))
+    told["illegal"] = [status, code, tries, "secret" in str(message)]
 with Fusegate(refusing) as client:
     told["retried"] = client.submit(Fragment(title="a", content="b")).receipt
     told["late"] = failure(lambda: client.normalize("late"))[:3]

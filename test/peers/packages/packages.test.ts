@@ -32,6 +32,8 @@ const expected = {
   ],
   missing: [404, 'receipt_not_found'],
   key: [401, 'invalid_api_key'],
+  lined: [401, 'invalid_api_key'],
+  unsendable: [true, true, true],
   retried: 'fr_second',
   late: [429, 'rate_limited', 86_400],
   moved: [307, 'redirected'],
@@ -119,7 +121,11 @@ describe('our clients', () => {
     const env = { PYTHONPATH: target, HAYSTACK_TELEMETRY_ENABLED: 'False' };
     const { out } = await ended(libraries, [join(programs, 'client.py'), base, refusingBase], { env });
     const inLibraries = { langchain: ['boots'], llama_index: ['boots'], haystack: ['boots'] };
-    const own = { async: [1, 'b'], copied: [429, 'rate_limited', 86_400] };
+    const own = {
+      illegal: [0, 'unsendable', 1, false],
+      async: [1, 'b'],
+      copied: [429, 'rate_limited', 86_400],
+    };
     assert.deepEqual(JSON.parse(out), { ...expected, ...own, ...inLibraries });
     assertSent();
   });
