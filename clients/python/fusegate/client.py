@@ -109,9 +109,9 @@ def _remove_profile(name: str) -> _Call[RemovedProfile]:
 
 
 def _submit(fragment: Fragment, key: Optional[str]) -> _Call[Submitted]:
-    headers = {"idempotency-key": key or str(uuid.uuid4())}
-    body = fragment.model_dump(exclude_none=True)
-    return _Call(Submitted, "POST", "/dream", body, headers=headers, door=True)
+    # In the body, where a key of any characters arrives as it is; in a header only ASCII does.
+    body = {**fragment.model_dump(exclude_none=True), "idempotency_key": key or str(uuid.uuid4())}
+    return _Call(Submitted, "POST", "/dream", body, door=True)
 
 
 def _preview(fragment: Fragment) -> _Call[Preview]:

@@ -169,8 +169,10 @@ export class Fusegate {
 
   /** Stores a fragment. A repeated try cannot store it twice: each submission has an idempotency key. */
   submit(fragment: Fragment, { idempotencyKey, ...options }: SubmitOptions = {}): Promise<FragmentReceipt> {
-    const headers = { 'idempotency-key': idempotencyKey ?? crypto.randomUUID() };
-    return this.#send(`${this.#options.doorUrl}/dream`, { method: 'POST', body: fragment, headers }, options);
+    const given = idempotencyKey === undefined ? {} : { idempotency_key: idempotencyKey };
+    // In the body, where a key of any characters arrives as it is; in a header only ASCII does.
+    const body = { idempotency_key: crypto.randomUUID(), ...fragment, ...given };
+    return this.#send(`${this.#options.doorUrl}/dream`, { method: 'POST', body }, options);
   }
 
   /** What a submission would store, and the token that confirms it. */

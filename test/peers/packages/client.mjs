@@ -36,6 +36,15 @@ const fragment = { title: 'TypeScript', content: 'A lattice of joints' };
 const first = await client.submit(fragment, { idempotencyKey: 'typescript' });
 const again = await client.submit(fragment, { idempotencyKey: 'typescript' });
 told.submit = [first.status, again.receipt === first.receipt];
+told.keys = [];
+for (const idempotencyKey of ['ключ', 'ü1']) {
+  const own = { title: idempotencyKey, content: 'Of TypeScript' };
+  const { status } = await client.submit(own, { idempotencyKey });
+  const header = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ ...own, idempotency_key: idempotencyKey });
+  const answer = await fetch(`${base}/dream`, { method: 'POST', headers: header, body });
+  told.keys.push(status, answer.headers.get('idempotent-replayed'));
+}
 const receipt = await client.receipt(first.receipt);
 const changed = { ...receipt, fragment: { ...receipt.fragment, content: 'Another' } };
 told.verify = [(await verifyReceipt(receipt)).verified, (await verifyReceipt(changed)).verified];

@@ -46,6 +46,12 @@ with Fusegate(base) as client:
     fragment = Fragment(title="Python", content="A lattice of struts")
     first = client.submit(fragment, idempotency_key="python")
     told["submit"] = [first.status, client.submit(fragment, idempotency_key="python").receipt == first.receipt]
+    told["keys"] = []
+    for key in ("ключ", "ü1"):
+        own = Fragment(title=f"{key} 2", content="Of Python")
+        status = client.submit(own, idempotency_key=f"{key} 2").status
+        again = httpx.post(f"{base}/dream", json={**own.model_dump(), "idempotency_key": f"{key} 2"})
+        told["keys"] += [status, again.headers.get("idempotent-replayed")]
     receipt = client.receipt(first.receipt)
     changed = receipt.model_copy(update={"fragment": {**receipt.fragment, "content": "Another"}})
     told["verify"] = [verify_receipt(receipt).verified, verify_receipt(changed).verified]

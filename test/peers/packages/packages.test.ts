@@ -23,6 +23,7 @@ const expected = {
   corpus: [2, 1, true],
   profile: [true, 'b', 'english', true],
   submit: ['quarantined', true],
+  keys: ['quarantined', 'true', 'quarantined', 'true'],
   verify: [true, false],
   confirm: 'quarantined',
   near: 'exact',

@@ -1,7 +1,8 @@
 /** A server that refuses and redirects what clients ask of it, and notes what they sent. */
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 
 /** Answers of programs between client and server: every one is an error of the client's own. */
 export const foreign: readonly (readonly [status: number, body: string])[] = [
@@ -29,6 +30,13 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** Notes a submission's key; true for every first one. */
+async function submitted(request: IncomingMessage, { keys }: Noted): Promise<boolean> {
+  const { idempotency_key: key } = (await json(request)) as { readonly idempotency_key?: string };
+  keys.push(key);
+  return keys.length % 2 === 1;
+}
+
 /** Starts it; its address, and what it notes. */
 export async function startRefusing(): Promise<{
   readonly base: string;
@@ -44,10 +52,10 @@ export async function startRefusing(): Promise<{
   const elsewhere = await listening(other);
   let answered = 0;
   const refusing = createServer((request, response) => {
-    request.resume();
     response.setHeader('content-type', 'application/json');
     const { method = '', url = '' } = request;
     if (url.startsWith('/moved/')) {
+      request.resume();
       noted.redirected.push(`${method} ${url}`);
       response.writeHead(307, { location: `${elsewhere}${url}` }).end();
       return;
@@ -63,14 +71,15 @@ export async function startRefusing(): Promise<{
       response.writeHead(status).end(body);
       return;
     }
-    noted.keys.push(request.headers['idempotency-key'] as string | undefined);
-    if (noted.keys.length % 2 === 1) {
-      response.writeHead(503, { 'retry-after': '0' });
-      response.end('{"detail":"Not now.","code":"overloaded"}');
-      return;
-    }
-    const answer = { receipt: 'fr_second', status: 'quarantined', retrieval_verified: true };
-    response.end(JSON.stringify({ ...answer, stored_envelope_sha256: '' }));
+    void submitted(request, noted).then((isFirst) => {
+      if (isFirst) {
+        response.writeHead(503, { 'retry-after': '0' });
+        response.end('{"detail":"Not now.","code":"overloaded"}');
+        return;
+      }
+      const answer = { receipt: 'fr_second', status: 'quarantined', retrieval_verified: true };
+      response.end(JSON.stringify({ ...answer, stored_envelope_sha256: '' }));
+    });
   });
   const base = await listening(refusing);
   const close = (): void => {
