@@ -168,9 +168,11 @@ class _Base:
             "headers": {**self._headers, **call.headers},
         }
 
-    def _wait(self, failure: FusegateError, tried: int) -> float:
+    def _wait(self, call: _Call[Any], failure: FusegateError, tried: int) -> float:
         """Seconds before a further try; raises the failure where there is none."""
-        wait = failure.wait(tried) if tried < self._retries else None
+        # PUT makes a version each time, and DELETE finds nothing the second time.
+        again = call.method in ("GET", "POST")
+        wait = failure.wait(tried, again) if tried < self._retries else None
         if wait is None or wait > self._longest_wait:
             raise failure
         return wait
@@ -220,7 +222,7 @@ class Fusegate(_Base):
                 read = _unanswered(error)
             if not isinstance(read, FusegateError):
                 return read
-            time.sleep(self._wait(read, tried))
+            time.sleep(self._wait(call, read, tried))
             tried += 1
 
     def fuse(self, query: str, docs: Sequence[Union[Doc, Mapping[str, Any]]], **more: Any) -> Fused:
@@ -315,7 +317,7 @@ class AsyncFusegate(_Base):
                 read = _unanswered(error)
             if not isinstance(read, FusegateError):
                 return read
-            await asyncio.sleep(self._wait(read, tried))
+            await asyncio.sleep(self._wait(call, read, tried))
             tried += 1
 
     async def fuse(self, query: str, docs: Sequence[Union[Doc, Mapping[str, Any]]], **more: Any) -> Fused:

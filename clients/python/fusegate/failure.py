@@ -7,6 +7,8 @@ from typing import Any, Dict, List, Optional
 import httpx
 
 _FIRST_WAIT = 0.5
+# Codes of a 503 that the server gives before it does anything. `store_unavailable` may have written.
+_UNDONE = frozenset(["overloaded", "storage_reserved"])
 
 
 def _is_fault(each: Any) -> bool:
@@ -61,11 +63,21 @@ class FusegateError(Exception):
         seconds = float(after) if after.isdigit() else None
         return cls(answer.status_code, code, message, faults, seconds, answer.headers.get("x-request-id"))
 
-    def wait(self, tried: int) -> Optional[float]:
-        """Seconds before a further try; None where one would not help."""
-        if self.code != "unreachable" and self.status not in (429, 502, 503, 504):
+    def wait(self, tried: int, again: bool = True) -> Optional[float]:
+        """Seconds before a further try; None where there is none.
+
+        `again`: the request may be sent again though it was perhaps carried out.
+        """
+        if not self._may_try(again):
             return None
         if self.retry_after is not None:
             return self.retry_after
         # Without it a 429 is a limit that waiting does not lift.
         return None if self.status == 429 else _FIRST_WAIT * 2**tried
+
+    def _may_try(self, again: bool) -> bool:
+        if self.status == 429:
+            return True
+        if not again:
+            return self.status == 503 and self.code in _UNDONE
+        return self.code == "unreachable" or self.status in (502, 503, 504)

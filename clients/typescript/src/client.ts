@@ -41,7 +41,10 @@ export interface FusegateOptions {
   readonly doorUrl?: string;
   /** `fg_…`, white space around it aside; none is needed where the server asks for none. */
   readonly apiKey?: string;
-  /** Further tries after a 429, 502, 503 or 504, or where nothing answers; 2 where absent. */
+  /**
+   * Further tries after a 429, 502, 503 or 504, or where nothing answers; 2 where absent. Calls that put or
+   * remove something are tried again only after an answer that says that nothing was done.
+   */
   readonly retries?: number;
   /** Longest wait before a further try; a longer `Retry-After` is thrown at once. 60,000 where absent. */
   readonly longestWaitMs?: number;
@@ -213,10 +216,12 @@ export class Fusegate {
 
   async #send<Answer>(address: string, sent: Sent, options: CallOptions = {}): Promise<Answer> {
     const { retries, longestWaitMs } = this.#options;
+    // PUT makes a version each time, and DELETE finds nothing the second time.
+    const again = sent.method === 'GET' || sent.method === 'POST';
     for (let tried = 0; ; tried += 1) {
       const answer = await this.#try(address, sent, options.signal);
       if (!(answer instanceof FusegateError)) return answer as Answer;
-      const waitMs = tried < retries ? pauseMs(answer, tried) : undefined;
+      const waitMs = tried < retries ? pauseMs(answer, tried, again) : undefined;
       if (waitMs === undefined || waitMs > longestWaitMs) throw answer;
       await pause(waitMs, options.signal);
     }

@@ -69,9 +69,20 @@ export class FusegateError extends Error {
 
 const firstWaitMs = 500;
 
-/** Time before a further try, as the server says or doubling; undefined: a further try would not help. */
-export function pauseMs({ status, code, retryAfter }: FusegateError, tried: number): number | undefined {
-  if (code !== 'unreachable' && ![429, 502, 503, 504].includes(status)) return undefined;
+/** Codes of a 503 that the server gives before it does anything. `store_unavailable` may have written. */
+const undone: ReadonlySet<string> = new Set(['overloaded', 'storage_reserved']);
+
+/** True where a further try may help; `again`: the request may be sent again though it was perhaps carried out. */
+function mayTry({ status, code }: FusegateError, again: boolean): boolean {
+  if (status === 429) return true;
+  if (!again) return status === 503 && undone.has(code);
+  return code === 'unreachable' || [502, 503, 504].includes(status);
+}
+
+/** Time before a further try, as the server says or doubling; undefined: there is none. */
+export function pauseMs(failure: FusegateError, tried: number, again: boolean): number | undefined {
+  const { status, retryAfter } = failure;
+  if (!mayTry(failure, again)) return undefined;
   if (retryAfter !== undefined) return retryAfter * 1000;
   // Without it a 429 is a limit that waiting does not lift.
   return status === 429 ? undefined : firstWaitMs * 2 ** tried;

@@ -7,6 +7,7 @@ import { Fusegate, FusegateError, verifyReceipt } from 'fusegate-client';
 
 const [base, refusing] = process.argv.slice(2);
 const client = new Fusegate({ baseUrl: `${base}/` });
+const writes = 'limited overloaded reserved unavailable proxied gateway closed slow'.split(' ');
 const documents = ['a hat', 'boots'];
 const told = {};
 
@@ -67,6 +68,13 @@ told.unsendable = ['fg_a\nb', 'fg_a b', 'fg_ключ'].map((apiKey) => {
 });
 const patient = new Fusegate({ baseUrl: refusing });
 told.retried = (await patient.submit({ title: 'a', content: 'b' })).receipt;
+told.writes = {};
+const hasty = new Fusegate({ baseUrl: refusing, timeoutMs: 500 });
+for (const name of writes) {
+  const [put] = await failure(hasty.putProfile(`typescript_${name}`, {}));
+  const [removed] = await failure(hasty.removeProfile(`typescript_${name}`));
+  told.writes[name] = [put, removed];
+}
 told.late = (await failure(patient.normalize({ text: 'late' }))).slice(0, 3);
 const moved = new Fusegate({ baseUrl: `${refusing}/moved`, apiKey: 'fg_secret' });
 told.moved = (await failure(moved.normalize({ text: 'secret' }))).slice(0, 2);

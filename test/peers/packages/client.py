@@ -96,6 +96,13 @@ with Fusegate(refusing) as client:
     except FusegateError as error:
         copied = pickle.loads(pickle.dumps(error))
         told["copied"] = [copied.status, copied.code, copied.retry_after]
+writes = "limited overloaded reserved unavailable proxied gateway closed slow".split()
+told["writes"] = {}
+with Fusegate(refusing, timeout=0.5) as client:
+    for name in writes:
+        put = failure(lambda: client.put_profile(f"python_{name}", {}))
+        removed = failure(lambda: client.remove_profile(f"python_{name}"))
+        told["writes"][name] = [put[0], removed[0]]
 with Fusegate(f"{refusing}/moved", api_key="fg_secret") as client:
     told["moved"] = failure(lambda: client.normalize("secret"))[:2]
 

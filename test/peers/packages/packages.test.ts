@@ -36,6 +36,17 @@ const expected = {
   lined: [401, 'invalid_api_key'],
   unsendable: [true, true, true],
   retried: 'fr_second',
+  // A second try would get a 404.
+  writes: {
+    limited: [404, 404],
+    overloaded: [404, 404],
+    reserved: [404, 404],
+    unavailable: [503, 503],
+    proxied: [503, 503],
+    gateway: [502, 502],
+    closed: [0, 0],
+    slow: [0, 0],
+  },
   late: [429, 'rate_limited', 86_400],
   moved: [307, 'redirected'],
   foreign: [...Array<string>(5).fill('404 error'), '200 error'],

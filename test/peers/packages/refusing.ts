@@ -1,6 +1,6 @@
 /** A server that refuses and redirects what clients ask of it, and notes what they sent. */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 
@@ -22,6 +22,29 @@ export interface Noted {
   readonly redirected: string[];
   /** Requests at the address that redirections name. */
   readonly followed: string[];
+}
+
+/** What a first PUT or DELETE of a profile gets, by the end of the profile's name; each further one a 404. */
+const firstAnswers: Readonly<Record<string, readonly [status: number, code: string]>> = {
+  limited: [429, 'rate_limited'],
+  overloaded: [503, 'overloaded'],
+  reserved: [503, 'storage_reserved'],
+  unavailable: [503, 'store_unavailable'],
+  proxied: [503, 'error'],
+  gateway: [502, 'error'],
+};
+
+/** Answers a write to a profile; some names get no answer. */
+function answerWrite(profile: string, isFirst: boolean, response: ServerResponse): void {
+  const name = profile.replace(/^.*_/, '');
+  if (isFirst && name === 'slow') return;
+  if (isFirst && name === 'closed') {
+    response.destroy();
+    return;
+  }
+  const [status, code] = (isFirst ? firstAnswers[name] : undefined) ?? [404, 'profile_not_found'];
+  response.writeHead(status, { 'retry-after': '0' });
+  response.end(JSON.stringify({ detail: 'No.', code }));
 }
 
 async function listening(server: Server): Promise<string> {
@@ -51,6 +74,7 @@ export async function startRefusing(): Promise<{
   });
   const elsewhere = await listening(other);
   let answered = 0;
+  const writes = new Set<string>();
   const refusing = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');
     const { method = '', url = '' } = request;
@@ -58,6 +82,13 @@ export async function startRefusing(): Promise<{
       request.resume();
       noted.redirected.push(`${method} ${url}`);
       response.writeHead(307, { location: `${elsewhere}${url}` }).end();
+      return;
+    }
+    const [, profile] = /^\/v1\/profiles\/((?:python|typescript)_\w+)$/.exec(url) ?? [];
+    if (profile !== undefined) {
+      const write = `${method} ${profile}`;
+      answerWrite(profile, !writes.has(write), response);
+      writes.add(write);
       return;
     }
     if (url === '/v1/normalize') {
