@@ -45,15 +45,28 @@ test('the unit and the composition name settings that exist', () => {
   assert.ok(unit.includes(`${settingsFileVariable}=/etc/fusegate/fusegate.json`));
 });
 
-test('the Caddyfile of the composition is valid', { skip: without('caddy') }, () => {
+/** What Caddy reads in a Caddyfile, as its JSON. */
+function adapted(file: string): string {
   const found = spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout;
   const [, minor = '0'] = /2\.(\d+)/.exec(found) ?? [];
-  const text = readFileSync('deploy/compose/Caddyfile', 'utf8');
+  const text = readFileSync(file, 'utf8');
   const path = join(temporaryFolder(), 'Caddyfile');
-  // Caddy 2.6 has another name for it.
-  writeFileSync(path, Number(minor) < 7 ? text.replace('request_buffers 128MiB', 'buffer_requests') : text);
+  // Caddy 2.6 has other names for it.
+  const [old, today] = ['buffer_requests\n\t\tmax_buffer_size 2MiB', 'request_buffers 2MiB'];
+  assert.ok(text.includes(old) || text.includes(today));
+  writeFileSync(path, Number(minor) < 7 ? text.replace(`\t${today}`, `\t${old}`) : text.replace(old, today));
   const env = { PATH: process.env['PATH'] ?? '', HOME: temporaryFolder(), FUSEGATE_HOST: 'fuse.example.com' };
-  const args = ['validate', '--adapter', 'caddyfile', '--config', path];
+  const args = ['adapt', '--validate', '--adapter', 'caddyfile', '--config', path];
   const validated = spawnSync('caddy', args, { encoding: 'utf8', env });
   assert.equal(validated.status, 0, validated.stderr);
+  return validated.stdout;
+}
+
+test('the Caddyfiles are valid, and bound what a stranger may hold', { skip: without('caddy') }, () => {
+  for (const file of ['deploy/compose/Caddyfile', 'examples/proxies/Caddyfile']) {
+    const read = adapted(file);
+    assert.match(read, new RegExp(`"max_size": ?${128 << 20}\\b`), file);
+    assert.match(read, new RegExp(`"(max_buffer_size|request_buffers)": ?${2 << 20}\\b`), file);
+    assert.match(read, /"read_timeout": ?120000000000\b/, file);
+  }
 });

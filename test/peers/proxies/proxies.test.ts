@@ -55,6 +55,8 @@ interface Proxy {
   readonly version: readonly [string, ...string[]];
   /** Its configuration's setting that has it wait for the whole body, and one that has it not wait. */
   readonly waits: readonly [string, string];
+  /** Memory that it holds for a body; absent where a body waits on its disk. */
+  readonly holdsMiB?: number;
   /** Writes the configuration for a port into a folder; the command that runs it. */
   readonly command: (port: number, own: string, change: (text: string) => string) => readonly string[];
 }
@@ -79,6 +81,7 @@ const proxies: readonly Proxy[] = [
     name: 'HAProxy',
     version: ['haproxy', '-v'],
     waits: ['option http-buffer-request', 'no option http-buffer-request'],
+    holdsMiB: 2,
     command(port, own, change) {
       writeFileSync(join(own, 'haproxy.cfg'), change(configured('haproxy.cfg', port)));
       return ['haproxy', '-db', '-f', join(own, 'haproxy.cfg')];
@@ -87,15 +90,17 @@ const proxies: readonly Proxy[] = [
   {
     name: 'Caddy',
     version: ['caddy', 'version'],
-    waits: ['buffer_requests', 'flush_interval 1s'],
+    waits: ['buffer_requests\n\t\tmax_buffer_size 2MiB', 'flush_interval 1s'],
+    holdsMiB: 2,
     command(port, own, change) {
       const found = spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout;
       const [, minor = '0'] = /2\.(\d+)/.exec(found) ?? [];
-      const buffers = Number(minor) < 7 ? 'buffer_requests' : 'request_buffers 128MiB';
+      const buffers = Number(minor) < 7 ? '$&' : '\t\trequest_buffers 2MiB';
       const text = change(configured('Caddyfile', port))
         .replace('http://:80', `http://:${port}`)
-        .replace(/^\t\tbuffer_requests$/m, `\t\t${buffers}`);
-      writeFileSync(join(own, 'Caddyfile'), `{\n\tadmin off\n\tauto_https off\n}\n${text}`);
+        .replace(/^\t\tbuffer_requests\n\t\tmax_buffer_size 2MiB$/m, buffers)
+        .replace(/^\{$/m, '{\n\tadmin off\n\tauto_https off');
+      writeFileSync(join(own, 'Caddyfile'), text);
       return ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(own, 'Caddyfile')];
     },
   },
@@ -173,7 +178,7 @@ async function sendHalf(running: Running, path: string): Promise<Socket> {
 }
 
 for (const proxy of proxies) {
-  const { name, waits } = proxy;
+  const { name, waits, holdsMiB } = proxy;
   describe(name, { skip: missing(proxy) }, () => {
     test('passes no part of a body of 1.4 MB on before it has all of it', async () => {
       const running = await run(proxy, (text) => text);
@@ -192,6 +197,24 @@ for (const proxy of proxies) {
         await running.stop();
       }
     });
+
+    // One that holds a body on its disk takes all of it.
+    if (holdsMiB !== undefined) {
+      test('holds no more of a long body than its buffer', async () => {
+        const running = await run(proxy, (text) => text);
+        try {
+          await answers(running, `/${name}/short`);
+          const path = `/${name}/long`;
+          const socket = await connected(running.port);
+          socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${64 << 20}\r\n\r\n`);
+          socket.write(Buffer.alloc((holdsMiB + 1) << 20, 'a'));
+          await until(() => begun.has(path));
+          socket.destroy();
+        } finally {
+          await running.stop();
+        }
+      });
+    }
 
     test('waits because of the setting in the example, and not without it', async () => {
       const running = await run(proxy, (text) => {
