@@ -54,7 +54,7 @@ const expected = {
 
 let noted: Noted;
 
-/** The submission was tried twice, under one key, and no redirection was followed, with the key and the body. */
+/** The submission was tried twice, under one key; the redirection was not followed. */
 function assertSent(): void {
   const [first, second, ...more] = noted.keys.splice(0);
   assert.deepEqual([typeof first, second, more], ['string', first, []]);

@@ -19,7 +19,7 @@ const folder = temporaryFolder();
 const begun = new Set<string>();
 const whole = new Map<string, number>();
 
-const upstream = createServer((request: IncomingMessage, response) => {
+const upstream = createServer({ maxHeaderSize: 128 << 10 }, (request: IncomingMessage, response) => {
   const path = request.url ?? '';
   begun.add(path);
   let bytes = 0;
@@ -193,6 +193,20 @@ for (const proxy of proxies) {
         assert.match((await answer)[0].toString(), /^HTTP\/1\.1 200/);
         assert.equal(whole.get(path), body.length);
         socket.destroy();
+      } finally {
+        await running.stop();
+      }
+    });
+
+    test('passes a preview of the longest fragment, whose texts are in its address', async () => {
+      const running = await run(proxy, (text) => text);
+      try {
+        await answers(running, `/${name}/start`);
+        const texts = { title: 100, content: 2000, mechanism: 1000, test: 500, visitor: 100, kind: 32 };
+        const query = new URLSearchParams();
+        for (const [field, most] of Object.entries(texts)) query.set(field, '\u{1f98a}'.repeat(most));
+        const answer = await fetch(`http://127.0.0.1:${running.port}/${name}/preview?${query.toString()}`);
+        assert.equal(answer.status, 200, await answer.text());
       } finally {
         await running.stop();
       }
