@@ -45,6 +45,20 @@ test('the unit and the composition name settings that exist', () => {
   assert.ok(unit.includes(`${settingsFileVariable}=/etc/fusegate/fusegate.json`));
 });
 
+test('in the composition, Fusegate reaches out, PostgreSQL does not, and Caddy alone has ports', () => {
+  const composition = readFileSync('deploy/compose/compose.yaml', 'utf8');
+  const part = (name: string): string =>
+    new RegExp(`^ {2}${name}:\\n((?: {4}.*\\n)+)`, 'm').exec(composition)?.[1] ?? '';
+  const networks = (name: string): string[] =>
+    (/^ {4}networks: \[(.*)\]$/m.exec(part(name))?.[1] ?? '').split(', ');
+  assert.deepEqual(networks('fusegate'), ['inside', 'outwards']);
+  assert.deepEqual(networks('postgres'), ['inside']);
+  assert.match(part('inside'), /internal: true/);
+  assert.match(composition, /^ {2}outwards: \{\}$/m);
+  assert.ok(part('caddy').includes('ports:'));
+  for (const name of ['fusegate', 'postgres']) assert.doesNotMatch(part(name), /ports:/);
+});
+
 /** What Caddy reads in a Caddyfile, as its JSON. */
 function adapted(file: string): string {
   const found = spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout;
