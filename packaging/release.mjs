@@ -15,6 +15,8 @@ const stated = [
   ['package.json', /^(  "version": ")[^"]+/m],
   ['package-lock.json', /^(  "version": ")[^"]+/m],
   ['package-lock.json', /^(      "name": "fusegate",\n      "version": ")[^"]+/m],
+  ['deploy/chart/Chart.yaml', /^(version: )\S+/m],
+  ['deploy/chart/Chart.yaml', /^(appVersion: ')[^']+/m],
   ['Cargo.toml', /^(version = ")[^"]+/m],
   ['Cargo.lock', /^(name = "fusegate-core"\nversion = ")[^"]+/m],
   ['Cargo.lock', /^(name = "fusegate-node"\nversion = ")[^"]+/m],
