@@ -1,6 +1,6 @@
 """pgvector: the nearest rows of PostgreSQL, fused with BM25. Run: python examples/pgvector.py
 
-Needs: pip install fusegate "psycopg[binary]", DATABASE_URL, and the extension vector there
+Needs: pip install ./clients/python "psycopg[binary]", DATABASE_URL, and the extension vector there
 """
 
 import os

@@ -1,4 +1,4 @@
-// A search backend in TypeScript: words from one index, meaning from another, one list. Needs: fusegate-client
+// A search backend in TypeScript: words from one index, meaning from another, one list. Needs: clients/typescript
 import { createServer } from 'node:http';
 import { Fusegate, FusegateError } from 'fusegate-client';
 

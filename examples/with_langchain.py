@@ -1,6 +1,6 @@
 """LangChain: a retriever whose documents Fusegate orders. Run: python examples/with_langchain.py
 
-Needs: pip install "fusegate[langchain]"
+Needs: pip install "./clients/python[langchain]"
 """
 
 import os

@@ -1,6 +1,6 @@
 """LlamaIndex: nodes of a retriever, ordered by Fusegate. Run: python examples/with_llama_index.py
 
-Needs: pip install "fusegate[llama-index]"
+Needs: pip install "./clients/python[llama-index]"
 """
 
 import os

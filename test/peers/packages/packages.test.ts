@@ -126,7 +126,7 @@ describe('our clients', () => {
     const wheel = ['wheel', '--no-deps', '--no-build-isolation', '--wheel-dir', made, copy];
     await ended(buildPython, [...pip, ...wheel]);
     const [built = ''] = readdirSync(made).filter((name) => name.endsWith('.whl'));
-    assert.match(built, /^fusegate-[\d.]+-py3-none-any\.whl$/);
+    assert.match(built, /^fusegate_client-[\d.]+-py3-none-any\.whl$/);
     const target = join(made, 'site');
     const offline = ['install', '--no-deps', '--no-index', '--target', target, join(made, built)];
     await ended(buildPython, [...pip, ...offline]);
