@@ -2,6 +2,7 @@
 FROM rust:1-slim-bookworm AS rust
 
 FROM node:22-bookworm AS build
+RUN [ "$(uname -m)" = x86_64 ] || { echo "The image is only for x64: docker build --platform linux/amd64" >&2; exit 1; }
 COPY --from=rust /usr/local/cargo /usr/local/cargo
 COPY --from=rust /usr/local/rustup /usr/local/rustup
 ENV CARGO_HOME=/usr/local/cargo RUSTUP_HOME=/usr/local/rustup PATH=/usr/local/cargo/bin:$PATH

@@ -59,6 +59,21 @@ test('in the composition, Fusegate reaches out, PostgreSQL does not, and Caddy a
   for (const name of ['fusegate', 'postgres']) assert.doesNotMatch(part(name), /ports:/);
 });
 
+test('a build of the image on another processor ends at once, with a sentence', () => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8');
+  const [, command = ''] = /^FROM .* AS build\nRUN (.+)$/m.exec(dockerfile) ?? [];
+  const folder = temporaryFolder();
+  const builtOn = (machine: string) => {
+    writeFileSync(join(folder, 'uname'), `#!/bin/sh\necho ${machine}\n`, { mode: 0o755 });
+    const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}` };
+    const { status, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8', env });
+    return [status, stderr];
+  };
+  assert.deepEqual(builtOn('x86_64'), [0, '']);
+  const sentence = 'The image is only for x64: docker build --platform linux/amd64\n';
+  assert.deepEqual(builtOn('aarch64'), [1, sentence]);
+});
+
 /** What Caddy reads in a Caddyfile, as its JSON. */
 function adapted(file: string): string {
   const found = spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout;
