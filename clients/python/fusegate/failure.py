@@ -60,7 +60,7 @@ class FusegateError(Exception):
         message = detail if isinstance(detail, str) else told or f"Status {answer.status_code}"
         code = (body.get("code") if isinstance(body, dict) else None) or ("unprocessable" if faults else "error")
         after = answer.headers.get("retry-after", "")
-        seconds = float(after) if after.isdigit() else None
+        seconds = float(after) if after.isdecimal() else None
         return cls(answer.status_code, code, message, faults, seconds, answer.headers.get("x-request-id"))
 
     def wait(self, tried: int, again: bool = True) -> Optional[float]:
