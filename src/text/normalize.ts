@@ -53,7 +53,9 @@ function refusedGlosses(sentence: string): Answer {
   return refused([valueError(['body', 'chinese_glosses'], sentence, undefined)]);
 }
 
-const longText = 'they make the text longer than 8388608 bytes; send shorter glosses, or the text in parts';
+const longText =
+  'they make the text longer than 32 times its bytes and 65536 more, or than 8388608 bytes; send shorter ' +
+  'glosses, or the text in parts';
 const longForm =
   'many surface forms begin alike, and as the text does at many places: the search takes more than 8 steps ' +
   'a byte; send fewer or shorter forms';

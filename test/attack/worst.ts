@@ -86,6 +86,14 @@ function normalized(bytes: number): WorstCase[] {
       'glosses in a circle, and their text',
       (left) => `{"text":"${text(left)}","max_changes":0,"chinese_glosses":{${circle((left * 2) / 3)}}}`,
     ),
+    {
+      ...asked('glosses that make the text long', (left) => {
+        const text = 'a'.repeat(Math.min(left, 99_000));
+        return `{"text":"${text}","max_changes":0,"chinese_glosses":{"a":"${'q'.repeat(24)}"}}`;
+      }),
+      // The text is 31 times as long as the body.
+      mibMs: 400,
+    },
     asked('one long form', (left) => `{"text":"x","chinese_glosses":{"${'ab'.repeat(left / 2)}":"a"}}`),
   ];
 }

@@ -266,8 +266,9 @@ describe('fields', () => {
     const glossed = (text: number, glosses: Record<string, string>) =>
       answerTo(JSON.stringify({ text: 'a'.repeat(text), chinese_glosses: glosses, max_changes: 0 }));
     const refused: readonly (readonly [number, Record<string, string>, string])[] = [
-      [100_000, { a: 'b'.repeat(1_000_000) }, 'longer than 8388608 bytes'],
-      [15_000, { a: 'b'.repeat(15_000) }, 'longer than 8388608 bytes'],
+      [100_000, { a: 'b'.repeat(1_000_000) }, 'or than 8388608 bytes'],
+      [15_000, { a: 'b'.repeat(15_000) }, 'longer than 32 times its bytes'],
+      [2_000, { a: 'b'.repeat(4_000) }, 'longer than 32 times its bytes and 65536 more'],
       [100_000, { a: 'b', [`${'a'.repeat(30_000)}b`]: 'c' }, 'more than 8 steps a byte'],
     ];
     for (const [text, glosses, sentence] of refused) {
@@ -277,10 +278,10 @@ describe('fields', () => {
       assert.deepEqual([detail[0]?.type, detail[0]?.loc], ['value_error', ['body', 'chinese_glosses']]);
       assert.ok(detail[0]?.msg.includes(sentence));
     }
-    const long = await glossed(2_000, { a: 'b'.repeat(4_000) });
-    assert.deepEqual([long.status, long.charge], [200, 2_000]);
+    const long = await glossed(90_000, { a: 'b'.repeat(25) });
+    assert.deepEqual([long.status, long.charge], [200, 90_000]);
     const { normalized: text } = long.value as NormalizeResponse;
-    assert.ok(text.length > 8_000_000 && text.startsWith('a (bb') && text.endsWith('bb)'));
+    assert.ok(text.length > 2_600_000 && text.startsWith('a (bb') && text.endsWith('bb)'));
     assert.equal((await glossed(3, { a: 'b' })).status, 200);
   });
 

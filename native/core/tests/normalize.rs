@@ -69,10 +69,17 @@ fn glosses_are_bounded_by_what_they_make() {
     let long = Outcome::Refused(Refused::Text);
     assert_eq!(outcome(100_000, "b", 1_000_000, Bounds::REQUEST), long);
     assert_eq!(outcome(15_000, "b", 15_000, Bounds::BRIEF), long);
-    assert!(matches!(
-        outcome(1_000, "b", 1_000, Bounds::REQUEST),
-        Outcome::NeedsRoom { .. }
-    ));
+    // 64 KiB, and 32 bytes for each.
+    assert_eq!(outcome(1_000, "b", 100, Bounds::REQUEST), long);
+    for (text, gloss) in [(10, 6_000), (1_000, 90), (90_000, 20)] {
+        assert!(
+            matches!(
+                outcome(text, "b", gloss, Bounds::REQUEST),
+                Outcome::NeedsRoom { .. }
+            ),
+            "{text}"
+        );
+    }
     // At every "a" the search would go on to the long form's end.
     let form = format!("{}b", "a".repeat(11_000));
     assert_eq!(

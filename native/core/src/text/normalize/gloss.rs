@@ -25,35 +25,51 @@ pub struct Bounds {
     /// Longest body whose text may need repair or glosses. Longer ones must be plain, so that their text is
     /// only copied.
     pub worked_body: usize,
-    /// Most bytes of the glossed text.
+    /// Most bytes of the glossed text, however long the text is.
     pub text_bytes: usize,
+    /// Most bytes of the glossed text for each byte of the text, besides [`FREE_TEXT_BYTES`].
+    pub growth: usize,
     /// Most steps of the search for the surface forms, for each byte of the text.
     pub steps: usize,
 }
 
+/// Bytes that any glossed text may have, whatever [`Bounds::growth`] is.
+const FREE_TEXT_BYTES: usize = 64 << 10;
+
 impl Bounds {
+    /// Most bytes of a glossed text.
+    fn most_bytes(self, source: &str) -> usize {
+        let grown = source.len().saturating_mul(self.growth);
+        self.text_bytes.min(grown.saturating_add(FREE_TEXT_BYTES))
+    }
+
     /// No limits.
     pub const NONE: Bounds = Bounds {
         worked_body: usize::MAX,
         text_bytes: usize::MAX,
+        growth: usize::MAX,
         steps: usize::MAX,
     };
     /// For work on the event loop.
     pub const BRIEF: Bounds = Bounds {
         worked_body: 32 << 10,
         text_bytes: 64 << 10,
+        growth: usize::MAX,
         steps: MOST_STEPS_PER_BYTE,
     };
-    /// For one request: four times the longest body, more than CLDR's names can make of any text.
+    /// For one request: four times the longest body. Both limits are more than CLDR's names can make of any
+    /// text; without the second, a body of 6 KB could have an answer of 12 MB.
     pub const REQUEST: Bounds = Bounds {
         worked_body: usize::MAX,
         text_bytes: 8 << 20,
+        growth: 32,
         steps: MOST_STEPS_PER_BYTE,
     };
     /// For one piece of a file.
     pub const PIECE: Bounds = Bounds {
         worked_body: usize::MAX,
         text_bytes: 1 << 30,
+        growth: usize::MAX,
         steps: usize::MAX,
     };
 }
@@ -135,6 +151,7 @@ pub fn text(
     // One more, since the search ends where none is left.
     let left = Cell::new(source.len().saturating_mul(bounds.steps).saturating_add(1));
     let found = glosses.map(|glosses| glosses.find(source, &left));
+    let most_bytes = bounds.most_bytes(source);
     let (mut edits, mut led) = (Edits::default(), Led::default());
     let mut callers = found.into_iter().flatten().peekable();
     let mut spelled = spelled.iter().peekable();
@@ -166,7 +183,7 @@ pub fn text(
         let next = callers.peek().map_or(source.len(), |next| next.start);
         put(source, item, place, next, &mut led, &mut edits);
         at = item.end.max(edits.end());
-        if source.len() + edits.text_bytes() > bounds.text_bytes {
+        if source.len() + edits.text_bytes() > most_bytes {
             return Err(Refused::Text);
         }
     }
@@ -419,6 +436,11 @@ mod tests {
             (sequence.len() + name.len() + " ( ) ".len()).div_ceil(sequence.chars().count())
         };
         let growth = NAMES.iter().map(most).max().unwrap_or_default();
+        let more = |(sequence, name): &(&str, &str)| {
+            (sequence.len() + name.len() + " ( ) ".len()).div_ceil(sequence.len())
+        };
+        // Besides the text itself.
+        assert!(NAMES.iter().map(more).max().unwrap_or_default() + 1 <= Bounds::REQUEST.growth);
         let longest = usize::try_from(MAX_CHARACTERS).expect("a length");
         assert!(longest * ('\u{10FFFF}'.len_utf8() + growth) <= Bounds::REQUEST.text_bytes);
     }
