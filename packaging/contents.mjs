@@ -56,7 +56,7 @@ const unread = new RegExp(
 );
 
 /** True for what an operator puts beside the files of `deploy`: passwords, and the settings of a composition. */
-const isPrivate = (path) => path.split('/').some((name) => name === 'secrets' || name.startsWith('.'));
+const isPrivate = (path) => path.split('/').some((name) => name === 'secrets' || name === '.env');
 
 /** Copies files of a folder; `wanted` decides by the path in it. */
 function copy(from, to, wanted = () => true) {

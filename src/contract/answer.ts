@@ -23,14 +23,16 @@ export function problemAnswer(status: number, code: ProblemCode, detail: string)
   return jsonAnswer(status, problemOf(code, detail));
 }
 
-/** 413 for an answer so large that it needs a key: it would have more than `limitBytes`. */
+/** Most bytes of an answer of `/v1/fuse` to a caller with a key: it may be in memory twice. */
+export const mostKeyedAnswerBytes = 256 << 20;
+
+/** 413 for an answer that would have more than `limitBytes`, as many as this caller may have. */
 export function answerTooLarge(limitBytes: number): Answer {
-  return problemAnswer(
-    413,
-    'answer_too_large',
-    `The answer has more than the ${limitBytes} bytes that it may have without a key. ` +
-      'Send fewer docs, set top_k, or use a key.',
-  );
+  const advice =
+    limitBytes < mostKeyedAnswerBytes
+      ? 'that it may have without a key. Send fewer docs, set top_k, or use a key.'
+      : 'that it may have. Send fewer docs, or set top_k.';
+  return problemAnswer(413, 'answer_too_large', `The answer has more than the ${limitBytes} bytes ${advice}`);
 }
 
 /** The problem of a request that needs the store while it is unavailable: nothing was acknowledged. */

@@ -77,17 +77,12 @@ export class CorpusLearner {
   private async join(name: string, sample: Uint8Array | undefined): Promise<LearntChange | undefined> {
     const { corpora, randomness } = this.parts;
     const stored = sample === undefined ? null : Buffer.from(sample);
-    try {
-      const step = await corpora.learn(name, stored, randomness(idBytes));
-      if (step === null) return undefined;
-      const { frozen, ...change } = step;
-      if (frozen == null) return { ...change, frozen: undefined };
-      const { bytes: statistics, docs, averageLength, terms } = frozen;
-      return { ...change, frozen: { statistics, docs, averageLength, terms } };
-    } catch (error) {
-      this.end(name, error);
-      return undefined;
-    }
+    const step = await corpora.learn(name, stored, randomness(idBytes));
+    if (step === null) return undefined;
+    const { frozen, ...change } = step;
+    if (frozen == null) return { ...change, frozen: undefined };
+    const { bytes: statistics, docs, averageLength, terms } = frozen;
+    return { ...change, frozen: { statistics, docs, averageLength, terms } };
   }
 
   private end(name: string, error: unknown): void {

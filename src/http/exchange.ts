@@ -1,5 +1,5 @@
 /** One request and its answer on uWebSockets.js: handler, writing, back-pressure, abort. */
-import { answerTooLarge, storeUnavailable } from '../contract/answer.js';
+import { answerTooLarge, mostKeyedAnswerBytes, storeUnavailable } from '../contract/answer.js';
 import { ownedAnswer, type Answer, type RouteRequest } from '../contract/exchange.js';
 import { StoreUnavailable } from '../store/store.js';
 import { bodyOf, fieldLines, lengthOf, limitLines, stagesLine, statusLine, timingLine } from './answer.js';
@@ -55,7 +55,7 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   get mostAnswerBytes(): number {
-    return this.keyed ? Infinity : this.mounted.route.keylessAnswerLimit;
+    return this.keyed ? mostKeyedAnswerBytes : this.mounted.route.keylessAnswerLimit;
   }
 
   /** Checks the request, runs the handler and answers. */

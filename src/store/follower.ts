@@ -6,6 +6,7 @@ import { inSlice } from '../system/slices.js';
 import { entriesAfter, recordsAfter } from './entries.js';
 import type { Log, Space } from './spaces.js';
 import { StoreUnavailable, type Store } from './store.js';
+import { UnreadableRecord } from './table.js';
 
 /** Interval of polling for changes (ms): each is known everywhere within a second. */
 const lookMs = 250;
@@ -20,8 +21,8 @@ export interface FollowingParts {
   readonly changes: Log;
   /** The records, by name. */
   readonly space: Space;
-  /** Loads what the store has under a name; undefined: nothing. */
-  readonly take: (name: string, record: Uint8Array | undefined) => Promise<void>;
+  /** Loads what the store has under a name; undefined: nothing. False: the next call loads it again. */
+  readonly take: (name: string, record: Uint8Array | undefined) => Promise<boolean>;
 }
 
 /** Loads everything, and then, with each call, what has changed since. */
@@ -30,6 +31,8 @@ export class Following {
   private first: number | undefined;
   private seen: number | undefined;
   private last: Promise<unknown> = Promise.resolve();
+  /** Names to be loaded again. */
+  private readonly again = new Set<string>();
 
   constructor(private readonly parts: FollowingParts) {}
 
@@ -38,17 +41,29 @@ export class Following {
    * @throws StoreUnavailable if the store does not answer; the next call goes on where this one ended.
    */
   catchUp(): Promise<void> {
-    const step = this.last.then(() => (this.seen === undefined ? this.begin() : this.goOn(this.seen)));
+    const step = this.last.then(() => this.step());
     this.last = step.catch(() => undefined);
     return step;
   }
 
+  private async step(): Promise<void> {
+    const { store, space } = this.parts;
+    const failed = [...this.again];
+    await (this.seen === undefined ? this.begin() : this.goOn(this.seen));
+    for (const name of failed) await this.take(name, await store.get(space, Buffer.from(name)));
+  }
+
+  private async take(name: string, record: Uint8Array | undefined): Promise<void> {
+    if (await this.parts.take(name, record)) this.again.delete(name);
+    else this.again.add(name);
+  }
+
   private async begin(): Promise<void> {
-    const { store, changes, space, take } = this.parts;
+    const { store, changes, space } = this.parts;
     const isAgain = this.first !== undefined;
     const first = (this.first ??= await store.last(changes));
     for await (const { key, value } of recordsAfter(store, space, undefined, pageRecords)) {
-      await take(Buffer.from(key).toString(), value);
+      await this.take(Buffer.from(key).toString(), value);
     }
     this.seen = first;
     // Some that an unfinished pass loaded may be gone: only the log still names them.
@@ -56,9 +71,9 @@ export class Following {
   }
 
   private async goOn(after: number): Promise<void> {
-    const { store, changes, space, take } = this.parts;
+    const { store, changes, space } = this.parts;
     for await (const { value: key, position } of entriesAfter(store, changes, after)) {
-      await take(Buffer.from(key).toString(), await store.get(space, key));
+      await this.take(Buffer.from(key).toString(), await store.get(space, key));
       this.seen = position;
     }
   }
@@ -79,6 +94,9 @@ export class Follower<Row> {
   private timer: Timer | undefined;
   /** Number of polls that run or are pending. */
   private looks = 0;
+  /** Why the last poll failed, and why names could not be loaded: each reason is logged once. */
+  private reason: string | undefined;
+  private readonly reasons = new Map<string, string>();
 
   constructor(private readonly parts: FollowerParts<Row>) {
     this.following = new Following({ ...parts, take: (name, record) => this.take(name, record) });
@@ -101,23 +119,37 @@ export class Follower<Row> {
     this.looks += 1;
     try {
       await this.following.catchUp();
+      this.reason = undefined;
     } catch (error) {
       if (error instanceof StoreUnavailable) return;
       // The next poll tries again: a process that no longer followed would serve what was removed.
-      this.parts.log.error({ reason: reasonOf(error) }, 'changed names could not be read');
+      const reason = reasonOf(error);
+      if (reason !== this.reason) this.parts.log.error({ reason }, 'changed names could not be read');
+      this.reason = reason;
     } finally {
       this.looks -= 1;
     }
   }
 
-  /** Loads one record. One that cannot be loaded is left as it was: the others must not wait for it. */
-  private async take(name: string, record: Uint8Array | undefined): Promise<void> {
+  /**
+   * Loads one record. One that cannot be loaded is left as it was: the others must not wait for it. False:
+   * the next poll tries again, as the record itself can be read.
+   */
+  private async take(name: string, record: Uint8Array | undefined): Promise<boolean> {
     const { log, decode, take } = this.parts;
     try {
       await take(name, record === undefined ? undefined : await inSlice(() => decode(record)));
+      this.reasons.delete(name);
+      return true;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      log.error({ name, reason: reasonOf(error) }, 'a record is left out');
+      const reason = reasonOf(error);
+      const isUnreadable = error instanceof UnreadableRecord;
+      if (isUnreadable || this.reasons.get(name) !== reason)
+        log.error({ name, reason }, 'a record is left out');
+      if (isUnreadable) this.reasons.delete(name);
+      else this.reasons.set(name, reason);
+      return isUnreadable;
     }
   }
 }

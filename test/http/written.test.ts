@@ -119,7 +119,8 @@ describe('answers of the HTTP layer itself', () => {
     }
     assert.deepEqual(jsonOf(notFound), { detail: 'Not Found' });
     assert.deepEqual(jsonOf(internalError), { detail: 'Internal Server Error' });
-    assert.match(String(jsonOf(answerTooLarge(3))['detail']), /more than the 3 bytes/);
+    assert.match(String(jsonOf(answerTooLarge(3))['detail']), /more than the 3 bytes .+ or use a key\.$/);
+    assert.match(String(jsonOf(answerTooLarge(256 << 20))['detail']), / 268435456 bytes .+ or set top_k\.$/);
     assert.match(String(jsonOf(bodyTooLarge(3))['detail']), /\(3 bytes\)\.$/);
     assert.match(String(jsonOf(lineTooLong(3))['detail']), /\(3 bytes\)\.$/);
   });

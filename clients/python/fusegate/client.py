@@ -191,7 +191,7 @@ def _read(call: _Call[Answer], answer: httpx.Response) -> Union[Answer, Fusegate
 
 
 def _unanswered(error: httpx.TransportError) -> FusegateError:
-    if isinstance(error, httpx.LocalProtocolError):
+    if isinstance(error, httpx.LocalProtocolError) and "header" in str(error):
         # Nothing was sent, and a further try would not be; the error shows the header, which may be secret.
         return FusegateError(0, "unsendable", "The request has a header that HTTP does not allow.")
     return FusegateError(0, "unreachable", f"The server does not answer: {error!r}")

@@ -1,7 +1,7 @@
 /**
  * Sizes of all stored names, as this process knows them, for limits on all of them together. Their records
- * are read once; after that a check reads the log of changed names, and only the records that it names. What
- * a check costs does not grow with what others have stored, and it is as exact as a look at every record.
+ * are read once; after that a check reads the log of changed names, and only the records that it names. So a
+ * check costs what was changed since the one before, and is as exact as a look at every record.
  */
 import { inSlice } from '../../system/slices.js';
 import { recordsAfter } from '../entries.js';
@@ -79,7 +79,7 @@ export class KnownNames {
     return overNames(this.held, name, added, this.parts.limits, this.parts.words);
   }
 
-  private async take(name: string, record: Uint8Array | undefined): Promise<void> {
+  private async take(name: string, record: Uint8Array | undefined): Promise<true> {
     const { sizeOf } = this.parts;
     const unread = (bytes: number): NameSize => ({ versions: 1, bytes });
     const size = record === undefined ? undefined : await inSlice(() => sizeIn(record, sizeOf, unread));
@@ -88,6 +88,7 @@ export class KnownNames {
     else this.sizes.delete(name);
     if (size?.versions === 0) this.removed.add(name);
     this.count(name);
+    return true;
   }
 
   private async readSamples({ space, bytesOf }: NonNullable<KnownNamesParts['samples']>): Promise<void> {

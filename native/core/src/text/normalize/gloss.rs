@@ -439,8 +439,8 @@ mod tests {
         let more = |(sequence, name): &(&str, &str)| {
             (sequence.len() + name.len() + " ( ) ".len()).div_ceil(sequence.len())
         };
-        // Besides the text itself.
-        assert!(NAMES.iter().map(more).max().unwrap_or_default() + 1 <= Bounds::REQUEST.growth);
+        // And the text itself.
+        assert!(NAMES.iter().map(more).max().unwrap_or_default() < Bounds::REQUEST.growth);
         let longest = usize::try_from(MAX_CHARACTERS).expect("a length");
         assert!(longest * ('\u{10FFFF}'.len_utf8() + growth) <= Bounds::REQUEST.text_bytes);
     }
