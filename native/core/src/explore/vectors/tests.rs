@@ -97,25 +97,33 @@ fn the_header_is_where_other_versions_look_for_it() {
     );
 }
 
+/// The obvious reading: every similarity to the first `to` fragments that are not hidden, sorted.
+fn naive(
+    view: &View,
+    (query, to): (&Vector, usize),
+    most: usize,
+    least: f64,
+    hidden: &[u32],
+) -> Vec<Neighbour> {
+    let mut all: Vec<Neighbour> = (0..to)
+        .filter(|&index| !hidden.contains(&(index as u32)))
+        .map(|index| Neighbour {
+            index: index as u32,
+            similarity: crate::explore::nearest::similarity(query, view.vector(index)),
+        })
+        .filter(|one| one.similarity > least)
+        .collect();
+    all.sort_by(Neighbour::order);
+    all.truncate(most);
+    all
+}
+
 #[test]
 fn neighbours_and_links_agree_with_the_obvious_reading() {
     let folder = Folder::new();
     let vectors = folder.opened();
     fill(&vectors, 0, BLOCK + 200);
     let view = vectors.view(u64::MAX).expect("a view");
-    let naive = |query: &Vector, to: usize, most: usize, least: f64, hidden: &[u32]| {
-        let mut all: Vec<Neighbour> = (0..to)
-            .filter(|&index| !hidden.contains(&(index as u32)))
-            .map(|index| Neighbour {
-                index: index as u32,
-                similarity: crate::explore::nearest::similarity(query, view.vector(index)),
-            })
-            .filter(|one| one.similarity > least)
-            .collect();
-        all.sort_by(Neighbour::order);
-        all.truncate(most);
-        all
-    };
     for number in (0..view.count()).step_by(97) {
         let query = view.vector(number);
         let third: Vec<u32> = (0..view.count() as u32 + 9)
@@ -124,7 +132,7 @@ fn neighbours_and_links_agree_with_the_obvious_reading() {
         for hidden in [&[], &third[..]] {
             assert_eq!(
                 view.nearest(query, 7, hidden),
-                naive(query, view.count(), 7, 0.0, hidden)
+                naive(&view, (query, view.count()), 7, 0.0, hidden)
             );
         }
     }
@@ -155,7 +163,7 @@ fn neighbours_and_links_agree_with_the_obvious_reading() {
                 } else {
                     LINKS
                 };
-                let all = naive(view.vector(index), index, most, LINK_LEAST, hidden);
+                let all = naive(&view, (view.vector(index), index), most, LINK_LEAST, hidden);
                 assert_eq!(links, all, "{index}");
             }
         }
