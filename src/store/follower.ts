@@ -50,7 +50,10 @@ export class Following {
     const { store, space } = this.parts;
     const failed = [...this.again];
     await (this.seen === undefined ? this.begin() : this.goOn(this.seen));
-    for (const name of failed) await this.take(name, await store.get(space, Buffer.from(name)));
+    // A change may have loaded some of them.
+    for (const name of failed.filter((each) => this.again.has(each))) {
+      await this.take(name, await store.get(space, Buffer.from(name)));
+    }
   }
 
   private async take(name: string, record: Uint8Array | undefined): Promise<void> {
@@ -79,7 +82,7 @@ export class Following {
   }
 }
 
-/** What a follower follows, and what it needs for that. */
+/** A log to follow by polling, and how its records are read. */
 export interface FollowerParts<Row> extends Omit<FollowingParts, 'take'> {
   readonly clock: Pick<Clock, 'every'>;
   readonly log: Pick<Logger, 'error'>;

@@ -74,7 +74,7 @@ test('a build of the image on another processor ends at once, with a sentence', 
   assert.deepEqual(builtOn('aarch64'), [1, sentence]);
 });
 
-/** What Caddy reads in a Caddyfile, as its JSON. */
+/** A Caddyfile in the JSON that Caddy makes of it. */
 function adapted(file: string): string {
   const found = spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout;
   const [, minor = '0'] = /2\.(\d+)/.exec(found) ?? [];

@@ -14,7 +14,7 @@ export const foreign: readonly (readonly [status: number, body: string])[] = [
   [200, '<p>Sign in</p>'],
 ];
 
-/** What came since it was last taken. */
+/** The requests received since they were last taken. */
 export interface Noted {
   /** Keys of the submissions; every first one is refused, and asked to come again at once. */
   readonly keys: (string | undefined)[];
@@ -24,7 +24,7 @@ export interface Noted {
   readonly followed: string[];
 }
 
-/** What a first PUT or DELETE of a profile gets, by the end of the profile's name; each further one a 404. */
+/** Answers to the first PUT or DELETE of a profile, by the end of its name; each further one gets a 404. */
 const firstAnswers: Readonly<Record<string, readonly [status: number, code: string]>> = {
   limited: [429, 'rate_limited'],
   overloaded: [503, 'overloaded'],
