@@ -2,6 +2,11 @@
  * Stands in for node:test where mutants are tried: a test file that is imported leaves its tests here, which
  * are then run one by one, all or some of them, in the order of the file.
  */
+import { createRequire } from 'node:module';
+import type { MockTracker } from 'node:test';
+
+// An import of it would be this module.
+const { mock } = createRequire(import.meta.url)('node:test') as { readonly mock: MockTracker };
 
 /** The part of node:test's context that our tests use. */
 interface Context {
@@ -10,6 +15,7 @@ interface Context {
   readonly after: (run: Run) => void;
   readonly diagnostic: () => void;
   readonly skip: () => void;
+  readonly mock: MockTracker;
 }
 
 type Run = (context: Context) => unknown;
@@ -114,7 +120,7 @@ export interface Watch {
 }
 
 function contextOf(name: string): { context: Context; ends: Run[] } {
-  const ends: Run[] = [];
+  const ends: Run[] = [() => mock.reset()];
   const nothing = (): void => undefined;
   const { signal } = new AbortController();
   const context = {
@@ -123,6 +129,7 @@ function contextOf(name: string): { context: Context; ends: Run[] } {
     after: (run: Run) => ends.unshift(run),
     diagnostic: nothing,
     skip: nothing,
+    mock,
   };
   return { context, ends };
 }
