@@ -168,6 +168,7 @@ describe('changes of keys', () => {
     const release = watch.hold();
     const before = watch.looks;
     watch.tick();
+    await new Promise(setImmediate);
     watch.tick();
     assert.equal(watch.looks, before + 1);
     release();
