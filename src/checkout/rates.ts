@@ -53,9 +53,8 @@ export function createRates(source: RateSource, parts: RateParts): Rates {
 }
 
 class HttpRates implements Rates {
-  private last: Extract<Rate, { cents: bigint }> | undefined;
-  /** The same moment as the last rate's, by the clock that nobody sets. */
-  private lastMs = 0;
+  /** `takenMs`: the moment of the rate by the clock that nobody sets. */
+  private last: { readonly rate: Extract<Rate, { cents: bigint }>; readonly takenMs: number } | undefined;
   private reason = 'No rate has been taken yet.';
   private readonly questions: Recent<void>;
 
@@ -74,12 +73,12 @@ class HttpRates implements Rates {
   }
 
   private fresh(): Rate | undefined {
-    const { last, lastMs } = this;
-    if (last === undefined) return undefined;
+    if (this.last === undefined) return undefined;
     const { clock } = this.parts;
+    const { rate, takenMs } = this.last;
     // One clock may have been set back, the other stands still while the machine sleeps.
-    const ageMs = Math.max(clock.wallMs() - last.atMs, clock.monotonicMs() - lastMs);
-    return ageMs < longestAgeMs ? last : undefined;
+    const ageMs = Math.max(clock.wallMs() - rate.atMs, clock.monotonicMs() - takenMs);
+    return ageMs < longestAgeMs ? rate : undefined;
   }
 
   private async ask(): Promise<void> {
@@ -95,10 +94,11 @@ class HttpRates implements Rates {
       this.reason = 'No rate: the two sources differ by more than 2 %.';
       return;
     }
+    const { clock, keep } = this.parts;
     const source = this.urls.map(({ name }) => name).join(', ');
-    this.last = { cents: lower, source, atMs: this.parts.clock.wallMs() };
-    this.lastMs = this.parts.clock.monotonicMs();
-    this.parts.keep?.({ cents: lower, atMs: this.last.atMs, stays: false });
+    const rate = { cents: lower, source, atMs: clock.wallMs() };
+    this.last = { rate, takenMs: clock.monotonicMs() };
+    keep?.({ cents: lower, atMs: rate.atMs, stays: false });
   }
 
   private async price({ url, pointer }: RateUrl): Promise<bigint | undefined> {

@@ -211,9 +211,9 @@ describe('a round', () => {
     for (const id of expired) await shop.happened(id, { kind: 'time' });
     const urgent = await many(shop, urgentCount);
     /** What a round asks about, and what it resolves to, where a look-up has this answer. */
-    const round = async (answer: typeof onLookUp) => {
+    const round = async (answer: typeof onLookUp, lastMs?: number) => {
       onLookUp = answer;
-      const looked = await of.reconcile();
+      const looked = await of.reconcile({ lastMs });
       return { asked: asked.splice(0), looked };
     };
     return { shop, urgent, expired, round };
@@ -296,6 +296,24 @@ describe('a round', () => {
       const inTurn = [...urgent.slice(0, 3), one, ...urgent.slice(3, 6), two, ...urgent.slice(6), ...others];
       assert.deepEqual([asked, looked], [inTurn, 5]);
     }
+  });
+
+  test('that ends with an order that fails does not tell whether that fails alone', async () => {
+    const { shop, urgent, expired, round } = await withBoth(1, 3);
+    const [first = '', second = '', third = ''] = expired;
+    const broken = round(({ id }) => {
+      return id === second ? Promise.reject(new Error('a defect')) : Promise.resolve(true);
+    });
+    await assert.rejects(broken);
+    const failing = ({ id }: BtcOrder): Promise<boolean> => Promise.resolve(id !== first);
+    const { asked, looked } = await round(failing);
+    assert.deepEqual([asked.slice(3), looked], [[...urgent, second, third, first], 3]);
+    const [waits = ''] = urgent;
+    await paid(shop, await waiting(shop, waits), 6);
+    // It is the only one that is due, so the network may be away: the next round begins after it.
+    const next = await round(failing, shop.time.nowMs);
+    assert.deepEqual(next, { asked: [first], looked: undefined });
+    assert.deepEqual((await round(() => Promise.resolve(true))).asked, [second, third, first]);
   });
 
   test('gets to an order behind three that alone fail, also where no other tells that', async () => {

@@ -62,6 +62,27 @@ describe('a code to scan', () => {
     for (const { id } of [invoice, onChain]) assert.equal((await drawn(id)).status, 410);
   });
 
+  test('is of the text as bytes, in the best of the masks up to 512 of them, else in the first', async () => {
+    const { order } = await shop.make('lightning');
+    for (const count of [512, 513]) {
+      const text = '0123456789'.repeat(52).slice(0, count);
+      const route = qrRoute(
+        (id) => findOrder(shop.book.store, id),
+        'order',
+        () => text,
+      );
+      const { body } = await call(route, { input: undefined, path: { order: order.id } });
+      const data = Buffer.from(text);
+      const [best, first] = await Promise.all(
+        [{}, { maskPattern: 0 } as const].map((mask) =>
+          qrCode([{ data, mode: 'byte' }], { type: 'svg', margin: 4, ...mask }),
+        ),
+      );
+      assert.notEqual(best, first);
+      assert.equal('bytes' in body && String(body.bytes), count === 512 ? best : first);
+    }
+  });
+
   test('of a long invoice takes a fraction of the time of the best code, and is as large', async () => {
     // One with the hints of 20 channels, as LND makes it where no channel is announced.
     const invoice = `lnbc${letters(1_970)}`;

@@ -144,6 +144,24 @@ describe('open orders over Lightning', () => {
     await until(() => two.rounds.length === 1);
   });
 
+  test('are not changed by a round whose process has lost its lease meanwhile', async () => {
+    const { shop, node, clock, order, store, begin } = await withOrder();
+    node.settle(order.place);
+    const letGo = store.lists.hold();
+    // Its clock stands still: it does not notice.
+    const one = await begin({}, new HandClock(clock.wallMs()));
+    await until(() => store.listed === 1);
+    const away = await LndServer.start(() => shop.time.nowMs);
+    away.up = false;
+    await start(shop, clock, ofLnd(away), { holder: 'two' });
+    await clock.pass(30_000);
+    await until(async () => (await leaseOf(shop, 'orders lightning'))?.holder === 'two');
+    letGo();
+    await one.checkout.stop();
+    assert.equal(node.count('/v1/invoice/'), 1);
+    assert.deepEqual([(await shop.stored(order.id)).status, one.rounds], ['pending', []]);
+  });
+
   test('are left to another process after three rounds in a row that its node did not answer', async () => {
     const { shop, node, clock, order, store, begin } = await withOrder();
     const away = await LndServer.start(() => shop.time.nowMs);

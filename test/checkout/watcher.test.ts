@@ -572,6 +572,18 @@ describe('rounds', () => {
     assert.deepEqual(watched.done, []);
   });
 
+  test('count one order without answer, though one of another network needs none', async () => {
+    const { watched, watcher, clock } = await Watched.over(async (shop) => {
+      await ordered(shop);
+      await shop.make('btc', { network: 'testnet', place: 'tb1other', addressIndex: 0 });
+    });
+    watched.onLookUp = ({ network }) => Promise.resolve(network === 'testnet');
+    await clock.pass(60_000);
+    await watched.next(2);
+    await until(() => watcher.failedRounds === 1);
+    await watcher.stop();
+  });
+
   test('look for a payment that a block took away each two seconds, for a minute', async () => {
     const { watched, prepared, hints, clock } = await Watched.over(async (shop) => {
       const [lost, kept, unpaid] = [await ordered(shop), await ordered(shop), await ordered(shop)];
@@ -690,7 +702,7 @@ describe('a watcher that is stopped', () => {
     await stopped(all, all.letGo);
   });
 
-  test('looks up no expired order that the round has left for its end', async () => {
+  test('neither reads nor looks up an expired order that the round has left for its end', async () => {
     const { watched, prepared, ...more } = await Watched.over(async (shop) => {
       const orders = inOrderOfIds([await ordered(shop, 1), await ordered(shop, 1)]);
       shop.time.nowMs += 1;
@@ -704,7 +716,13 @@ describe('a watcher that is stopped', () => {
     };
     more.hints.onConnected();
     assert.deepEqual(await watched.next(2), [watch(...prepared), ...prepared.slice(1).map(look)]);
+    const reads: string[] = [];
+    watched.onRead = (space) => {
+      reads.push(space);
+      return Promise.resolve();
+    };
     await stopped({ watched, ...more }, letGo);
+    assert.deepEqual(reads, []);
   });
 
   test('finishes the notification that it is handling', async () => {

@@ -303,10 +303,6 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
    */
   private async adopt(session: CardSession): Promise<CardOrder | Mismatch | Unanswered> {
     const { store, tiers } = this.parts;
-    // It has an order there, and its buyer gets the key there.
-    if (session.server !== null && session.server !== this.server) {
-      return { kind: 'mismatch', about: session.id, reason: otherServer };
-    }
     const meant = await this.tierOf(session);
     if ('kind' in meant) return meant;
     const { tier, cents } = meant;
@@ -329,6 +325,8 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     session: CardSession,
   ): Promise<{ readonly tier: Tier; readonly cents: bigint } | Mismatch | Unanswered> {
     const mismatch = (reason: string): Mismatch => ({ kind: 'mismatch', about: session.id, reason });
+    // It has an order there, and its buyer gets the key there.
+    if (session.server !== null && session.server !== this.server) return mismatch(otherServer);
     if (session.currency !== 'usd') return mismatch(otherCurrency(session));
     const total = session.totalCents ?? 0n;
     if (Object.keys(this.parts.prices).length > 0) {
