@@ -148,8 +148,7 @@ export class Follower<Row> {
       if (error instanceof StoreUnavailable) throw error;
       const reason = reasonOf(error);
       const isUnreadable = error instanceof UnreadableRecord;
-      if (isUnreadable || this.reasons.get(name) !== reason)
-        log.error({ name, reason }, 'a record is left out');
+      if (this.reasons.get(name) !== reason) log.error({ name, reason }, 'a record is left out');
       if (isUnreadable) this.reasons.delete(name);
       else this.reasons.set(name, reason);
       return isUnreadable;

@@ -19,6 +19,8 @@ class World {
   readonly logged: unknown[] = [];
   /** Number of looks that read the store. */
   reads = 0;
+  /** Most records that were asked for at once. */
+  page = 0;
   readFails: Error | undefined;
   /** What happens while the record `all` is taken. */
   meanwhile: () => unknown = () => undefined;
@@ -30,7 +32,10 @@ class World {
       ...store,
       last: (log) => this.counted(() => store.last(log)),
       read: (log, range) => this.counted(() => store.read(log, range)),
-      scan: (space, range) => store.scan(space, range),
+      scan: (space, range) => {
+        this.page = Math.max(this.page, range.limit);
+        return store.scan(space, range);
+      },
       get: (space, key) => store.get(space, key),
     };
     this.follower = new Follower({
@@ -87,6 +92,7 @@ describe('a process that follows changed names', () => {
     await world.change('before');
     await world.follower.start();
     assert.deepEqual(world.taken.splice(0), ['all']);
+    assert.equal(world.page, 16, 'a page is read in one turn of the event loop');
     await world.change('b', 'a');
     await world.follower.look();
     await world.follower.look();
@@ -132,6 +138,7 @@ describe('a process that follows changed names', () => {
     world.failsAt = undefined;
     await world.follower.look();
     assert.deepEqual(world.taken, ['b', 'c']);
+    assert.deepEqual(world.logged, [], 'the store itself is reported elsewhere');
     world.follower.stop();
   });
 
@@ -157,6 +164,7 @@ describe('a process that follows changed names', () => {
     await world.change('a', 'b', 'c');
     await world.follower.look();
     assert.deepEqual(world.taken.splice(0), ['a', 'b', 'c']);
+    assert.equal(world.logged.length, 1);
     await world.follower.look();
     assert.deepEqual(world.taken.splice(0), ['b'], 'it is tried again, and logged once');
     assert.deepEqual(world.logged.splice(0), [{ name: 'b', reason: 'a fault' }]);
@@ -174,6 +182,71 @@ describe('a process that follows changed names', () => {
     await world.clock.pass(250);
     await world.follower.look();
     assert.deepEqual(world.taken, ['d']);
+    world.follower.stop();
+  });
+
+  test('takes a record that it could not take once more, not twice if a change names it', async () => {
+    const world = await World.of(await openTestStore());
+    world.failure = new Error('a fault');
+    world.failsAt = 'all';
+    await world.follower.start();
+    world.failsAt = undefined;
+    await world.change('all');
+    await world.follower.look();
+    assert.deepEqual(world.taken, ['all', 'all']);
+    world.follower.stop();
+  });
+
+  test('has taken such a record when a look ends', async () => {
+    const world = await World.of(await openTestStore());
+    world.failure = new Error('a fault');
+    world.failsAt = 'all';
+    await world.follower.start();
+    world.failsAt = undefined;
+    let isTaken = false;
+    world.meanwhile = async () => {
+      await new Promise(setImmediate);
+      isTaken = true;
+    };
+    await world.follower.look();
+    assert.ok(isTaken);
+    world.follower.stop();
+  });
+
+  test('logs a fault again that comes back after it was over', async () => {
+    const world = await World.of(await openTestStore(), 'b');
+    await world.follower.start();
+    const reasons = async (): Promise<unknown[]> => {
+      await world.follower.look();
+      return world.logged.splice(0).map((about) => (about as { reason: string }).reason);
+    };
+    const key = Buffer.from('b');
+    const write = (from: string, to: string) =>
+      world.store.commit([
+        { kind: 'replace', space: 'profiles', key, from: Buffer.from(from), to: Buffer.from(to) },
+        { kind: 'append', log: 'profileChanges', value: key },
+      ]);
+    const [fault, away] = [new Error('a fault'), new Error('another fault')];
+    for (let times = 0; times < 2; times += 1) {
+      world.failure = fault;
+      world.failsAt = 'b';
+      await world.change('b');
+      assert.deepEqual(await reasons(), ['a fault']);
+      world.failsAt = undefined;
+      assert.deepEqual(await reasons(), []);
+      world.readFails = away;
+      assert.deepEqual([await reasons(), await reasons()], [['another fault'], []]);
+      world.readFails = undefined;
+      assert.deepEqual(await reasons(), []);
+    }
+    world.failsAt = 'b';
+    await world.change('b');
+    assert.deepEqual(await reasons(), ['a fault']);
+    // Between two faults of a kind there is another one.
+    await write('b', 'later');
+    assert.equal((await reasons()).length, 1);
+    await write('later', 'b');
+    assert.deepEqual(await reasons(), ['a fault']);
     world.follower.stop();
   });
 

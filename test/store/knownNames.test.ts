@@ -2,20 +2,48 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
-import { corpusObstacle, putCorpus, removeCorpus, storeLearnt } from '../../src/store/tables/corpora.js';
+import {
+  corpusObstacle,
+  findCorpus,
+  mostRemovedCorpora,
+  putCorpus,
+  removeCorpus,
+  storeLearnt,
+} from '../../src/store/tables/corpora.js';
+import { knownNames } from '../../src/store/tables/knownNames.js';
 import { ownedProfileLimits, putProfile, removeProfile } from '../../src/store/tables/profiles.js';
 import type { Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Operation, type Store } from '../../src/store/store.js';
 import { storeAt } from '../support/openStore.js';
+import { openTestStore } from '../support/serving.js';
 import { bothEngines } from './engines.js';
 
 const KiB = 1_024;
 
+test('a defect is not taken for a record that this version cannot read', async () => {
+  const store = await openTestStore();
+  await store.commit([{ kind: 'put', space: 'profiles', key: Buffer.from('a'), value: Buffer.of(1) }]);
+  const known = knownNames({
+    ...{ changes: 'profileChanges', space: 'profiles' },
+    sizeOf: () => assert.fail('a defect'),
+    limits: { owned: ownedProfileLimits, all: ownedProfileLimits },
+    words: { one: 'profile', many: 'profiles', content: 'settings' },
+  });
+  await assert.rejects(known(store).overLimit('b', 1), /a defect/);
+});
+
 /** A process's view of a store, and how many records of names it has read. */
 class Process {
   records = 0;
+  /** Number of calls that read several records by their keys. */
+  lists = 0;
+  /** What happens before each of them, and before a record is read alone. */
+  meanwhile: () => Promise<unknown> = () => Promise.resolve();
   /** The space whose next page is not answered. */
   awayIn: Space | undefined;
+  /** Number of pages of what names have learned that are being read, and the most at once. */
+  private samples = 0;
+  mostSamples = 0;
   readonly store: Store;
 
   constructor(inner: Store) {
@@ -26,9 +54,17 @@ class Process {
     this.store = {
       newUnitId: () => inner.newUnitId(),
       commit: (operations, id) => inner.commit(operations, id),
-      get: async (space, key) => count(space, [await inner.get(space, key)])[0],
-      getMany: async (space, keys) => count(space, await inner.getMany(space, keys)),
+      get: async (space, key) => {
+        if (space !== 'state') await this.meanwhile();
+        return count(space, [await inner.get(space, key)])[0];
+      },
+      getMany: async (space, keys) => {
+        this.lists += 1;
+        await this.meanwhile();
+        return count(space, await inner.getMany(space, keys));
+      },
       scan: async (space, range) => {
+        if (space === 'corpusLearning') await this.readSamples();
         const found = count(space, await inner.scan(space, range));
         // The first page is read, so that a part is known.
         if (this.awayIn === space && found.length < range.limit) throw new StoreUnavailable('away');
@@ -41,6 +77,14 @@ class Process {
       probe: () => inner.probe(),
       close: () => inner.close(),
     };
+  }
+
+  /** Takes some turns of the event loop. */
+  private async readSamples(): Promise<void> {
+    this.samples += 1;
+    this.mostSamples = Math.max(this.mostSamples, this.samples);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    this.samples -= 1;
   }
 
   /** The number of records that a step reads, and its answer. */
@@ -65,6 +109,7 @@ function written(space: 'profiles' | 'corpora', name: string, members: object): 
 }
 
 const profile = (bytes: number) => ({ versions: [[1, 'x'.repeat(bytes), 1]] });
+const made = { docs: 1, averageLength: 1, terms: 1, terming: 'given', statistics: Buffer.of(1) };
 const corpus = (bytes: number) => ({ last_version: 1, versions: [[1, 1, 1, 1, bytes, 'given', 1]] });
 
 for (const { name, skip, fresh } of bothEngines()) {
@@ -111,6 +156,16 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.match(refused.ok ? '' : refused.detail, /^The profile has 64 versions/);
     });
 
+    test('a name gets no version too many, though another process puts meanwhile', async (context) => {
+      const inner = await opened(context);
+      const process = new Process(inner);
+      for (let at = 0; at < 63; at += 1) await putProfile(process.store, 'a', '{}', 1);
+      await putProfile(process.store, 'b', '{}', 1);
+      process.meanwhile = () => putProfile(inner, 'a', '{}', 1);
+      const refused = await putProfile(process.store, 'a', '{}', 1);
+      assert.match(refused.ok ? '' : refused.detail, /^The profile has 64 versions/);
+    });
+
     test('what other processes put and remove counts with the next put', async (context) => {
       const inner = await opened(context);
       const [one, other] = [new Process(inner), new Process(inner)];
@@ -140,18 +195,93 @@ for (const { name, skip, fresh } of bothEngines()) {
 
     test('statistics are put without a look at the versions of others', async (context) => {
       const inner = await opened(context);
-      for (let at = 0; at < 60; at += 1) await inner.commit(written('corpora', `n${at}`, corpus(1)));
+      for (let at = 0; at < 64; at += 1) await inner.commit(written('corpora', `n${at}`, corpus(1)));
       const join = () =>
         Promise.resolve({ sample: Buffer.alloc(3), docs: 1, terming: 'ngram', frozen: undefined });
       for (let at = 0; at < 30; at += 1) await storeLearnt(inner, `l${at}`, join, 1);
       const process = new Process(inner);
-      const made = { docs: 1, averageLength: 1, terms: 1, terming: 'given', statistics: Buffer.of(1) };
       const put = (named: string) => (store: Store) => putCorpus(store, named, made, 1);
       await process.reading(put('a'));
       // Its own record twice, as known and as it is; and the records of learning.
       assert.deepEqual(await process.reading(put('a')), [32, { ok: true, version: 2 }]);
       assert.deepEqual(await process.reading((store) => corpusObstacle(store, 'a')), [2, undefined]);
       assert.deepEqual(await process.reading((store) => corpusObstacle(store, 'b')), [0, undefined]);
+      await put('b')(process.store);
+      assert.equal(process.lists, 0, 'none of them was removed');
+    });
+
+    /** A process over a store that has as many removed names as are not yet forgotten. */
+    async function withRemoved(context: TestContext) {
+      const inner = await opened(context);
+      const put = (store: Store, named: string) => putCorpus(store, named, made, 1);
+      for (let at = 0; at < mostRemovedCorpora; at += 1) {
+        await put(inner, `n${at}`);
+        await removeCorpus(inner, `n${at}`);
+      }
+      return { inner, process: new Process(inner), put };
+    }
+
+    test('removed names are looked up to be forgotten, and then no more', async (context) => {
+      const { inner, process, put } = await withRemoved(context);
+      assert.deepEqual(await put(process.store, 'a'), { ok: true, version: 2 });
+      assert.equal((await inner.scan('corpora', { limit: 100 })).length, 1, 'all are forgotten');
+      process.lists = 0;
+      assert.deepEqual(await put(process.store, 'b'), { ok: true, version: 2 });
+      assert.equal(process.lists, 0);
+    });
+
+    test('a removed name that another process puts meanwhile is not forgotten', async (context) => {
+      const { inner, process, put } = await withRemoved(context);
+      process.meanwhile = async () => {
+        if (process.lists === 0) return;
+        process.meanwhile = () => Promise.resolve();
+        await put(inner, 'n0');
+      };
+      assert.deepEqual(await put(process.store, 'a'), { ok: true, version: 1 });
+      assert.equal(process.lists, 1);
+      assert.deepEqual(
+        (await findCorpus(inner, 'n0'))?.versions.map(({ version }) => version),
+        [2],
+      );
+      const records = await inner.scan('corpora', { limit: 100 });
+      assert.equal(records.length, mostRemovedCorpora + 1, 'the others are too few to be forgotten');
+    });
+
+    test('a removed name that is there again is not looked up', async (context) => {
+      const { inner, process, put } = await withRemoved(context);
+      await corpusObstacle(process.store, 'a');
+      await put(inner, 'n0');
+      assert.deepEqual(await put(process.store, 'a'), { ok: true, version: 1 });
+      assert.equal(process.lists, 0);
+    });
+
+    test('a record that this version cannot read counts with its bytes', async (context) => {
+      const store = await opened(context);
+      const ada = owner('ada');
+      const value = Buffer.concat([Buffer.of(99), Buffer.alloc(KiB * KiB - 11)]);
+      await store.commit([{ kind: 'put', space: 'profiles', key: Buffer.from(`${ada}/later`), value }]);
+      const put = (bytes: number) => putProfile(store, `${ada}/a`, ' '.repeat(bytes), 1);
+      assert.equal((await put(11)).ok, false);
+      assert.equal((await put(10)).ok, true);
+    });
+
+    test('what names have learned is read by one call at a time: a later one knows more', async (context) => {
+      const process = new Process(await opened(context));
+      await Promise.all(['a', 'b', 'c'].map((named) => putCorpus(process.store, named, made, 1)));
+      assert.equal(process.mostSamples, 1);
+    });
+
+    test('what a name has learned counts as it is now, however often it has grown', async (context) => {
+      const inner = await opened(context);
+      const process = new Process(inner);
+      await inner.commit(written('corpora', 'n', corpus(128 * KiB * KiB - 100)));
+      for (let bytes = 1; bytes <= 10; bytes += 1) {
+        const sample = Buffer.alloc(bytes);
+        const join = () => Promise.resolve({ sample, docs: 1, terming: 'ngram', frozen: undefined });
+        assert.equal(await storeLearnt(inner, 'l', join, 1), 'stored');
+        const statistics = Buffer.alloc(100 - bytes + 1);
+        assert.equal((await putCorpus(process.store, 'a', { ...made, statistics }, 1)).ok, false);
+      }
     });
 
     test('what a name has learned counts, until it is removed', async (context) => {
@@ -162,8 +292,8 @@ for (const { name, skip, fresh } of bothEngines()) {
       const join = () =>
         Promise.resolve({ sample: Buffer.alloc(9), docs: 1, terming: 'ngram', frozen: undefined });
       assert.equal(await storeLearnt(inner, 'l', join, 1), 'stored');
-      const made = { docs: 1, averageLength: 1, terms: 1, terming: 'given', statistics: Buffer.of(1, 2) };
-      const put = () => putCorpus(process.store, 'a', made, 1);
+      const two = { ...made, statistics: Buffer.of(1, 2) };
+      const put = () => putCorpus(process.store, 'a', two, 1);
       assert.equal((await put()).ok, false);
       await removeCorpus(inner, 'l');
       assert.equal(await corpusObstacle(process.store, 'a'), undefined);
@@ -171,8 +301,7 @@ for (const { name, skip, fresh } of bothEngines()) {
       // A refusal never rests on what was read before.
       await removeCorpus(inner, 'a');
       assert.equal(await storeLearnt(inner, 'l', join, 1), 'stored');
-      const one = { ...made, statistics: Buffer.of(1) };
-      assert.equal((await putCorpus(process.store, 'a', one, 1)).ok, true);
+      assert.equal((await putCorpus(process.store, 'a', made, 1)).ok, true);
       assert.equal((await put()).ok, false);
       await inner.commit(written('corpora', 'n', corpus(128 * MiB - 9)));
       assert.match(String(await corpusObstacle(process.store, 'b')), /^The statistics of all names/);

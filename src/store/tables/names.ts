@@ -37,15 +37,15 @@ export interface NameLimits {
 
 /** Number of names, and the bytes under them. */
 interface Sum {
-  names: number;
-  bytes: number;
+  readonly names: number;
+  readonly bytes: number;
 }
 
 /** Bytes under each stored name, summed by owner: a limit is checked without a look at every name. */
 export class HeldNames {
   private readonly byName = new Map<string, number>();
-  private readonly all: Sum = { names: 0, bytes: 0 };
-  private readonly byOwner = new Map<string, Sum>();
+  /** Under undefined: of all names. */
+  private readonly byOwner = new Map<string | undefined, Sum>();
 
   /** The bytes under a name; undefined: it is not there. */
   of(name: string): number | undefined {
@@ -58,25 +58,19 @@ export class HeldNames {
     if (bytes === undefined) this.byName.delete(name);
     else this.byName.set(name, bytes);
     const names = Number(bytes !== undefined) - Number(had !== undefined);
-    const change = { names, bytes: (bytes ?? 0) - (had ?? 0) };
-    addTo(this.all, change);
-    const owner = ownerOf(name);
-    if (owner === undefined) return;
-    const own = this.byOwner.get(owner) ?? { names: 0, bytes: 0 };
-    addTo(own, change);
-    if (own.names > 0) this.byOwner.set(owner, own);
-    else this.byOwner.delete(owner);
+    const added = (bytes ?? 0) - (had ?? 0);
+    for (const owner of new Set([undefined, ownerOf(name)])) {
+      const before = this.sumOf(owner);
+      const sum = { names: before.names + names, bytes: before.bytes + added };
+      if (sum.names > 0) this.byOwner.set(owner, sum);
+      else this.byOwner.delete(owner);
+    }
   }
 
   /** The sum of an owner's names; undefined: of all names. */
-  sumOf(owner: string | undefined): Readonly<Sum> {
-    return owner === undefined ? this.all : (this.byOwner.get(owner) ?? { names: 0, bytes: 0 });
+  sumOf(owner: string | undefined): Sum {
+    return this.byOwner.get(owner) ?? { names: 0, bytes: 0 };
   }
-}
-
-function addTo(sum: Sum, change: Readonly<Sum>): void {
-  sum.names += change.names;
-  sum.bytes += change.bytes;
 }
 
 /** Words of the sentence about an exceeded limit, such as `profile`, `profiles` and `settings`. */
@@ -87,7 +81,7 @@ export interface NameWords {
 }
 
 function overOne(
-  held: Readonly<Sum>,
+  held: Sum,
   isNew: boolean,
   added: number,
   limits: NameLimits,
