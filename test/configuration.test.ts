@@ -423,7 +423,9 @@ test('a source of rates is a fixed price, or two different pages', () => {
     'coinbase,https://rates.example/',
     'coinbase,nobody',
   ]) {
-    assert.match(String(sourceOf(wrong)), /^RATE_SOURCE must be fixed:<US dollars>, or two different/, wrong);
+    const said = String(sourceOf(wrong));
+    assert.match(said, /^RATE_SOURCE must be fixed:<US dollars>, or two different/, wrong);
+    assert.match(said, /: coinbase, kraken, bitstamp, or https/);
   }
 });
 
