@@ -35,6 +35,14 @@ export function answerTooLarge(limitBytes: number): Answer {
   return problemAnswer(413, 'answer_too_large', `The answer has more than the ${limitBytes} bytes ${advice}`);
 }
 
+/** 413 for highlights and explanations that would cost far more than the request's bytes. */
+export const answerTooDetailed: Answer = problemAnswer(
+  413,
+  'answer_too_large',
+  'The highlights and explanations have more than 24 bytes for each byte of the request, and 64 KiB more. ' +
+    'Lower top_k, or leave explain or highlight out.',
+);
+
 /** The problem of a request that needs the store while it is unavailable: nothing was acknowledged. */
 export const storeProblem: Problem = problemOf(
   'store_unavailable',

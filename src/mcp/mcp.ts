@@ -139,11 +139,26 @@ function textOf(body: AnswerBody): string {
   return text;
 }
 
+/** Most bytes of a tool's answer, which a result has twice: far more than a model reads. */
+const mostToolBytes = 320 << 10;
+
+const tooMuch =
+  `The answer has more than the ${mostToolBytes} bytes of a tool's. ` +
+  'Send less, or send the request to the HTTP API.';
+
+/** True if a tool's answer is longer than it may be; its bytes are released then. */
+function isTooMuch(body: AnswerBody): boolean {
+  if ('json' in body || body.bytes.length <= mostToolBytes) return false;
+  body.release?.();
+  return true;
+}
+
 /** A tool's answer as the result of its call: its JSON as text and as a value. */
 function called(id: Id, answer: Answer, isModern: boolean): Answer {
   const kind = isModern ? '"resultType":"complete",' : '';
-  const isError = answer.status !== 200;
-  const text = isError ? sentenceOf(answer) : textOf(answer.body);
+  const isLong = answer.status === 200 && isTooMuch(answer.body);
+  const isError = isLong || answer.status !== 200;
+  const text = isLong ? tooMuch : isError ? sentenceOf(answer) : textOf(answer.body);
   const content = `"content":[{"type":"text","text":${JSON.stringify(text)}}]`;
   const structured = isError ? '' : `"structuredContent":${text},`;
   const result = `{${kind}${content},${structured}"isError":${isError}}`;

@@ -142,6 +142,7 @@ function requestOf(
   return {
     ...{ id: request.id, path, query, header: () => '', keyed: request.keyed, key: request.key },
     ...{ body: bytes, retain: () => bytes, input: input as never, mayAct: true, head: false },
+    mostAnswerBytes: request.mostAnswerBytes,
     peer: () => request.peer(),
     caller: () => request.caller(),
     aborted: () => request.aborted(),

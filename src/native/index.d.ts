@@ -777,6 +777,8 @@ export declare enum FuseOutcome {
   OwnerUnknown = 8,
   /** The request was parsed, and takes too long for the event loop: `PendingFuse.answerAsync` answers it. */
   Deferred = 9,
+  /** The highlights and explanations would have more bytes than a body of this length may have. */
+  TooDetailed = 10,
 }
 
 /** A surface form and its gloss. */

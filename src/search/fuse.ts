@@ -3,12 +3,11 @@
  * request. A request that waits for vectors, or for the thread pool, stays parsed there.
  */
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
-import { answerTooLarge } from '../contract/answer.js';
 import { retainedBody, type Answer, type RouteRequest } from '../contract/exchange.js';
 import type { FuseAttempt, FuseOutcome, Fuser } from '../native/index.js';
 import { ownerRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
-import { type Attempted, JSON_TYPE, ownAnswer, PooledAnswers } from './pooledAnswers.js';
+import { type Attempted, JSON_TYPE, ownAnswer, PooledAnswers, tooLong } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 
 /** Parts of the handler. */
@@ -143,7 +142,8 @@ class FuseHandler {
   }
 
   private refused(outcome: FuseOutcome, mostAnswerBytes: number): Answer {
-    if (outcome === this.parts.FuseOutcome.TooLarge) return answerTooLarge(mostAnswerBytes);
+    const refused = tooLong(outcome, mostAnswerBytes, this.parts.FuseOutcome);
+    if (refused !== undefined) return refused;
     const sentence = this.parts.entitiesRefusal(outcome);
     if (sentence === null) throw new Error(`the native module came to ${outcome}`);
     return unusableEntities(sentence);

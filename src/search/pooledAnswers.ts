@@ -2,7 +2,7 @@
  * Answers of the native module in pooled memory, also those of requests that wait for vectors or for the
  * thread pool.
  */
-import { answerTooLarge, callerGone, ownJson } from '../contract/answer.js';
+import { answerTooDetailed, answerTooLarge, callerGone, ownJson } from '../contract/answer.js';
 import { retainedBody, type Answer, type RouteRequest } from '../contract/exchange.js';
 import type { FuseAttempt, FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
@@ -36,6 +36,16 @@ export interface Attempted {
 export function ownAnswer(bytes: Uint8Array | null, charge: number): Answer {
   if (bytes === null) throw new Error('the native module wrote an answer, and has none');
   return ownJson(bytes, charge);
+}
+
+/** The refusal where an answer, of at most `mostBytes`, would be too long; undefined for other outcomes. */
+export function tooLong(
+  outcome: FuseOutcome,
+  mostBytes: number,
+  outcomes: typeof FuseOutcome,
+): Answer | undefined {
+  if (outcome === outcomes.TooDetailed) return answerTooDetailed;
+  return outcome === outcomes.TooLarge ? answerTooLarge(mostBytes) : undefined;
 }
 
 /** Pooled memory for answers. */
@@ -138,8 +148,9 @@ export class PooledAnswers {
     }
     if (attempt.outcome === this.outcomes.Written) return this.answer(room, attempt);
     this.pool.give(room);
-    if (attempt.outcome === this.outcomes.TooLarge) return answerTooLarge(mostBytes);
-    throw new Error(`a request that was read came to ${attempt.outcome}`);
+    const refused = tooLong(attempt.outcome, mostBytes, this.outcomes);
+    if (refused === undefined) throw new Error(`a request that was read came to ${attempt.outcome}`);
+    return refused;
   }
 
   private attemptOnLoop(pending: PendingFuse, room: Buffer): Attempt {

@@ -156,7 +156,7 @@ function mapped(bytes: number): WorstCase {
 function grown(bytes: number): WorstCase {
   const asked = posted('/v1/fuse', 'fuse: entities that make the texts long', bytes, (left) => {
     const substitute = `${'q'.repeat(100)} `.repeat(10);
-    const text = 'a'.repeat((2 * left + (32 << 10)) / substitute.length);
+    const text = 'a'.repeat((2 * left + (16 << 10)) / substitute.length);
     const padding = ' '.repeat(Math.max(0, left - text.length - substitute.length));
     const read = `"embed_model":"static-256","docs":[{"id":"a","text":"${text}"}]`;
     return `{"query":"b",${read},"entity_map":{"a":"${substitute}"},"x":"${padding}"}`;
@@ -220,6 +220,88 @@ function remembered(bytes: number): WorstCase[] {
       mibMs: 400,
     },
   ];
+}
+
+/** Names of 62 characters that each take six bytes in an answer. */
+const longName = (at: number): string => '\\u0001'.repeat(60) + letters(at, 2);
+
+/** Every pair of these characters, in a text where each is a term. */
+const allPairs = Array.from({ length: 26 }, (_, at) => letters(at, 1))
+  .flatMap((one, at, all) => all.slice(at).map((other) => one + other))
+  .join('');
+
+/** What is explained, compared or removed for a request, none of which its texts have to be long for. */
+function explained(bytes: number): WorstCase[] {
+  const asked = (what: string, json: (left: number) => string, status = 200): WorstCase => ({
+    ...posted('/v1/fuse', `fuse: ${what}`, bytes, json),
+    status,
+  });
+  const names = Array.from({ length: 14 }, (_, at) => longName(at));
+  const legs = names.map((one) => `"${one}":{"missing":"min"}`).join(',');
+  const boosts = names.map((one) => `{"value":"${one}","origin":0,"scale":1}`).join(',');
+  const numbers = names.map((one) => `"${one}":1`).join(',');
+  const scored = `{"id":"","text":"","dense_score":1,"scores":{${numbers}},"values":{${numbers}}}`;
+  const fixed = legs.length + boosts.length + scored.length;
+  const paired = (left: number): string => {
+    const text = allPairs.repeat(2);
+    return parts(left, ',', () => `{"id":"","text":"${text}","dense_score":1}`);
+  };
+  const some = (count: number): string => parts(count, ',', (at) => `"${letters(at, 4)}"`);
+  const read = (text: string): string => `"docs":[{"id":"","text":"${text}","dense_score":1}]`;
+  return [
+    asked(
+      'legs and boosts of long names',
+      (left) =>
+        `{"query":"a","explain":true,"top_k":50000,"legs":{"bm25":{},"dense":{},${legs}},` +
+        `"boosts":[${boosts}],"docs":[${scored},${bare(left - fixed)}]}`,
+      413,
+    ),
+    {
+      ...asked('pairs of characters, explained', (left) => {
+        const asks = `"tokenizer":"ngram","explain":true,"corpus":{"docs":9,"average_length":9,"df":{}}`;
+        return `{"query":"${allPairs}",${asks},"top_k":1000,"docs":[${paired(left - allPairs.length)}]}`;
+      }),
+      status: null,
+    },
+    asked('pairs of characters, compared', (left) => {
+      const diversify = '"diversify":{"diversity":0.5,"candidates":500}';
+      return `{"query":"ab","tokenizer":"ngram","top_k":500,${diversify},"docs":[${paired(left)}]}`;
+    }),
+    asked('stop words', (left) => `{"query":"a","analyzer":{"stopwords":[${some(left)}]},${read('a')}}`),
+    asked('stop words without accents', (left) => {
+      const words = some(left).replaceAll('aa', 'é');
+      return `{"query":"a","analyzer":{"fold_accents":true,"stopwords":[${words}]},${read('a')}}`;
+    }),
+    asked('accents', (left) => {
+      return `{"query":"a","analyzer":{"fold_accents":true},${read(repeated('ḉ ', left, left))}}`;
+    }),
+    asked('words that begin as the query does, stemmed', (left) => {
+      const text = parts(left, ' ', (at) => `ru${letters(at, 5)}`);
+      return `{"query":"run","analyzer":"english",${read(text)}}`;
+    }),
+    asked(
+      'names that no doc has',
+      (left) => {
+        const sent = parts(left - legs.length, ',', (at) => `"${letters(at, 4)}":1`);
+        const doc = `{"id":"","text":"","dense_score":1,"scores":{${sent}}}`;
+        return `{"query":"a","legs":{${legs}},"docs":[${doc}]}`;
+      },
+      422,
+    ),
+  ];
+}
+
+/** Texts of which a tool makes a long answer. */
+function called(text: string): WorstCase {
+  const params = { name: 'normalize_text', arguments: { text, mode: 'replace' } };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  return {
+    name: `/mcp: ${text.slice(0, 4)} repaired`,
+    path: '/mcp',
+    body,
+    type: 'application/json',
+    status: 200,
+  };
 }
 
 function reranked(bytes: number): WorstCase[] {
@@ -311,6 +393,9 @@ export function worstCases(): WorstCase[] {
     ...[loopRead, loopFuse, large].map(mapped),
     ...[2 << 10, loopRead, loopFuse, large].map(grown),
     ...[loopAnalyzed, loopFuse, large].flatMap(fused),
+    ...[32 << 10, loopAnalyzed, 104 << 10, loopFuse, large].flatMap(explained),
+    called('㍿'.repeat(40_000)),
+    called('中'.repeat(40_000)),
     ...remembered(huge),
     diversified(),
     ...[loopRead, loopFuse, large].flatMap(reranked),

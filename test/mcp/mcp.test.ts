@@ -240,6 +240,17 @@ describe('POST /mcp', () => {
     assert.equal(audited.isError, false);
   });
 
+  test('an answer that no model reads is refused, and the longest text is not', async () => {
+    const longest = await called(base, 'normalize_text', { text: '中'.repeat(43_600) });
+    assert.equal(longest.isError, false);
+    const flags = await called(base, 'normalize_text', { text: '㍿'.repeat(40_000), mode: 'replace' });
+    assert.equal(flags.isError, true);
+    assert.match(
+      flags.text,
+      /^The answer has more than the 327680 bytes of a tool's\. .+ to the HTTP API\.$/,
+    );
+  });
+
   test('a fragment is previewed, stored once, read, verified and found', async () => {
     const preview = await called(base, 'fragment_preview', fragment);
     const { confirm } = preview.value as { confirm: string };

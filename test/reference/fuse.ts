@@ -159,7 +159,11 @@ export function tokenize(text: string, tokenizer: 'ws' | 'ngram'): string[] {
 
 /** An analyzer by its settings. */
 function settingsOf(analyzer: ReferenceRequest['analyzer'] = 'plain'): ReferenceAnalyzer {
-  if (typeof analyzer !== 'string') return analyzer;
+  if (typeof analyzer !== 'string') {
+    const { stopwords } = analyzer;
+    if (stopwords == null || typeof stopwords === 'string') return analyzer;
+    return { ...analyzer, stopwords: stopwords.flatMap((word) => tokenize(word, 'ws')) };
+  }
   if (analyzer === 'plain') return {};
   // Of the languages with stop words English alone is asked for by its name.
   return { stemmer: analyzer, stopwords: analyzer === 'english' ? 'english' : null };

@@ -238,7 +238,7 @@ test('texts that an entity_map makes long are not read on the event loop', async
     [17, true],
   ] as const) {
     const docs = [{ id: 'a', text: 'a'.repeat(count) }];
-    const entities = { a: ' red fox'.repeat(375), unused: 'x'.repeat(8_000) };
+    const entities = { a: ' red fox'.repeat(375), unused: 'x'.repeat(17_000) };
     const asked = { query: 'red fox', docs, entity_map: entities };
     const sent = handler(requestWith(Buffer.from(JSON.stringify(asked))));
     assert.equal(sent instanceof Promise, isLong, `${count * 3_000} bytes`);
@@ -359,7 +359,7 @@ test('an entity_map that cannot be applied', async () => {
   assert.deepEqual([empty?.type, empty?.loc], ['value_error', ['body', 'entity_map']]);
   const [grown] = await errors({ query: 'fox', docs, entity_map: { a: 'b'.repeat(400_000) } });
   assert.deepEqual([grown?.type, grown?.loc], ['value_error', ['body', 'entity_map']]);
-  assert.match(grown?.msg ?? '', /makes the texts longer than twice the body and 32768 bytes, or /);
+  assert.match(grown?.msg ?? '', /makes the texts longer than twice the body and 16384 bytes, or /);
   const [keys] = await errors({ query: 'fox', docs, entity_map: { ['k'.repeat(1_048_577)]: 'x' } });
   assert.match(keys?.msg ?? '', /its keys have more than 1048576 bytes/);
 });

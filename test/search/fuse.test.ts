@@ -5,7 +5,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { answerTooLarge } from '../../src/contract/answer.js';
+import { answerTooDetailed, answerTooLarge } from '../../src/contract/answer.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
@@ -146,22 +146,63 @@ test('an answer whose explanations are long gets the room that it needs, whereve
   }
 });
 
-test('long texts are repaired, and many words stemmed, off the event loop', async () => {
-  const text = Array.from({ length: 12_000 }, (_, at) => `w${at.toString(36)}`).join(' ');
-  const isOff = async (query: string, analyzer: unknown, long = text): Promise<boolean> => {
+test('long texts are repaired, stemmed or compared off the event loop', async () => {
+  const text = Array.from({ length: 10_000 }, (_, at) => `w${at.toString(36)}`).join(' ');
+  const isOff = async (query: string, analyzer: unknown, long = text, more = {}): Promise<boolean> => {
     const docs = [{ id: 'a', text: long, dense_score: 1 }];
-    const made = handler(requestWith(Buffer.from(JSON.stringify({ query, docs, analyzer }))));
+    const made = handler(requestWith(Buffer.from(JSON.stringify({ query, docs, analyzer, ...more }))));
     assert.equal((await made).status, 200);
     return made instanceof Promise;
   };
   assert.ok(text.length < 64 * 1024 && 2 * text.length > 64 * 1024);
-  const many = text.slice(0, 5_000);
+  const many = text.slice(0, 1_200);
   assert.equal(await isOff(many, 'english', `${text} ${text}`), true);
   assert.equal(await isOff(many, 'english'), false, 'a short body');
   assert.equal(await isOff('word', 'english', `${text} ${text}`), false, 'few words are stemmed');
   assert.equal(await isOff('word', 'turkish', `${text} ${text}`), true, 'every word is');
   assert.equal(await isOff('word', { normalize: true }, `${text} ${text}`), true);
-  assert.equal(await isOff(many, { fold_accents: true }, `${text} ${text}`), false);
+  assert.equal(await isOff('word', { fold_accents: true }, `${text} ${text}`), true);
+  assert.equal(await isOff('word', 'english', `${text} ${text} ${text}`), true, 'but of many');
+  assert.equal(await isOff('word', { stopwords: ['a'] }, `${text} ${text} ${text}`), false);
+  assert.equal(await isOff('word', 'english', text, { explain: true }), true, 'read twice');
+  const diversify = { diversity: 0.5 };
+  assert.equal(await isOff('word', 'english', text, { diversify }), true, 'read twice');
+  assert.equal(await isOff('word', 'plain', text, { diversify }), false);
+  assert.equal(await isOff('word', 'plain', `${text} ${text}`, { diversify }), true);
+  const highlight = { chars: 40 };
+  assert.equal(await isOff('word', 'plain', text, { highlight }), false);
+  assert.equal(await isOff('word', 'plain', `${text} ${text}`, { highlight }), true);
+});
+
+test('explanations cost at most so much for each byte of the request, wherever they are made', async () => {
+  const names = Array.from({ length: 14 }, (_, at) => `${'\u0001'.repeat(60)}${at}`);
+  const legs = Object.fromEntries(names.map((name) => [name, { missing: 'min' as const }]));
+  const scores = Object.fromEntries(names.map((name) => [name, 1]));
+  const sent = (count: number, topK: number, text = ''): Buffer => {
+    const docs = Array.from({ length: count }, () => ({ id: '', text, dense_score: 1 }));
+    const asked = { query: 'a', explain: true, legs, top_k: topK, docs: [{ ...docs[0], scores }, ...docs] };
+    return Buffer.from(JSON.stringify(asked));
+  };
+  // A result is explained by 6 KB.
+  for (const [body, status] of [
+    [sent(5, 10), 200],
+    [sent(100, 10), 200],
+    [sent(100, 40), 200],
+    [sent(100, 80), 413],
+    [sent(100, 100), 413],
+    [sent(1_500, 1_500), 413],
+    [sent(1_500, 1_500, 'x'.repeat(300)), 200],
+    [sent(1_500, 1_500, 'x'.repeat(180)), 413],
+  ] as const) {
+    const answer = await handler({ ...requestWith(body), mostAnswerBytes: 256 << 20 });
+    assert.equal(answer.status, status, `${body.length} bytes`);
+    if (status === 413) assert.deepEqual(answer, answerTooDetailed);
+  }
+  // A caller with a lower limit is told that one, and one without any gets all.
+  assert.equal((await handler(requestWith(sent(1_500, 1_500)))).status, 200);
+  const mostAnswerBytes = 100_000;
+  const limited = await handler({ ...requestWith(sent(100, 100)), mostAnswerBytes });
+  assert.deepEqual(limited, answerTooLarge(mostAnswerBytes));
 });
 
 test('long explanations and highlights of a short body are made off the event loop, the same', async () => {

@@ -70,7 +70,10 @@ function furtherOf({ clicks, aged, wrong }: Drawn) {
     fc.constantFrom(...fit, ...(wrong ? unfit : []));
   return fc.record(
     {
-      analyzer: some<unknown>(['plain', 'english', { stemmer: 'german', fold_accents: true }], ['klingon']),
+      analyzer: some<unknown>(
+        ['plain', 'english', { stemmer: 'german', fold_accents: true }, { stopwords: ['fox', 'a "the" b'] }],
+        ['klingon'],
+      ),
       corpus: some<object>(
         [{ docs: 9, average_length: 3, df: { fox: 2 } }, { name: 'shop' }],
         [{ name: 'none' }, { name: 'sh"op\n' }],

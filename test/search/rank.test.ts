@@ -87,6 +87,7 @@ const english = fc.oneof(
         'english',
         [],
         ['case', 'The'.toLowerCase()],
+        ['', 'éte the case', 'THE "', '\\u00e9', 'Café'],
       ),
       fold_accents: fc.boolean(),
     },
@@ -100,7 +101,16 @@ const requests = fc.oneof(
     weight: 1,
     arbitrary: requestsOf(stemmer, fc.constant({ stemmer })),
   })),
-  { weight: 1, arbitrary: requestsOf('french', fc.constant({ fold_accents: true, stopwords: ['2024'] })) },
+  {
+    weight: 1,
+    arbitrary: requestsOf(
+      'french',
+      fc.constantFrom(
+        { fold_accents: true, stopwords: ['2024'] },
+        { fold_accents: true, stopwords: ['été', 'à la'] },
+      ),
+    ),
+  },
 );
 
 test('an analyzer ranks as the oracle does, to the last bit, and its terms add up', async () => {

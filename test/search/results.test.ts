@@ -9,7 +9,7 @@ import { LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
 import { draws } from '../support/length.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { asked, askedAsOracle, refused } from './asked.js';
-import { style } from '../support/bodies.js';
+import { plainStyle, style } from '../support/bodies.js';
 
 const words = [
   'fox',
@@ -127,6 +127,20 @@ test('the next result is unlike those before it', async () => {
   // Texts without a term are like nothing.
   const emoji = [docs[0], docs[1], { ...docs[2], text: '😀' }, { ...docs[2], id: 'd', text: '😀' }];
   assert.equal(await ids({ docs: emoji, diversify: { diversity: 0.5 } }), 'acdb');
+});
+
+test('texts with thousands of frequent terms are diversified as the oracle says', async () => {
+  // Pairs of 60 characters, of which each text leaves some out: over a thousand terms in nearly every text.
+  const letters = Array.from({ length: 60 }, (_, at) => String.fromCharCode(0x4e00 + at));
+  const pairs = letters.flatMap((one, at) => letters.slice(at + 1, at + 40).map((other) => one + other));
+  const docs = Array.from({ length: 24 }, (_, at) => {
+    const kept = pairs.filter((_pair, place) => (place * 7 + at) % (3 + (at % 5)) !== 0);
+    return { id: `${at}`, text: kept.join(' '), dense_score: 1 - at / 100 };
+  });
+  const diversify = { diversity: 0.6, candidates: 24 };
+  const request: ReferenceRequest = { query: pairs[5] ?? '', docs, top_k: 24, tokenizer: 'ngram', diversify };
+  assert.ok(new Set(docs.flatMap(({ text }) => text.split(' '))).size > 1_500);
+  await askedAsOracle(request, plainStyle);
 });
 
 test('stems decide how similar texts are, and what is highlighted', async () => {

@@ -7,6 +7,7 @@ mod answer;
 pub mod bm25;
 mod collapse;
 pub mod corpora;
+mod cost;
 mod count;
 mod cut;
 mod diversify;
@@ -41,22 +42,22 @@ use crate::forms::Pairs;
 use crate::tokens::analyzer::Analyzer;
 use crate::tokens::tokenize::{Keyed, Tokenizer};
 use corpora::Learning;
+use cost::{LOOP_DETAILS, LOOP_PRODUCTS, LOOP_READ, is_long};
 use form::Form;
 use lookup::NotFound;
 pub use pending::Pending;
 use request::more::More;
 use request::rerank::{Api, Asked, Refused as Unranked, Wrong};
-use request::results::{Collapse, CollapseBy, LikenessBy};
 use request::{Lists, Options, Said};
 use spans::{text_of, with_str};
 pub use visible::Visible;
+use workspace::Source;
 pub use workspace::{Embedding, Outcome, Workspace};
-use workspace::{LOOP_ANALYZED, LOOP_COLLAPSED, LOOP_DETAILS, LOOP_PRODUCTS, LOOP_QUERY, LOOP_READ, Source};
 
 impl Workspace {
     /// Answers `body` into `out`.
     pub fn fuse(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Outcome {
-        self.begin(embedding.most_bytes, embedding.on_loop);
+        self.begin(body, embedding.most_bytes, embedding.on_loop);
         let outcome = self
             .answer(body, out, embedding)
             .unwrap_or_else(|unanswered| unanswered);
@@ -73,7 +74,7 @@ impl Workspace {
         out: &mut [u8],
         embedding: Embedding<'_>,
     ) -> Outcome {
-        self.begin(embedding.most_bytes, embedding.on_loop);
+        self.begin(body, embedding.most_bytes, embedding.on_loop);
         let outcome = match self.read_rerank(body, api, id, embedding) {
             Ok(asked) => {
                 let (options, form) = (asked.options, Form::Rerank(asked));
@@ -107,7 +108,7 @@ impl Workspace {
         if room > out.len() {
             return Outcome::NeedsRoom(room);
         }
-        self.begin(pending.most_bytes, on_loop);
+        self.begin(body, pending.most_bytes, on_loop);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         let outcome = self
             .resume(pending, body, out, models)
@@ -154,14 +155,18 @@ impl Workspace {
         Ok(self.finish(body, options, form, &source, out))
     }
 
-    /// Begins a request with an answer of at most `most_bytes`.
-    fn begin(&mut self, most_bytes: usize, on_loop: bool) {
+    /// Begins a request with an answer of at most `most_bytes`. `body`: as it was sent.
+    fn begin(&mut self, body: &[u8], most_bytes: usize, on_loop: bool) {
         (self.most_bytes, self.on_loop, self.apart) = (most_bytes, on_loop, None);
-        self.most_details = if on_loop {
-            most_bytes.min(LOOP_DETAILS)
-        } else {
-            most_bytes
-        };
+        self.sent_bytes = body.len();
+        self.most_details = most_bytes;
+        // A caller who takes an answer of any length takes any details, too.
+        if most_bytes < usize::MAX {
+            self.most_details = most_bytes.min(cost::most_details(body.len()));
+        }
+        if on_loop {
+            self.most_details = self.most_details.min(LOOP_DETAILS);
+        }
     }
 
     /// Ends a request: an answer that is too large is none.
@@ -409,8 +414,10 @@ impl Workspace {
 
     /// The outcome of a request whose details are longer than they may be here.
     fn undetailed(&self) -> Outcome {
-        if self.most_details < self.most_bytes {
+        if self.most_details == LOOP_DETAILS && self.on_loop {
             Outcome::Deferred
+        } else if self.most_details < self.most_bytes {
+            Outcome::TooDetailed
         } else {
             Outcome::TooLarge
         }
@@ -517,7 +524,7 @@ impl Workspace {
                 pairs.add(&form, substitute)
             });
         }
-        let most = entity_map::most_bytes(body.len());
+        let most = entity_map::most_bytes(self.sent_bytes);
         let here = if *on_loop { most.min(LOOP_READ) } else { most };
         let refused = |refused| match refused {
             Refused::Texts if here < most => Outcome::Deferred,
@@ -534,22 +541,4 @@ impl Workspace {
         }
         Ok(gathered)
     }
-}
-
-/// True if a request takes too long for an event loop: texts are read by an analyzer or compared, or searched
-/// for what to highlight.
-fn is_long(body: &[u8], options: &Options, more: &More) -> bool {
-    let is_read_long = more.analyzer.as_ref().is_some_and(|analyzer| {
-        let query = options.query.end - options.query.start;
-        let stems =
-            analyzer.forms.stemmer.is_some() && (query > LOOP_QUERY || !analyzer.forms.keeps_beginnings());
-        // Terms that are compared or explained are read from the texts again.
-        let compares = more.diversify.is_some_and(|one| one.by == LikenessBy::Terms);
-        let times = 1 + usize::from(compares) + usize::from(options.explain);
-        body.len() * times > LOOP_ANALYZED && (analyzer.normalize || stems)
-    });
-    let is_text = |collapse: Collapse| collapse.by == CollapseBy::Text;
-    let is_compared_long = body.len() > LOOP_COLLAPSED && more.collapse.is_some_and(is_text);
-    let is_searched_long = body.len() > LOOP_ANALYZED && more.highlight.is_some();
-    is_read_long || is_compared_long || is_searched_long
 }

@@ -42,6 +42,8 @@ pub enum FuseOutcome {
     OwnerUnknown,
     /// The request was parsed, and takes too long for the event loop: `PendingFuse.answerAsync` answers it.
     Deferred,
+    /// The highlights and explanations would have more bytes than a body of this length may have.
+    TooDetailed,
 }
 
 /// The sentence that says why an outcome's `entity_map` cannot be applied; null for other outcomes.
@@ -65,6 +67,7 @@ fn told(outcome: Outcome) -> (FuseOutcome, f64, f64) {
         Outcome::Pending => (FuseOutcome::Pending, 0.0, 0.0),
         Outcome::Invalid => (FuseOutcome::Invalid, 0.0, 0.0),
         Outcome::OwnerUnknown => (FuseOutcome::OwnerUnknown, 0.0, 0.0),
+        Outcome::TooDetailed => (FuseOutcome::TooDetailed, 0.0, 0.0),
         Outcome::Deferred => (FuseOutcome::Deferred, 0.0, 0.0),
         Outcome::Entities(Refused::Keys) => (FuseOutcome::LongEntities, 0.0, 0.0),
         Outcome::Entities(Refused::Texts) => (FuseOutcome::LongTexts, 0.0, 0.0),

@@ -11,7 +11,7 @@ pub const MOST_KEY_BYTES: usize = 1 << 20;
 /// Most bytes of a request's mapped texts, whatever its body, equal to the limit of a body.
 const MOST_MAPPED_BYTES: usize = 32 << 20;
 /// Bytes that the mapped texts of any request may have besides twice its body.
-const FREE_MAPPED_BYTES: usize = 32 << 10;
+const FREE_MAPPED_BYTES: usize = 16 << 10;
 
 /// Most bytes of the texts of a request with a map, mapped or not, by the length of its body: a few short
 /// pairs could make a long text of any short one.

@@ -1,23 +1,81 @@
 //! Counting with an analyzer: forms instead of tokens, a query without stop words, repaired texts.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use super::count::count_text;
 use super::reading::read_as;
 use super::spans::{with_str, with_text};
 use super::workspace::Workspace;
 use crate::cpu::scan::code_points;
-use crate::json::Span;
-use crate::tokens::analyzer::Analyzer;
+use crate::json::{Scanner, Span};
+use crate::tokens::analyzer::{Analyzer, StopWords};
 use crate::tokens::terms::{Hits, Terms};
 use crate::tokens::tokenize;
 
-/// Adds a query's terms to `terms`, without stop words unless there are no other words.
-fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut Terms, hits: &mut Hits) {
+/// A token as it is compared with stop words.
+fn plain<'a>(token: &'a [u8], analyzer: &Analyzer) -> Cow<'a, str> {
+    // Tokens consist of whole characters.
+    analyzer.plain(std::str::from_utf8(token).unwrap_or_default())
+}
+
+/// The stop words that a query has, as they are compared. The list of a request is only read, once: a table
+/// of all its words would cost many times their bytes.
+fn stop_words_in(query: &str, body: &[u8], analyzer: &Analyzer, token: &mut Vec<u8>) -> HashSet<String> {
+    let (mut tokens, mut found) = (HashSet::new(), HashSet::new());
+    if matches!(analyzer.stop_words, StopWords::None) {
+        return found;
+    }
+    tokenize::ws(query.as_bytes(), token, |token| {
+        tokens.insert(plain(token, analyzer).into_owned());
+    });
+    match analyzer.stop_words {
+        StopWords::None => {}
+        StopWords::Listed(words) if !analyzer.forms.fold_accents => {
+            tokens.retain(|token| words.binary_search(&token.as_str()).is_ok());
+            return tokens;
+        }
+        StopWords::Listed(words) => {
+            found.extend(
+                words
+                    .iter()
+                    .filter_map(|word| tokens.take(&*analyzer.plain(word))),
+            );
+        }
+        StopWords::Given { at, .. } => each_token(body, at, token, |token| {
+            found.extend(tokens.take(&*plain(token, analyzer)));
+        }),
+    }
+    found
+}
+
+/// Calls `each` with the tokens of the words in the JSON array at `at`, which was read before.
+fn each_token(body: &[u8], at: usize, token: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
+    let mut unescaped = Vec::new();
+    let words = Scanner::again(body, at).array(|scanner| {
+        let word = scanner.string()?;
+        with_text(body, word, &mut unescaped, |text, range, _| {
+            tokenize::ws(&text[range], token, &mut each)
+        });
+        Ok(())
+    });
+    debug_assert!(words.is_ok());
+}
+
+/// Adds a query's terms to `terms`, without stop words unless there are no other words. `body`: has the
+/// analyzer's own stop words.
+fn take_terms(
+    query: &str,
+    (body, analyzer): (&[u8], &Analyzer),
+    token: &mut Vec<u8>,
+    terms: &mut Terms,
+    hits: &mut Hits,
+) {
+    let stop_words = stop_words_in(query, body, analyzer, token);
     let mut take = |stop: bool| {
         tokenize::ws(query.as_bytes(), token, |token| {
-            // Tokens consist of whole characters.
-            let token = std::str::from_utf8(token).unwrap_or_default();
-            if stop || !analyzer.stop_words.contains(&analyzer.plain(token)) {
-                terms.insert_form(token, hits);
+            if stop || stop_words.is_empty() || !stop_words.contains(&*plain(token, analyzer)) {
+                terms.insert_form(std::str::from_utf8(token).unwrap_or_default(), hits);
             }
         });
         terms.frequencies().is_empty()
@@ -33,7 +91,7 @@ impl Workspace {
         let (terms, hits, token, unescaped) = self.reading();
         terms.clear_for(analyzer.forms);
         let of_query = with_str(body, query, unescaped, |text| {
-            take_terms(&read_as(text, analyzer), analyzer, token, terms, hits);
+            take_terms(&read_as(text, analyzer), (body, analyzer), token, terms, hits);
             code_points(text.as_bytes())
         });
         terms.finish_forms(hits);

@@ -181,10 +181,13 @@ impl Likeness {
     }
 }
 
-/// Most terms that have a bit; the others are counted for each pair of sets.
-const MOST_BITS: usize = 1024;
+/// Terms that have a bit, if so many are in several sets; the others are counted for each pair of their sets.
+const USUAL_BITS: usize = 1024;
 /// Fewest sets that share a term with a bit: for a term of fewer sets, counting pairs takes less time.
 const LEAST_SETS: usize = 5;
+/// Each term in more than this share of the sets has a bit, however many there are: a set has at most so many
+/// bits for each of its terms, and another term is counted for at most this share of the sets at a time.
+const RARE_SHARE: usize = 16;
 
 /// The terms of each text, as a set: their number, the bits of the most frequent ones, and the number of the
 /// other, rare ones that it shares with each set.
@@ -228,7 +231,8 @@ impl Places {
             terms_by_count[count as usize] += 1;
         }
         let (mut least, mut bits) = (sets + 1, 0);
-        while least > LEAST_SETS && bits + terms_by_count[least - 1] <= MOST_BITS {
+        let rare = LEAST_SETS.max(sets / RARE_SHARE + 1);
+        while least > rare || least > LEAST_SETS && bits + terms_by_count[least - 1] <= USUAL_BITS {
             least -= 1;
             bits += terms_by_count[least];
         }

@@ -15,6 +15,40 @@ use crate::tokens::tokenize::{self, Tokenizer};
 /// Most distinct tokens of a text that are named for a term.
 const MOST_MATCHED: usize = 10;
 
+/// The statistics of terms as JSON, each written once, however many texts have the term.
+#[derive(Default)]
+struct Constants {
+    written: Vec<u8>,
+    /// The start and the end of each term's; both 0: not written yet.
+    places: Vec<(usize, usize)>,
+}
+
+impl Constants {
+    /// The members `df` and `idf` of a term, and the name of the one after them. `in_docs`: the number of
+    /// docs that have it, of `docs`.
+    fn of(&mut self, term: usize, in_docs: impl Fn() -> f64, docs: f64) -> &[u8] {
+        if self.places.len() <= term {
+            self.places.resize(term + 1, (0, 0));
+        }
+        if self.places[term].1 == 0 {
+            let (start, in_docs) = (self.written.len(), in_docs());
+            let mut number = ryu_js::Buffer::new();
+            for (name, value) in [
+                (&b",\"df\":"[..], in_docs),
+                (b",\"idf\":", bm25::idf(in_docs, docs)),
+            ] {
+                self.written.extend_from_slice(name);
+                self.written
+                    .extend_from_slice(number.format_finite(value).as_bytes());
+            }
+            self.written.extend_from_slice(b",\"part\":");
+            self.places[term] = (start, self.written.len());
+        }
+        let (start, end) = self.places[term];
+        &self.written[start..end]
+    }
+}
+
 impl Workspace {
     /// Writes the pieces of the results, in their order. False, with as many as an answer may be long and one
     /// term or leg, if they are longer.
@@ -32,10 +66,11 @@ impl Workspace {
             return false;
         }
         let mut pieces = std::mem::take(&mut self.pieces);
+        let mut constants = Constants::default();
         for rank in 0..self.shown {
             let place = self.order[rank].1 as usize;
             if more.names_terms() {
-                let statistics = (analyzer, more.has_statistics());
+                let statistics = (analyzer, more.has_statistics(), &mut constants);
                 self.explain_terms(body, options, statistics, place, (most, &mut pieces));
             }
             if let Some(piece) = by_legs.get_mut(rank) {
@@ -99,7 +134,7 @@ impl Workspace {
         &mut self,
         body: &[u8],
         options: &Options,
-        (analyzer, corpus): (&Analyzer, bool),
+        (analyzer, corpus, constants): (&Analyzer, bool, &mut Constants),
         place: usize,
         (most, pieces): (usize, &mut Pieces),
     ) {
@@ -139,12 +174,11 @@ impl Workspace {
                     pieces.raw(b"\"");
                 }
             }
-            let in_docs = self.frequency(known, corpus);
             let tf = f64::from(count);
             pieces.number(b"],\"tf\":", tf);
-            pieces.number(b",\"df\":", in_docs);
-            pieces.number(b",\"idf\":", bm25::idf(in_docs, self.statistics.docs));
-            pieces.number(b",\"part\":", self.term_weights[known] * (tf / (tf + norm)));
+            let in_docs = || self.frequency(known, corpus);
+            let before = constants.of(known, in_docs, self.statistics.docs);
+            pieces.number(before, self.term_weights[known] * (tf / (tf + norm)));
             pieces.raw(b"}");
             if pieces.len() > most {
                 return;

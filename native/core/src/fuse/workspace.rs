@@ -70,6 +70,8 @@ pub struct Workspace {
     pub(super) written_out: Option<Vec<u8>>,
     /// The request of the last [`Outcome::Pending`] or [`Outcome::Deferred`].
     pub(super) pending: Option<Pending>,
+    /// Bytes of the body as it was sent, without the settings of a profile.
+    pub(super) sent_bytes: usize,
     /// Most bytes of the answer.
     pub(super) most_bytes: usize,
     /// Most bytes of highlights, and of explanations beside them.
@@ -136,6 +138,8 @@ pub enum Outcome {
     NeedsRoom(usize),
     /// The answer would be longer than [`Embedding::most_bytes`].
     TooLarge,
+    /// The highlights and explanations would have more bytes than a body of this length may have.
+    TooDetailed,
     /// The request was parsed and waits for vectors computed elsewhere, or only for a larger buffer.
     /// [`Workspace::take_pending`] returns it.
     Pending,
@@ -145,31 +149,10 @@ pub enum Outcome {
     OwnerUnknown,
     /// `entity_map` cannot be applied.
     Entities(Refused),
-    /// On an event loop: the request was parsed and takes too long there, by the limits `LOOP_` of this file.
+    /// On an event loop: the request was parsed and takes too long there, by the limits of `cost`.
     /// [`Workspace::take_pending`] returns it.
     Deferred,
 }
-
-/// Longest body whose texts are read for a model on an event loop, and most bytes of texts after an
-/// `entity_map`. A byte takes up to 60 ns, and 25 more with a map whose keys are looked for in vain.
-pub(super) const LOOP_READ: usize = 48 << 10;
-
-/// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.
-pub(super) const LOOP_DETAILS: usize = 512 << 10;
-
-/// Longest body whose texts are repaired, stemmed or highlighted on an event loop, up to 150 ns a byte. An
-/// English word is stemmed only if the query has one that begins alike: with a query of [`LOOP_QUERY`], few
-/// are.
-pub(super) const LOOP_ANALYZED: usize = 64 << 10;
-
-/// Longest body (bytes) whose texts are compared on an event loop: one character may stand for 18.
-pub(super) const LOOP_COLLAPSED: usize = 24 << 10;
-
-/// See [`LOOP_ANALYZED`].
-pub(super) const LOOP_QUERY: usize = 4 << 10;
-
-/// Most products of vectors' numbers on an event loop, where one takes up to 0.3 ns.
-pub(super) const LOOP_PRODUCTS: usize = 8 << 20;
 
 /// Workspaces for more docs than this are freed after the request.
 const KEPT_DOCS: usize = 1 << 14;

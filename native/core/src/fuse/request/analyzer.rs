@@ -1,12 +1,9 @@
 //! `analyzer`: rules that turn tokens into terms, by a name or one by one.
 
-use std::collections::HashSet;
-
 use super::unknown::{Notes, Place, known_members};
-use super::values::{text_of, word};
+use super::values::word;
 use crate::json::{Scanner, Unfit};
 use crate::tokens::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
-use crate::tokens::tokenize;
 
 /// Reads an analyzer that is a JSON text by itself.
 ///
@@ -49,13 +46,11 @@ pub(super) fn analyzer(scanner: &mut Scanner, notes: &Notes) -> Result<Analyzer,
         }
         Ok(())
     })?;
-    if analyzer.forms.fold_accents {
-        analyzer.stop_words = std::mem::take(&mut analyzer.stop_words).without_accents();
-    }
     Ok(analyzer)
 }
 
-/// Reads `stopwords`: null, a language's name, or words. A word is tokenized as texts are.
+/// Reads `stopwords`: null, a language's name, or words, of which only the place is stored: a table of them
+/// would cost many times their bytes, and few are in the query.
 fn read_stop_words(scanner: &mut Scanner) -> Result<StopWords, Unfit> {
     if scanner.null()? {
         return Ok(StopWords::None);
@@ -63,19 +58,12 @@ fn read_stop_words(scanner: &mut Scanner) -> Result<StopWords, Unfit> {
     if scanner.peek() == Some(b'"') {
         return Ok(StopWords::Listed(word(scanner, &STOP_LISTS)?));
     }
-    let (mut words, mut token) = (HashSet::new(), Vec::new());
+    let (at, mut empty) = (scanner.position(), true);
     scanner.array(|scanner| {
-        let span = scanner.string()?;
-        let text = text_of(scanner, span);
-        let had = words.len();
-        tokenize::ws(&text, &mut token, |word| {
-            words.insert(String::from_utf8_lossy(word).into_owned());
-        });
+        let word = scanner.string()?;
         // A word without tokens removes nothing, but counts as a word, as in the contract's types.
-        if words.len() == had && !text.is_empty() {
-            words.insert(String::from_utf8_lossy(&text).into_owned());
-        }
+        empty &= word.start == word.end;
         Ok(())
     })?;
-    Ok(StopWords::Given(words))
+    Ok(StopWords::Given { at, empty })
 }

@@ -298,12 +298,21 @@ impl Faults {
     }
 }
 
-/// The first short names, for a sentence.
+/// The first short names, for a sentence that many faults may have.
 fn listed<'a>(names: impl Iterator<Item = &'a [u8]>) -> String {
-    const SHOWN: usize = 20;
-    let short = names.filter(|name| name.len() <= 4 * MOST_CHARACTERS).take(SHOWN);
-    let names: Vec<_> = short.map(String::from_utf8_lossy).collect();
-    names.join(", ")
+    const MOST_BYTES: usize = 256;
+    let mut listed = String::new();
+    for name in names.filter(|name| name.len() <= MOST_CHARACTERS) {
+        let name = String::from_utf8_lossy(name);
+        if listed.len() + name.len() > MOST_BYTES {
+            break;
+        }
+        if !listed.is_empty() {
+            listed.push_str(", ");
+        }
+        listed.push_str(&name);
+    }
+    listed
 }
 
 /// Finds the sent scores of legs and the values of boosts; adds faults.

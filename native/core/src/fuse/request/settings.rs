@@ -5,6 +5,7 @@ use super::options::Options;
 use super::unknown::{Notes, Place, Unknown, known_members};
 use super::{Lists, NAMES, Said, WEIGHTED_TWICE, setting};
 use crate::json::{Scanner, Unfit};
+use crate::tokens::analyzer::StopWords;
 use crate::tokens::tokenize::Tokenizer;
 
 /// Members that a profile may have; the contract has the same list.
@@ -27,7 +28,7 @@ const ALLOWED: [&[u8]; 17] = [
     b"collapse",
     b"diversify",
 ];
-/// Members whose value a request stores as a span.
+/// Members whose value a request stores as a span; so are the words of an `analyzer`.
 const PLACED: [&[u8]; 3] = [b"embed_model", b"entity_map", b"corpus"];
 
 /// Checks settings that are a JSON text by themselves. True if a request stores spans of them.
@@ -58,6 +59,7 @@ pub(crate) fn check(settings: &[u8]) -> Result<bool, Unfit> {
         return Err(Unfit);
     }
     let analyzer = lists.more.as_ref().and_then(|more| more.analyzer.as_ref());
+    is_placed |= analyzer.is_some_and(|analyzer| matches!(analyzer.stop_words, StopWords::Given { .. }));
     if options.tokenizer != Tokenizer::Ws && analyzer.is_some_and(|analyzer| !analyzer.is_plain()) {
         return Err(Unfit);
     }

@@ -1,6 +1,6 @@
 //! Values that several members have: words of a closed list, numbers within bounds, texts.
 
-use crate::json::{Scanner, Span, Unfit, unescape};
+use crate::json::{Scanner, Span, Unfit};
 
 /// The span of a member that is absent.
 pub(crate) const NOWHERE: Span = Span {
@@ -37,11 +37,4 @@ pub(super) fn whole(scanner: &mut Scanner, least: f64, most: f64) -> Result<f64,
     } else {
         Err(Unfit)
     }
-}
-
-/// The text of a parsed string.
-pub(super) fn text_of(scanner: &Scanner, span: Span) -> Vec<u8> {
-    let mut text = Vec::new();
-    unescape(scanner.bytes(span), &mut text);
-    text
 }
