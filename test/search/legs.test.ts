@@ -159,6 +159,17 @@ test('without a dense leg no model is used', async () => {
   );
 });
 
+test('a hundred errors of names list a few short ones', async () => {
+  const names = Array.from({ length: 16 }, (_, at) => `${'n'.repeat(60)}${at}`);
+  const legs = Object.fromEntries(names.map((name) => [name, {}]));
+  const unknown = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`u${at}`, 1]));
+  const scores = Object.fromEntries(names.map((name) => [name, 1]));
+  const listed = [{ id: 'a', text: '', dense_score: 1, scores: { ...scores, ...unknown } }];
+  const errors = await refused({ query: 'q', docs: listed, legs });
+  assert.equal(errors.length, 100);
+  assert.match(errors[0] ?? '', /^docs\.0\.scores\.u0: .*; named there: (n{60}\d+, ){3}n{60}\d+$/);
+});
+
 test('a wrong leg or boost is a 422 at its place that says what is allowed', async () => {
   const wrong = (more: object, listed: object[] = docs): Promise<string[]> =>
     refused({ query: 'q', docs: listed, legs: { splade: {} }, boosts, ...more });

@@ -244,6 +244,23 @@ test('a version that is pinned stays, and the newest is what others get', async 
   assert.match(await told('pinned'), /no profile has this name/);
 });
 
+test('the settings of a profile lend a request none of their bytes', async () => {
+  const given = { entity_map: { a: 'fox '.repeat(100) }, min_score: -1 };
+  const long = { ...given, entity_map: { ...given.entity_map, unused: 'x'.repeat(30_000) } };
+  assert.ok(put('grown', given) && put('lent', long));
+  for (const [count, status] of [
+    [30, 200],
+    [60, 422],
+  ] as const) {
+    const own = { query: 'b', docs: [{ id: 'a', text: 'a'.repeat(count) }] };
+    for (const profile of ['grown', 'lent']) {
+      const [told, text] = await answerTo({ ...own, profile });
+      assert.equal(told, status, text);
+      if (status === 422) assert.match(text, /twice the body and 16384 bytes/);
+    }
+  }
+});
+
 test('a profile that is not a name is refused like other wrong members', async () => {
   for (const profile of [7, null, [], {}, { version: 1 }, { name: 7 }, { name: 'shop', version: 0 }]) {
     const [status, text] = await answerTo({ query: 'fox', docs, profile });
