@@ -393,7 +393,7 @@ export function worstCases(): WorstCase[] {
     ...[loopRead, loopFuse, large].map(mapped),
     ...[2 << 10, loopRead, loopFuse, large].map(grown),
     ...[loopAnalyzed, loopFuse, large].flatMap(fused),
-    ...[32 << 10, loopAnalyzed, 104 << 10, loopFuse, large].flatMap(explained),
+    ...[loopAnalyzed, large].flatMap(explained),
     called('㍿'.repeat(40_000)),
     called('中'.repeat(40_000)),
     ...remembered(huge),

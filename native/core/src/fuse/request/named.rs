@@ -8,8 +8,9 @@ use crate::json::{Label, Scanner, Span, Unfit, unescape};
 /// Greatest absolute value of such a number, so that no sum overflows; the contract has the same bound.
 pub(crate) const MOST_NUMBER: f64 = 1e300;
 
-/// Most distinct names that are stored. A request with more is refused: it may use far fewer of them.
-const KEPT_NAMES: usize = 4096;
+/// Most distinct names that are stored. A request with more is refused, as it may use sixteen: these are
+/// enough for all errors that are listed.
+const KEPT_NAMES: usize = 256;
 
 /// A number of a doc.
 #[derive(Debug, Clone, Copy, PartialEq)]
