@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { canMeasure, CostServer, leastOf, most, shareOf, type Cost } from './costs.js';
 import { bodyOf, requestOf, subjects, type Genome } from './shapes.js';
 import { worstCases, worstRequest } from './worst.js';
@@ -106,9 +106,14 @@ class Judge {
   }
 }
 
-test('no request costs more than was decided', { skip }, async () => {
-  const judge = await Judge.start();
-  try {
+describe('what requests cost', { skip }, () => {
+  let judge: Judge;
+  before(async () => {
+    judge = await Judge.start();
+  });
+  after(() => judge.stop());
+
+  test('no request costs more than was decided', async () => {
     for (const subject of subjects()) {
       const genome = found.find(({ route }) => route === subject.name)?.genome;
       assert.ok(genome !== undefined);
@@ -119,14 +124,9 @@ test('no request costs more than was decided', { skip }, async () => {
         ...{ name, bytes, byBytes },
       });
     }
-  } finally {
-    await judge.stop();
-  }
-});
+  });
 
-test('valid requests made by hand cost no more than was decided', { skip }, async () => {
-  const judge = await Judge.start();
-  try {
+  test('valid requests made by hand cost no more than was decided', async () => {
     for (const one of worstCases()) {
       // A long target and long fields are sent, too.
       const sent = [one.path, one.body, ...Object.values(one.fields ?? {})];
@@ -138,7 +138,5 @@ test('valid requests made by hand cost no more than was decided', { skip }, asyn
       });
       if (one.status !== null) assert.equal(status, one.status, one.name);
     }
-  } finally {
-    await judge.stop();
-  }
+  });
 });
