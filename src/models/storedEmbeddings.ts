@@ -88,7 +88,8 @@ function periodOf(wallMs: number): Buffer {
 class StoringEmbedder implements StoredEmbedder {
   readonly models: readonly InstalledModel[];
   private found = 0;
-  private readonly writing = new Set<Promise<void>>();
+  /** Resolves once all vectors so far are written, or cannot be. */
+  private written: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly inner: Embedder,
@@ -139,9 +140,7 @@ class StoringEmbedder implements StoredEmbedder {
     ),
   ];
 
-  readonly settled = async (): Promise<void> => {
-    await Promise.all(this.writing);
-  };
+  readonly settled = (): Promise<void> => this.written;
 
   /** Vectors of this period or the last, in the order of the digests; those of the last are written again. */
   private async find(digests: readonly Buffer[], dimension: number): Promise<(One | undefined)[]> {
@@ -172,10 +171,8 @@ class StoringEmbedder implements StoredEmbedder {
 
   /** Writes vectors in the background, without delaying answers. */
   private keep(entries: readonly (readonly [digest: Buffer, value: Buffer])[]): void {
-    if (entries.length === 0) return;
-    const writing = this.writeAll(entries);
-    this.writing.add(writing);
-    void writing.finally(() => this.writing.delete(writing));
+    const earlier = this.written;
+    this.written = this.writeAll(entries).then(() => earlier);
   }
 
   /** Writes one unit after the other: all at once would be one long turn of the event loop. */

@@ -120,6 +120,32 @@ test('many vectors are written in one unit after the other', async () => {
   assert.equal(by.metrics()[0]?.values[0]?.value, 250);
 });
 
+test('an embedder is settled once every write is done, whichever ends last', async () => {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const done: number[] = [];
+  let begun = 0;
+  const slow: Store = {
+    ...store,
+    newUnitId: () => store.newUnitId(),
+    getMany: (space, keys) => store.getMany(space, keys),
+    commit: async (operations) => {
+      const number = (begun += 1);
+      if (number === 1) await released;
+      const outcome = await store.commit(operations);
+      done.push(number);
+      release();
+      return outcome;
+    },
+  };
+  const by = machine(slow);
+  const { signal } = new AbortController();
+  await by.embed(model, [Buffer.from('written last')], signal);
+  await by.embed(model, [Buffer.from('written first')], signal);
+  await by.settled();
+  assert.deepEqual(done, [2, 1]);
+});
+
 test('a vector stays while it is asked for, and is removed afterwards', async () => {
   const dayMs = 86_400_000;
   await ask(machine());
