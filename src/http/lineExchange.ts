@@ -289,11 +289,14 @@ export class LineExchange extends Exchange implements PacedSender {
       .finally(() => request.release());
   }
 
-  /** Counts bytes of memory that a line holds; below 0: that it has returned. */
+  /** Counts bytes of memory that a line holds. */
   lineHolds(bytes: number): void {
-    const { memory } = this.server.bodies;
-    if (bytes < 0) memory.give(this.holder(), -bytes);
-    else memory.take(this.holder(), bytes);
+    this.server.bodies.memory.take(this.holder(), bytes);
+  }
+
+  /** Counts bytes of memory that a line has returned. */
+  lineReturns(bytes: number): void {
+    this.server.bodies.memory.give(this.holder(), bytes);
   }
 
   private failLine(count: number, error: unknown): void {

@@ -3,8 +3,10 @@ import type { RouteRequest } from '../contract/exchange.js';
 
 /** The request that a line is of. */
 export interface WholeRequest extends Omit<RouteRequest, 'input'> {
-  /** Counts bytes of memory that a line holds; below 0: that it has returned. */
+  /** Counts bytes of memory that a line holds. */
   lineHolds(bytes: number): void;
+  /** Counts bytes of memory that a line has returned. */
+  lineReturns(bytes: number): void;
 }
 
 /** A line as its handler sees it: a request with the line as body. */
@@ -60,10 +62,9 @@ export class LineRequest implements RouteRequest<undefined> {
     this.whole.lineHolds(bytes);
   }
 
-  /** Returns what it holds. */
+  /** Returns what it holds. Called once, when its handler has ended. */
   release(): void {
-    if (this.held > 0) this.whole.lineHolds(-this.held);
-    this.held = 0;
+    this.whole.lineReturns(this.held);
   }
 
   peer(): Uint8Array {

@@ -555,6 +555,27 @@ describe('too many lines that fail', () => {
     }
   });
 
+  test('are fewer if their errors are long: each 512 characters count as one more', async () => {
+    for (const [characters, most] of [
+      [511, 512],
+      [512, 256],
+      [1_023, 256],
+      [1_024, 171],
+    ] as const) {
+      let line = 0;
+      const { connection } = askLines(() => {
+        line += 1;
+        const rest = `{"error":{"line":${line},"status":422,"detail":""}}`;
+        return text(`{"detail":"${'y'.repeat(characters - rest.length)}"}`, 422);
+      });
+      connection.piece('x\n'.repeat(704), true);
+      await until(() => connection.isAnswered);
+      const lines = linesOf(connection);
+      assert.deepEqual([lines.length, lines[most - 1]?.length], [most + 1, characters]);
+      assert.match(lines[most] ?? '', /Too many short lines/);
+    }
+  });
+
   test('end nothing if no line follows', async () => {
     const { connection } = askLines(bad);
     connection.piece('x\n'.repeat(501 + 7), true);
