@@ -246,8 +246,6 @@ function explained(bytes: number): WorstCase[] {
     const text = allPairs.repeat(2);
     return parts(left, ',', () => `{"id":"","text":"${text}","dense_score":1}`);
   };
-  const some = (count: number): string => parts(count, ',', (at) => `"${letters(at, 4)}"`);
-  const read = (text: string): string => `"docs":[{"id":"","text":"${text}","dense_score":1}]`;
   return [
     asked(
       'legs and boosts of long names',
@@ -267,6 +265,33 @@ function explained(bytes: number): WorstCase[] {
       const diversify = '"diversify":{"diversity":0.5,"candidates":500}';
       return `{"query":"ab","tokenizer":"ngram","top_k":500,${diversify},"docs":[${paired(left)}]}`;
     }),
+    asked(
+      'numbers of hundreds of digits',
+      (left) => {
+        const digits = '2.4703282292062327208'.padEnd(480, '1');
+        return `{"docs":[${parts(left, ',', () => `{"id":"","text":"","dense_score":${digits}e-324}`)}]}`;
+      },
+      422,
+    ),
+    asked(
+      'names that no doc has',
+      (left) => {
+        const sent = parts(left - legs.length, ',', (at) => `"${letters(at, 4)}":1`);
+        const doc = `{"id":"","text":"","dense_score":1,"scores":{${sent}}}`;
+        return `{"query":"a","legs":{${legs}},"docs":[${doc}]}`;
+      },
+      422,
+    ),
+  ];
+}
+
+/** Queries, and the rules by which an analyzer reads one and its texts. */
+function analyzed(bytes: number): WorstCase[] {
+  const asked = (what: string, json: (left: number) => string): WorstCase =>
+    posted('/v1/fuse', `fuse: ${what}`, bytes, json);
+  const some = (count: number): string => parts(count, ',', (at) => `"${letters(at, 4)}"`);
+  const read = (text: string): string => `"docs":[{"id":"","text":"${text}","dense_score":1}]`;
+  return [
     asked('stop words', (left) => `{"query":"a","analyzer":{"stopwords":[${some(left)}]},${read('a')}}`),
     asked('stop words without accents', (left) => {
       const words = some(left).replaceAll('aa', 'é');
@@ -279,15 +304,17 @@ function explained(bytes: number): WorstCase[] {
       const text = parts(left, ' ', (at) => `ru${letters(at, 5)}`);
       return `{"query":"run","analyzer":"english",${read(text)}}`;
     }),
-    asked(
-      'names that no doc has',
-      (left) => {
-        const sent = parts(left - legs.length, ',', (at) => `"${letters(at, 4)}":1`);
-        const doc = `{"id":"","text":"","dense_score":1,"scores":{${sent}}}`;
-        return `{"query":"a","legs":{${legs}},"docs":[${doc}]}`;
-      },
-      422,
-    ),
+    asked('short words of a query, stemmed', (left) => {
+      return `{"query":"${parts(left, ' ', (at) => letters(at, 3))}","analyzer":"english",${read('a')}}`;
+    }),
+    asked('words of a query, beside stop words', (left) => {
+      const words = parts(left, ' ', (at) => letters(at, 4));
+      return `{"query":"${words}","analyzer":{"stopwords":["x"]},${read('a')}}`;
+    }),
+    asked('texts that are read again to be explained and highlighted', (left) => {
+      const how = '"highlight":{"chars":2000,"fragments":10},"explain":true,"analyzer":"greek"';
+      return `{"query":"é",${how},${read(repeated('É ab ', left, left))}}`;
+    }),
   ];
 }
 
@@ -393,7 +420,7 @@ export function worstCases(): WorstCase[] {
     ...[loopRead, loopFuse, large].map(mapped),
     ...[2 << 10, loopRead, loopFuse, large].map(grown),
     ...[loopAnalyzed, loopFuse, large].flatMap(fused),
-    ...[loopAnalyzed, large].flatMap(explained),
+    ...[loopAnalyzed, large].flatMap((bytes) => [...explained(bytes), ...analyzed(bytes)]),
     called('㍿'.repeat(40_000)),
     called('中'.repeat(40_000)),
     ...remembered(huge),

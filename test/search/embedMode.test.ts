@@ -402,7 +402,7 @@ test('a deferred body is read once, and answered in the thread pool, the same', 
   const deferring = fuseHandler({ ...native, embedMode: { ...mode, fuser: once } });
   const docs = Array.from({ length: 50 }, (_, at) => ({
     id: `${at}`,
-    text: `${'a red fox '.repeat(140)}${at}`,
+    text: `${'a red fox '.repeat(175)}${at}`,
   }));
   const plain = { query: 'red fox', docs };
   const entityMap = { fox: 'reynard' };

@@ -360,7 +360,7 @@ impl Workspace {
         source: &Source<'_>,
         out: &mut [u8],
     ) -> Outcome {
-        if self.on_loop && is_long(body, options, more) {
+        if self.on_loop && is_long(body, options, more, source.model.is_some(), self.lists.docs.len()) {
             return Outcome::Deferred;
         }
         let plain = Analyzer::default();

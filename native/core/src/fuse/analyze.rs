@@ -9,7 +9,7 @@ use super::spans::{with_str, with_text};
 use super::workspace::Workspace;
 use crate::cpu::scan::code_points;
 use crate::json::{Scanner, Span};
-use crate::tokens::analyzer::{Analyzer, StopWords};
+use crate::tokens::analyzer::{Analyzer, StopList, StopWords};
 use crate::tokens::terms::{Hits, Terms};
 use crate::tokens::tokenize;
 
@@ -19,11 +19,21 @@ fn plain<'a>(token: &'a [u8], analyzer: &Analyzer) -> Cow<'a, str> {
     analyzer.plain(std::str::from_utf8(token).unwrap_or_default())
 }
 
-/// The stop words that a query has, as they are compared. The list of a request is only read, once: a table
-/// of all its words would cost many times their bytes.
+/// The list of stop words, if tokens are compared with it as they are.
+fn listed(analyzer: &Analyzer) -> Option<StopList> {
+    match analyzer.stop_words {
+        StopWords::None => Some(&[]),
+        StopWords::Listed(words) if !analyzer.forms.fold_accents => Some(words),
+        _ => None,
+    }
+}
+
+/// The stop words that a query has, as they are compared, where they are in no list of a language that can be
+/// searched. The list of a request is only read, once: a table of all its words would cost many times their
+/// bytes.
 fn stop_words_in(query: &str, body: &[u8], analyzer: &Analyzer, token: &mut Vec<u8>) -> HashSet<String> {
     let (mut tokens, mut found) = (HashSet::new(), HashSet::new());
-    if matches!(analyzer.stop_words, StopWords::None) {
+    if listed(analyzer).is_some() {
         return found;
     }
     tokenize::ws(query.as_bytes(), token, |token| {
@@ -31,10 +41,6 @@ fn stop_words_in(query: &str, body: &[u8], analyzer: &Analyzer, token: &mut Vec<
     });
     match analyzer.stop_words {
         StopWords::None => {}
-        StopWords::Listed(words) if !analyzer.forms.fold_accents => {
-            tokens.retain(|token| words.binary_search(&token.as_str()).is_ok());
-            return tokens;
-        }
         StopWords::Listed(words) => {
             found.extend(
                 words
@@ -71,11 +77,16 @@ fn take_terms(
     terms: &mut Terms,
     hits: &mut Hits,
 ) {
-    let stop_words = stop_words_in(query, body, analyzer, token);
+    let found = stop_words_in(query, body, analyzer, token);
+    let listed = listed(analyzer).unwrap_or_default();
+    let is_stop = |token: &str| {
+        listed.binary_search(&token).is_ok() || !found.is_empty() && found.contains(&*analyzer.plain(token))
+    };
     let mut take = |stop: bool| {
         tokenize::ws(query.as_bytes(), token, |token| {
-            if stop || stop_words.is_empty() || !stop_words.contains(&*plain(token, analyzer)) {
-                terms.insert_form(std::str::from_utf8(token).unwrap_or_default(), hits);
+            let token = std::str::from_utf8(token).unwrap_or_default();
+            if stop || !is_stop(token) {
+                terms.insert_form(token, hits);
             }
         });
         terms.frequencies().is_empty()

@@ -1,8 +1,10 @@
 //! How much work a request may be: on an event loop, and for its bytes.
 
-use super::request::Options;
+use super::request::legs::{Leg, Normalize};
 use super::request::more::More;
 use super::request::results::{Collapse, CollapseBy, LikenessBy};
+use super::request::{Method, Options};
+use crate::tokens::analyzer::{Analyzer, Forms, StopWords};
 
 /// Longest body whose texts are read for a model on an event loop, and most bytes of texts after an
 /// `entity_map`. A byte takes up to 60 ns, and 25 more with a map whose keys are looked for in vain.
@@ -10,20 +12,6 @@ pub(super) const LOOP_READ: usize = 48 << 10;
 
 /// Most bytes of highlights and explanations that are written on an event loop. A byte takes up to 5 ns.
 pub(super) const LOOP_DETAILS: usize = 512 << 10;
-
-/// Longest body whose texts are repaired, stemmed, highlighted or diversified on an event loop, up to 150 ns
-/// a byte.
-const LOOP_ANALYZED: usize = 64 << 10;
-
-/// Longest body whose words are stemmed on an event loop by an algorithm that keeps their beginnings, up to
-/// 50 ns a byte: a word is stemmed only if the query has one that begins alike.
-const LOOP_ENGLISH: usize = 112 << 10;
-
-/// Longest query of such a request (bytes): with more words, more begin alike.
-const LOOP_QUERY: usize = 1 << 10;
-
-/// Longest body (bytes) whose texts are compared on an event loop: one character may stand for 18.
-const LOOP_COLLAPSED: usize = 24 << 10;
 
 /// Most products of vectors' numbers on an event loop, where one takes up to 0.3 ns.
 pub(super) const LOOP_PRODUCTS: usize = 8 << 20;
@@ -39,21 +27,64 @@ pub(super) fn most_details(body: usize) -> usize {
     FREE_DETAILS + DETAILS_PER_BYTE * body
 }
 
-/// True if a request takes too long for an event loop: texts are read by an analyzer or compared, or searched
-/// for what to highlight.
-pub(super) fn is_long(body: &[u8], options: &Options, more: &More) -> bool {
+/// Most time on an event loop (ns), by the estimate of [`time`].
+const LOOP_TIME: usize = 4_500_000;
+
+/// Longest query (bytes) of which few words begin as the words of the texts do.
+const SHORT_QUERY: usize = 1 << 10;
+
+/// Time that an analyzer takes for a byte of a text each time that it reads it (ns), at most.
+fn analyzed(analyzer: &Analyzer, query: usize) -> usize {
+    let Forms {
+        stemmer,
+        fold_accents,
+    } = analyzer.forms;
+    let repaired = if analyzer.normalize { 125 } else { 0 };
+    let stemmed = match stemmer {
+        None => 0,
+        // A word is stemmed only if the query has one that begins alike.
+        Some(_) if analyzer.forms.keeps_beginnings() && !fold_accents && query <= SHORT_QUERY => 45,
+        Some(_) => 90,
+    };
+    repaired + stemmed + if fold_accents { 40 } else { 0 }
+}
+
+/// Estimate of the most time that a request may take (ns), for what can take long.
+fn time(body: &[u8], options: &Options, more: &More, embeds: bool, docs: usize) -> usize {
+    let query = options.query.end - options.query.start;
+    let analyzed = more
+        .analyzer
+        .as_ref()
+        .map_or(0, |analyzer| analyzed(analyzer, query));
+    let has_stop_words = |analyzer: &Analyzer| !matches!(analyzer.stop_words, StopWords::None);
+    let stops = more.analyzer.as_ref().is_some_and(has_stop_words);
+    let folds = |collapse: Collapse| collapse.by == CollapseBy::Text;
     let compares = more.diversify.is_some_and(|one| one.by == LikenessBy::Terms);
-    let is_read_long = more.analyzer.as_ref().is_some_and(|analyzer| {
-        // Terms that are compared or explained are read from the texts again.
-        let times = 1 + usize::from(compares) + usize::from(options.explain);
-        let query = options.query.end - options.query.start;
-        let repairs = analyzer.normalize || analyzer.forms.fold_accents;
-        let is_quick = analyzer.forms.keeps_beginnings() && query <= LOOP_QUERY && times == 1 && !repairs;
-        let most = if is_quick { LOOP_ENGLISH } else { LOOP_ANALYZED };
-        body.len() * times > most && (repairs || analyzer.forms.stemmer.is_some())
-    });
-    let is_text = |collapse: Collapse| collapse.by == CollapseBy::Text;
-    let is_compared_long = body.len() > LOOP_COLLAPSED && more.collapse.is_some_and(is_text);
-    let is_searched = compares || more.highlight.is_some();
-    is_read_long || is_compared_long || (body.len() > LOOP_ANALYZED && is_searched)
+    // What reads the texts, and the time for a byte besides that of the analyzer.
+    let readings = [
+        (true, 0),
+        (options.explain && more.names_terms(), 30),
+        (compares, 45),
+        (more.highlight.is_some(), 55),
+    ];
+    let read: usize = readings
+        .map(|(reads, own)| if reads { own + analyzed } else { 0 })
+        .iter()
+        .sum();
+    // Those that no analyzer reads.
+    let others = [(more.collapse.is_some_and(folds), 180), (embeds, 85)];
+    let other: usize = others
+        .map(|(reads, own)| if reads { own } else { 0 })
+        .iter()
+        .sum();
+    let term = 35 + if analyzed > 0 { 90 } else { 0 } + if stops { 95 } else { 0 };
+    let ranked =
+        |leg: &&Leg| options.method == Method::Rrf || leg.normalize == Normalize::Rank || options.explain;
+    let sorted = more.legs.iter().filter(ranked).count() * docs * (1 + usize::from(options.explain));
+    body.len() * (read + other) + query * term + sorted * 30
+}
+
+/// True if a request takes too long for an event loop. `embeds`: a model reads its texts there, too.
+pub(super) fn is_long(body: &[u8], options: &Options, more: &More, embeds: bool, docs: usize) -> bool {
+    time(body, options, more, embeds, docs) > LOOP_TIME
 }

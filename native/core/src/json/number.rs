@@ -42,3 +42,61 @@ pub(super) fn short(text: &[u8; BYTES]) -> Option<(u64, usize, bool, usize)> {
     let value = eight_digits(aligned as u64) * 100_000_000 + eight_digits((aligned >> 64) as u64);
     Some((value, fraction, is_negative, first + end))
 }
+
+/// True if the absolute value of a JSON number is certainly below 10 to the `power`.
+pub(super) fn is_below_power(text: &[u8], power: usize) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let whole = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let exponent = text.iter().position(|byte| matches!(byte, b'e' | b'E'));
+    let exponent = exponent.map_or(&b"0"[..], |at| &text[at + 1..]);
+    let digits = |digits: &[u8]| {
+        let digit = |sum: usize, byte: &u8| sum.saturating_mul(10).saturating_add(usize::from(byte - b'0'));
+        digits.iter().fold(0_usize, digit)
+    };
+    match exponent {
+        [b'-', below @ ..] => whole <= power.saturating_add(digits(below)),
+        [b'+', above @ ..] | above => whole.saturating_add(digits(above)) <= power,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_below_power;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #[test]
+        fn a_number_below_a_power_is_finite(
+            text in "-?(0|[1-9][0-9]{0,320})(\\.[0-9]{1,40})?([eE][-+]?0{0,3}[0-9]{1,4})?",
+        ) {
+            let value: f64 = text.parse().expect("a JSON number");
+            if is_below_power(text.as_bytes(), 308) {
+                prop_assert!(value.is_finite(), "{text}");
+            }
+            // It says so of all that are well below.
+            if value.abs() < 1e200 && !text.contains(['.', 'e', 'E']) {
+                prop_assert!(is_below_power(text.as_bytes(), 308), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn powers_by_hand() {
+        for (text, is_below) in [
+            ("0", true),
+            ("-1.5e307", true),
+            ("1e308", false),
+            ("1e+99999999999999999999999", false),
+            ("1e-99999999999999999999999", true),
+            ("0.0000001e310", false),
+            ("123E306", false),
+        ] {
+            assert_eq!(is_below_power(text.as_bytes(), 308), is_below, "{text}");
+        }
+        let digits = |count: usize| "9".repeat(count);
+        assert!(is_below_power(digits(308).as_bytes(), 308));
+        assert!(!is_below_power(digits(309).as_bytes(), 308));
+        assert!(is_below_power(format!("{}e-9", digits(317)).as_bytes(), 308));
+    }
+}

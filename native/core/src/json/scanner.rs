@@ -352,6 +352,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Skips a number. It is read only where its power of ten may be beyond finite binary64: reading one of
+    /// hundreds of digits takes long.
+    fn skip_number(&mut self) -> Result<(), Refusal> {
+        if self.short_number().is_some() {
+            return Ok(());
+        }
+        let start = self.at;
+        self.skip_number_text()?;
+        if number::is_below_power(&self.body[start..self.at], 308) {
+            return Ok(());
+        }
+        self.at = start;
+        self.number().map(|_| ())
+    }
+
     /// Reads a number with few digits and no exponent; `None` for any other. Its digits are a whole number
     /// that binary64 represents exactly, as is the power of ten, so a single division rounds correctly
     /// (Clinger, 1990).
@@ -419,7 +434,7 @@ impl<'a> Scanner<'a> {
             Some(b't') => self.literal(b"true"),
             Some(b'f') => self.literal(b"false"),
             Some(b'n') => self.literal(b"null"),
-            Some(b'-' | b'0'..=b'9') => self.number().map(|_| ()),
+            Some(b'-' | b'0'..=b'9') => self.skip_number(),
             _ if self.body[self.at..].starts_with(b"NaN") => self.refuse(Reason::NotANumber),
             _ if self.body[self.at..].starts_with(b"Infinity") => self.refuse(Reason::Infinity),
             _ => self.refuse(Reason::Syntax),

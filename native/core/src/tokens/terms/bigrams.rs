@@ -18,6 +18,8 @@ pub struct Bigrams {
 
 /// Words of the bit set that ends most lookups.
 const SEEN_WORDS: usize = 256;
+/// Tables up to this size grow fourfold, larger ones twofold.
+const QUICKLY: usize = 1 << 12;
 /// Second half of the key of a run of one character.
 const ALONE: u32 = 0x11_0000;
 
@@ -114,9 +116,8 @@ impl Bigrams {
         let (word, bit) = Bigrams::place(key);
         self.seen[word] |= bit;
         if self.keys.len() * 2 > self.slots.len() {
-            let size = self.slots.len() * 4;
-            self.slots.clear();
-            self.slots.resize(size, (0, EMPTY));
+            let size = self.slots.len() * if self.slots.len() < QUICKLY { 4 } else { 2 };
+            self.slots = vec![(0, EMPTY); size];
             for term in 0..self.keys.len() {
                 let key = self.keys[term];
                 let slot = self.slot(key, self.hash(key));

@@ -15,6 +15,12 @@ impl Filter {
         high: [[u8::MAX; 16]; 3],
     };
 
+    /// Admits every byte at this place, for a term by its bit.
+    fn admit_any(&mut self, place: usize, bit: u8) {
+        let halves = self.low[place].iter_mut().chain(&mut self.high[place]);
+        halves.for_each(|half| *half |= bit);
+    }
+
     /// Admits the tokens that may have a form, by the rule of `Forms::keeps_beginnings`.
     pub(super) fn add_beginning(&mut self, form: &[u8], term: usize) {
         let bit = 1 << (term % 8);
@@ -32,7 +38,7 @@ impl Filter {
                         admit(b'y');
                     }
                 }
-                _ => (0..=255u8).for_each(admit),
+                _ => self.admit_any(place, bit),
             }
         }
     }
@@ -53,13 +59,8 @@ impl Filter {
                     admit(byte);
                     admit(byte.to_ascii_uppercase());
                 }
-                // The byte after a term is not a letter or a digit; bytes after it are arbitrary.
-                None if place == folded.len() => {
-                    (0..=255u8)
-                        .filter(|byte| !byte.is_ascii_alphanumeric())
-                        .for_each(admit);
-                }
-                None => (0..=255u8).for_each(admit),
+                // The byte after a term is not a letter or a digit, of which each half-byte is in some.
+                None => self.admit_any(place, bit),
             }
         }
     }

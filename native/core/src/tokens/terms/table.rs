@@ -9,11 +9,18 @@ use super::key::{EMPTY, Key, fold_multiply};
 use super::short_terms::ShortTerms;
 use crate::tokens::analyzer::Forms;
 
+/// A place of the table. It has no key, so that a query of many words takes little memory: the part of its
+/// hash tells nearly all others apart, and the key is that of the term.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
-    key: Key,
+    /// The high half of the key's hash.
+    tag: u32,
     pub(super) term: u32,
 }
+
+const NONE: Slot = Slot { tag: 0, term: EMPTY };
+/// Tables up to this size grow fourfold, larger ones twofold.
+const QUICKLY: usize = 1 << 12;
 
 /// Distinct terms in the order of their first occurrence, indexed by their bytes.
 #[derive(Debug, Default)]
@@ -51,13 +58,7 @@ impl Terms {
             self.seeds = (state.hash_one(0), state.hash_one(1) | 1);
         }
         self.slots.clear();
-        self.slots.resize(
-            16,
-            Slot {
-                key: Key::default(),
-                term: EMPTY,
-            },
-        );
+        self.slots.resize(16, NONE);
         self.bytes.clear();
         self.ends.clear();
         self.keys.clear();
@@ -87,7 +88,9 @@ impl Terms {
 
     /// Bytes of memory held.
     pub fn room(&self) -> usize {
-        self.bytes.capacity() + self.slots.capacity() * size_of::<Slot>()
+        self.bytes.capacity()
+            + self.slots.capacity() * size_of::<Slot>()
+            + self.keys.capacity() * size_of::<Key>()
     }
 
     /// Occurrences of each distinct term in the query.
@@ -103,10 +106,7 @@ impl Terms {
             self.frequencies[self.slots[slot].term as usize] += 1;
             return;
         }
-        self.slots[slot] = Slot {
-            key,
-            term: self.keys.len() as u32,
-        };
+        self.slots[slot] = self.taken(key, self.keys.len());
         if self.forms.leaves_ascii() {
             self.filter.add(folded, self.keys.len());
         } else if self.forms.keeps_beginnings() {
@@ -151,22 +151,20 @@ impl Terms {
     }
 
     fn grow(&mut self) {
-        let size = self.slots.len() * 4;
-        self.slots.clear();
-        self.slots.resize(
-            size,
-            Slot {
-                key: Key::default(),
-                term: EMPTY,
-            },
-        );
+        let size = self.slots.len() * if self.slots.len() < QUICKLY { 4 } else { 2 };
+        self.slots = vec![NONE; size];
         for term in 0..self.keys.len() {
             let key = self.keys[term];
             let slot = self.slot(key, |_| false);
-            self.slots[slot] = Slot {
-                key,
-                term: term as u32,
-            };
+            self.slots[slot] = self.taken(key, term);
+        }
+    }
+
+    /// The slot of a term.
+    fn taken(&self, key: Key, term: usize) -> Slot {
+        Slot {
+            tag: (self.hash(key) >> 32) as u32,
+            term: term as u32,
         }
     }
 
@@ -193,10 +191,12 @@ impl Terms {
     #[inline]
     pub(super) fn slot(&self, key: Key, same: impl Fn(u32) -> bool) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = self.hash(key) as usize & mask;
+        let hash = self.hash(key);
+        let (tag, mut at) = ((hash >> 32) as u32, hash as usize & mask);
         loop {
             let slot = &self.slots[at];
-            if slot.term == EMPTY || slot.key == key && (key.length <= 16 || same(slot.term)) {
+            let is_this = || self.keys[slot.term as usize] == key && (key.length <= 16 || same(slot.term));
+            if slot.term == EMPTY || slot.tag == tag && is_this() {
                 return at;
             }
             at = (at + 1) & mask;
@@ -264,7 +264,8 @@ mod tests {
         let mask = terms.slots.len() - 1;
         let places = terms.slots.iter().enumerate();
         let taken = places.filter(|(_, slot)| slot.term != EMPTY);
-        let steps = taken.map(|(at, slot)| at.wrapping_sub(terms.hash(slot.key) as usize) & mask);
+        let hash = |slot: &Slot| terms.hash(terms.keys[slot.term as usize]) as usize;
+        let steps = taken.map(|(at, slot)| at.wrapping_sub(hash(slot)) & mask);
         steps.sum()
     }
 
