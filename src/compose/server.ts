@@ -387,14 +387,14 @@ export async function buildServer(
   configuration: Configuration,
   tiers: Tiers,
   embedder: Embedder,
+  isReplacement: boolean,
   log: Log,
 ): Promise<WorkerServer> {
   const parts = { clock: systemClock, randomness: systemRandomness, log };
   const hasStages = configuration.serverTiming === 'stages';
   const tracing = await openTracing(configuration, { ...parts, version: SERVICE_VERSION, hasStages });
   const { tracer } = tracing;
-  const isTraced = tracer !== undefined;
-  const opened = await openStoreAndSecrets(configuration, log, systemRandomness, { isTraced });
+  const opened = await openStoreAndSecrets(configuration, log, systemRandomness, { tracer, isReplacement });
   if ('refused' in opened) throw new Error(opened.refused);
   const room = storageRoom(configuration, opened.store, log);
   const access = buildAccess(configuration, tiers, opened, log);

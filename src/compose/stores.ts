@@ -8,7 +8,7 @@ import { eraseUnpaidOrders } from '../store/tables/orders.js';
 import { removePreviews } from '../store/tables/previews.js';
 import { removeRates } from '../store/tables/rates.js';
 import { removeExpired } from '../store/retention.js';
-import { openSecrets } from '../store/tables/secrets.js';
+import { openSecrets, type SecretUser } from '../store/tables/secrets.js';
 import type { SweepParts } from '../store/sweep.js';
 import { removeOldUsage } from '../store/tables/usage.js';
 import { dayMs, systemClock } from '../system/clock.js';
@@ -21,13 +21,13 @@ import { tracedStore } from './tracedStore.js';
 /**
  * Opens the store and the secrets that fit it. `randomness`: makes the first secret if there is none;
  * undefined: none is made. Machines that share a store need one from the operator. `server`: absent for
- * commands; `isTraced`: units are spans.
+ * commands; `tracer`: units are spans; `isReplacement`: for a worker that takes the place of another.
  */
 export async function openStoreAndSecrets(
   { storeUrl, dataFolder, masterSecrets }: Configuration,
   log: Log,
   randomness: Randomness | undefined,
-  server?: { readonly isTraced: boolean },
+  server?: { readonly tracer: unknown; readonly isReplacement: boolean },
 ): Promise<OpenedStore | { readonly refused: string }> {
   const isServer = server !== undefined;
   const parts = { clock: systemClock, randomness: systemRandomness, log, isServer };
@@ -35,12 +35,17 @@ export async function openStoreAndSecrets(
   const store = await whenUnavailable(openStore(storeUrl, parts), refused);
   if ('refused' in store) return store;
   const sources = { configured: masterSecrets, dataFolder, randomness };
-  const found = await whenUnavailable(openSecrets(store, sources), refused);
+  const found = await whenUnavailable(openSecrets(store, sources, userOf(server)), refused);
   if ('value' in found) {
-    return { store: server?.isTraced === true ? tracedStore(store) : store, secrets: found.value };
+    return { store: server?.tracer === undefined ? store : tracedStore(store), secrets: found.value };
   }
   await store.close();
   return found;
+}
+
+function userOf(server: { readonly isReplacement: boolean } | undefined): SecretUser {
+  if (server === undefined) return 'command';
+  return server.isReplacement ? 'replacement' : 'start';
 }
 
 /** Opens the store of a server that has run before; commands create none. */

@@ -27,6 +27,8 @@ export type ToWorker =
       readonly left: LeftSockets | undefined;
       /** The niceness to return to before it serves; undefined: it keeps the one with which it started. */
       readonly niceness: number | undefined;
+      /** True if it takes the place of a worker that has served. */
+      readonly isReplacement: boolean;
     }
   | { readonly kind: 'listen' }
   | {

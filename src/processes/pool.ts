@@ -276,7 +276,8 @@ export class WorkerPool {
     });
     child.on('exit', (code, signal) => this.ended(worker, code, signal));
     const order = { kind: 'start', configuration, tiers, models, port, doorPort, niceness } as const;
-    this.tell(worker, { ...order, left: left === undefined ? undefined : placesOf(left) });
+    const isReplacement = generation.settle === undefined;
+    this.tell(worker, { ...order, isReplacement, left: left === undefined ? undefined : placesOf(left) });
   }
 
   private hear(worker: Worker, message: ToParent): void {

@@ -24,6 +24,14 @@ export interface WorkerServer extends Server {
   readonly warmUp?: () => Promise<unknown>;
 }
 
+/** Builds a worker's server. `isReplacement`: it takes the place of a worker that has served. */
+type Build = (
+  configuration: Configuration,
+  tiers: Tiers,
+  embedder: Embedder,
+  isReplacement: boolean,
+) => WorkerServer | Promise<WorkerServer>;
+
 /** The message that starts a worker. */
 type Start = ToWorker & { readonly kind: 'start' };
 
@@ -61,11 +69,7 @@ function drainServer(
  * the worker refuses with the error's message.
  */
 export function runWorker(
-  build: (
-    configuration: Configuration,
-    tiers: Tiers,
-    embedder: Embedder,
-  ) => WorkerServer | Promise<WorkerServer>,
+  build: Build,
   native: Pick<typeof Native, 'readBytesPerToken' | 'endProcess'>,
 ): void {
   const vitals = watchVitals();
@@ -93,7 +97,7 @@ export function runWorker(
     const { configuration, tiers, models } = given;
     embedder = remoteEmbedder({ models, tell, readBytesPerToken: native.readBytesPerToken() });
     try {
-      server = await build(configuration, tiers, embedder);
+      server = await build(configuration, tiers, embedder, given.isReplacement);
       if (given.left !== undefined) {
         await server.warmUp?.();
         goBackTo(given.niceness);

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { changeOf, changingCommands } from '../../src/commands/changes.js';
 import { examples } from '../../src/commands/guide.js';
 import { beginEntry, historyAfter, type HistoryEntry } from '../../src/store/tables/history.js';
+import { registerSecrets } from '../../src/store/tables/secrets.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 import { memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
@@ -109,6 +110,24 @@ describe('the history', () => {
     const text = JSON.stringify(found);
     // None of these can be in an id by chance.
     for (const secret of [rawKey, 'hidden', 'jolyon']) assert.ok(!text.includes(secret), secret);
+  });
+
+  test('and other commands leave the secrets of the store as they are', async () => {
+    const { folder } = await installation();
+    const STORE_URL = `lmdb:${folder}/store`;
+    const [own, next] = ['the-servers-own-secret', 'a-secret-that-comes-next'].map((word) => word.repeat(2));
+    const store = await storeAt(STORE_URL);
+    await registerSecrets(store, [own ?? ''], 'X');
+    const before = await store.get('secrets', Buffer.from('master'));
+    await store.close();
+    const environment = { STORE_URL, MASTER_SECRET: `${next},${own}` };
+    for (const args of [['history'], ['keys', 'create', '--tier', 'growth'], ['keys', 'list']]) {
+      const { code, output } = await here(args, environment);
+      assert.equal(code, 0, output);
+    }
+    const again = await storeAt(STORE_URL);
+    assert.deepEqual(await again.get('secrets', Buffer.from('master')), before);
+    await again.close();
   });
 
   test('is listed for people and for programs', async () => {

@@ -106,6 +106,38 @@ test('a lost secret file is not made anew over a store that names one', async ()
   assert.deepEqual(rotated, { value: [a, ...opened.value] });
 });
 
+test('a command registers nothing, and derives from the newest registered secret', async () => {
+  const store = await openTestStore();
+  const failing = new FailingStore(store);
+  const open = (...configured: string[]) => {
+    const sources = { configured, dataFolder: temporaryFolder(), randomness: undefined };
+    return openSecrets(failing.seen, sources, 'command');
+  };
+  assert.deepEqual(await open(b, a), { value: [b, a] }, 'a store that no server has used names none');
+  await registerSecrets(store, [a], 'X');
+  assert.deepEqual(await open(c, b, a), { value: [a] });
+  assert.deepEqual(await open(a, c), { value: [a] });
+  const refused = await open(b, c);
+  assert.ok('refused' in refused && refused.refused.includes(`secret ${secretId(a)}, which MASTER_SECRET`));
+  await registerSecrets(store, [b, a], 'X');
+  assert.deepEqual(await open(c, b, a), { value: [b, a] });
+  assert.equal(failing.commits, 0);
+});
+
+test('a replaced worker does without secrets of later starts', async () => {
+  const store = await openTestStore();
+  const sources = { dataFolder: temporaryFolder(), randomness: systemRandomness };
+  const replace = (...configured: string[]) => openSecrets(store, { ...sources, configured }, 'replacement');
+  await registerSecrets(store, [a], 'X');
+  await registerSecrets(store, [b, a], 'X');
+  assert.deepEqual(await replace(a), { value: [a] });
+  assert.ok('refused' in (await openSecrets(store, { ...sources, configured: [a] })), 'no start does');
+  assert.ok('refused' in (await replace(b)), 'one that was there before is needed');
+  assert.ok('refused' in (await replace(c)), 'a secret of its own must be named');
+  assert.deepEqual(await replace(c, b, a), { value: [c, b, a] });
+  assert.deepEqual(await namedBy(store), [a, b, c].map(secretId));
+});
+
 test('a start with known secrets writes nothing', async () => {
   const store = await openTestStore();
   await registerSecrets(store, [a, b], 'X');

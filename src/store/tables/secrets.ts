@@ -58,17 +58,62 @@ export interface SecretSources {
 }
 
 /**
- * The secrets, checked against the store and registered there; or a sentence that says why they are refused.
+ * The user of the secrets. Only a server that starts registers new ones: every later start needs them, so one
+ * that a command got by chance would shut the server out. A replacement is a worker of a running server.
  */
+export type SecretUser = 'start' | 'replacement' | 'command';
+
+/** The secrets, checked against the store; or a sentence that says why they are refused. */
 export async function openSecrets(
   store: Store,
   sources: SecretSources,
+  user: SecretUser = 'start',
 ): Promise<SecretResult<MasterSecrets>> {
   const where = secretsPlace(sources.configured, sources.dataFolder);
   const found = await findSecrets(store, sources, where);
   if ('refused' in found) return found;
+  if (user === 'command') return registeredSecrets(store, found.value, where);
+  if (user === 'replacement' && (await areFormerSecrets(store, found.value))) return found;
   const registered = await registerSecrets(store, found.value, where);
   return registered.kind === 'registered' ? found : { refused: registered.reason };
+}
+
+async function namedSecrets(store: Store): Promise<readonly Fingerprint[]> {
+  const reading = await store.get('secrets', key);
+  return reading === undefined ? [] : decodeFingerprints(reading);
+}
+
+/**
+ * Those of the secrets that servers have been started with, in their order: what a command derives from the
+ * first of them is known to every server. A store that no server has used names none; then all of them.
+ */
+async function registeredSecrets(
+  store: Store,
+  secrets: MasterSecrets,
+  where: string,
+): Promise<SecretResult<MasterSecrets>> {
+  const named = await namedSecrets(store);
+  const missing = missingOf(named, secrets.map(fingerprintOf));
+  if (missing !== undefined) return { refused: refused(missing.id, where).reason };
+  const [first, ...others] = secrets.filter((secret) =>
+    named.some((each) => same(each, fingerprintOf(secret))),
+  );
+  return { value: first === undefined ? secrets : [first, ...others] };
+}
+
+/**
+ * True if the store names all these secrets, and others only after them: another node was started with a new
+ * one since.
+ */
+async function areFormerSecrets(store: Store, secrets: MasterSecrets): Promise<boolean> {
+  const own = secrets.map(fingerprintOf);
+  const first = (await namedSecrets(store)).slice(0, own.length);
+  return first.length === own.length && missingOf(first, own) === undefined;
+}
+
+/** The first of the named secrets that is not among one's own. */
+function missingOf(named: readonly Fingerprint[], own: readonly Fingerprint[]): Fingerprint | undefined {
+  return named.find((each) => !own.some((other) => same(each, other)));
 }
 
 /** Places of a server's secrets: its configuration, or else its data folder. */
@@ -163,7 +208,7 @@ export async function registerSecrets(
   for (;;) {
     const reading = await store.get('secrets', key);
     const named = reading === undefined ? [] : decodeFingerprints(reading);
-    const missing = named.find((each) => !own.some((other) => same(each, other)));
+    const missing = missingOf(named, own);
     if (missing !== undefined) return refused(missing.id, where);
     const added = own.filter((each) => !named.some((other) => same(each, other)));
     if (added.length === 0) return { kind: 'registered' };
