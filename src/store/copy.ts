@@ -2,7 +2,7 @@
 import type { Engine } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
 import { everything, walkOver, type Summary, type Visit, type Walk } from './records.js';
-import { whenUnavailable } from './store.js';
+import { whenUnavailable, type Entry } from './store.js';
 
 /** Outcome of a copy. `reason`s are sentences for the operator. */
 export type CopyOutcome =
@@ -81,6 +81,26 @@ export async function fillStore(
   return typeof outcome === 'string' ? { kind: 'failed', reason: outcome } : { kind: 'copied', ...outcome };
 }
 
+/** Most records and bytes in one transaction: over a slow link an engine has only seconds for each. */
+const stepRecords = 1_000;
+const stepBytes = 512 * 1024;
+
+/** Splits a page into transactions; a record that is larger than one is alone. */
+function* stepsOf(entries: readonly Entry[]): Generator<readonly Entry[], void> {
+  let step: Entry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    const more = entry.key.byteLength + entry.value.byteLength;
+    if (step.length > 0 && (step.length === stepRecords || bytes + more > stepBytes)) {
+      yield step;
+      [step, bytes] = [[], 0];
+    }
+    step.push(entry);
+    bytes += more;
+  }
+  if (step.length > 0) yield step;
+}
+
 /** Writes the records and verifies them; a sentence if they are incomplete. */
 async function fill(
   { name, walk, about }: Source,
@@ -90,9 +110,9 @@ async function fill(
   finish: () => Promise<string | undefined>,
 ): Promise<Summary | string> {
   await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
-  const written = await walk(({ entries, records }) => {
+  const written = await walk(async ({ entries, records }) => {
     progress(name, records, about);
-    return to.transact(noKeys, () => entries);
+    for (const step of stepsOf(entries)) await to.transact(noKeys, () => step);
   });
   const { digest, records } = written;
   const against = await wrong(written);

@@ -10,7 +10,7 @@ import { copyStore, fillStore } from '../../src/store/copy.js';
 import { recordKey } from '../../src/store/bytes.js';
 import type { Engine } from '../../src/store/engine.js';
 import { openStore } from '../../src/store/open.js';
-import { walkOver } from '../../src/store/records.js';
+import { walkOver, type Walk } from '../../src/store/records.js';
 import { StoreUnavailable, whenUnavailable } from '../../src/store/store.js';
 import { run, temporaryFolder } from '../support/run.js';
 import { engineOver } from './engineOver.js';
@@ -82,6 +82,34 @@ test('a copy has every record, reports each pass, and does one step at a time', 
   for (const engine of [source, target]) await engine.close();
   assert.deepEqual(await dump(to), await dump(from));
   await (await storeAt(to)).close();
+});
+
+test('records are written in small transactions, whatever the pages of their source', async () => {
+  const target = await engineAt(lmdb());
+  const sizes = [...Array<number>(2_500).fill(9), ...Array<number>(12).fill(200_000), 900_000, 1, 1];
+  const entries = sizes.map((size, at) => ({
+    key: bytes(`\u0001${String(at).padStart(5, '0')}`),
+    value: Buffer.alloc(size),
+  }));
+  const written: number[] = [];
+  const counting = engineOver(target, {
+    transact: (keys, decide) =>
+      target.transact(keys, (read) => {
+        const writes = decide(read);
+        written.push(writes.length);
+        return writes;
+      }),
+  });
+  const walk: Walk = async (visit) => {
+    await visit({ entries, records: entries.length });
+    return walkOver((range) => target.scan(range))(quiet);
+  };
+  const source = { name: 'restore', walk, about: entries.length };
+  const outcome = await fillStore(source, counting, quiet, () => Promise.resolve(undefined));
+  assert.ok(outcome.kind === 'copied' && outcome.records === entries.length, JSON.stringify(outcome));
+  // Between the two of the marker: 1,000 records or 512 KiB, or one record that is larger.
+  assert.deepEqual(written.slice(1, -1), [1_000, 1_000, 502, 2, 2, 2, 2, 2, 1, 2]);
+  await target.close();
 });
 
 test('a store with one record is not empty, which takes reading only that record', async () => {
