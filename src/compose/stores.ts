@@ -86,7 +86,7 @@ export function expiry(configuration: Configuration, { store }: OpenedStore): Sw
         await countFragments(store);
         return 0;
       },
-      () => removeOldEvents(store, nowMs - keptEventsDays * dayMs),
+      () => removeOldEvents(store, nowMs - keptEventsDays * dayMs, nowMs),
       () => removeOldNotices(store, nowMs - dayMs),
       () => removeExpired(store, configuration, nowMs),
     ];

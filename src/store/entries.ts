@@ -135,9 +135,13 @@ export async function eraseEntries(
   return count;
 }
 
+/** Most entries with a time in the future that a search for old entries passes over. */
+const mostFuture = 10_000;
+
 /**
  * Removes the entries of a log older than `beforeMs`, by the time that `timeOf` reads; erased entries have
- * none and go with their neighbours. Entries are in commit order, so the first young one ends the search.
+ * none and go with their neighbours. Entries are in commit order, so the first young one ends the search. One
+ * with a time after `nowMs` says nothing of its neighbours: the clock was wrong when it was written.
  * Resolves to the number removed.
  */
 export async function removeOldEntries(
@@ -145,12 +149,16 @@ export async function removeOldEntries(
   log: Log,
   timeOf: (value: Uint8Array) => number | undefined,
   beforeMs: number,
+  nowMs: number,
 ): Promise<number> {
   let upTo = 0;
+  let future = 0;
   for await (const { position, value } of entriesAfter(store, log, 0)) {
     const atMs = timeOf(value);
-    if (atMs !== undefined && atMs >= beforeMs) break;
-    if (atMs !== undefined) upTo = position;
+    if (atMs === undefined) continue;
+    if (atMs > nowMs && future < mostFuture) future += 1;
+    else if (atMs >= beforeMs) break;
+    else upTo = position;
   }
   // Usually nothing is old; then nothing is written.
   if (upTo === 0) return 0;

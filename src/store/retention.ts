@@ -33,7 +33,7 @@ export async function removeExpired(
   let removed = 0;
   for (const log of ['leads', 'interests', 'clicks'] as const) {
     if (days[log] === 0) continue;
-    const step = await removeOldEntries(store, log, timeOf[log], nowMs - days[log] * dayMs);
+    const step = await removeOldEntries(store, log, timeOf[log], nowMs - days[log] * dayMs, nowMs);
     removed += step;
   }
   return removed;

@@ -33,6 +33,12 @@ const stepRecords = 1_000;
 
 const leaseMs = 30_000;
 
+/** Most that the wall clock may move against the monotonic one between two rounds (ms). */
+const mostMovedMs = 300_000;
+
+/** Pause after the clock has moved further (ms): what a wrong clock removes is lost, a right one can wait. */
+const movedPauseMs = 3_600_000;
+
 /**
  * Removes every outcome that is older than {@link unitMemoryMs} plus the clock skew, in small atomic steps;
  * returns their number. `goOn` is called before each step: false ends the sweep.
@@ -51,6 +57,22 @@ export async function sweepUnits(
   return removed;
 }
 
+/** Returns a function that each round asks first: false for some time after the wall clock was moved. */
+function clockWatch({ clock, log }: Pick<SweepParts, 'clock' | 'log'>): () => boolean {
+  const offset = (): number => clock.wallMs() - clock.monotonicMs();
+  let last = offset();
+  let pausedUntilMs = -Infinity;
+  return () => {
+    const movedMs = Math.round(offset() - last);
+    last += movedMs;
+    if (Math.abs(movedMs) > mostMovedMs) {
+      pausedUntilMs = clock.monotonicMs() + movedPauseMs;
+      log.warn({ movedMs }, 'the clock was moved: nothing is removed for an hour');
+    }
+    return clock.monotonicMs() >= pausedUntilMs;
+  };
+}
+
 /** Starts to sweep every {@link periodMs} while this process holds the lease `sweep`. */
 export function startSweep(parts: SweepParts): Sweep {
   const { clock, holder, log } = parts;
@@ -65,7 +87,9 @@ export function startSweep(parts: SweepParts): Sweep {
       log.warn({ reason: reasonOf(error) }, `${what} could not be removed yet`);
       return 0;
     });
+  const isClockSteady = clockWatch(parts);
   const rounds = oneAtATime(async () => {
+    if (!isClockSteady()) return;
     const swept = await removed(() => sweepUnits(parts, () => timer !== undefined), 'old unit outcomes');
     if (swept > 0) log.debug({ removed: swept }, 'old unit outcomes were removed');
     let expired = 0;

@@ -242,7 +242,7 @@ const kinds: readonly Kind[] = [
     words: 'event',
     at: { log: 'events' },
     write: (store) => commit(store, appendEvent({ type: 'order.paid', object: 'o', atMs: 1 })),
-    read: (store) => removeOldEvents(store, 0),
+    read: (store) => removeOldEvents(store, 0, 0),
   },
   {
     words: 'history entry',

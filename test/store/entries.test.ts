@@ -96,10 +96,25 @@ describe('a log', () => {
       // Ages by the order of entries: the last is young.
       let read = 0;
       const timeOf = (): number => (read += 1);
-      assert.equal(await removeOldEntries(seen, 'leads', timeOf, old + 1), old);
+      assert.equal(await removeOldEntries(seen, 'leads', timeOf, old + 1, old + 1), old);
       assert.deepEqual(await positions(store), [old + 1]);
       assert.ok(limits.every((limit) => limit === pageEntries));
     }
+  });
+
+  test('loses old entries behind those with a time in the future, of which it reads 10,000', async () => {
+    const removedBehind = async (future: number): Promise<number> => {
+      const store = await openTestStore();
+      // In order: those in the future, one that is old, a young one.
+      await append(store, future + 2);
+      let read = 0;
+      const timeOf = (): number => ((read += 1) <= future ? 100 : read === future + 1 ? 4 : 5);
+      return removeOldEntries(store, 'leads', timeOf, 5, 99);
+    };
+    assert.equal(await removedBehind(0), 1);
+    assert.equal(await removedBehind(1), 2);
+    assert.equal(await removedBehind(10_000), 10_001);
+    assert.equal(await removedBehind(10_001), 0);
   });
 
   test('is not written where nothing is old', async () => {
@@ -108,7 +123,7 @@ describe('a log', () => {
     const trim = (): Promise<number> => assert.fail('trimmed');
     const seen: Store = { ...new FailingStore(store).seen, trim };
     for (const atMs of [5, undefined]) {
-      assert.equal(await removeOldEntries(seen, 'leads', () => atMs, 5), 0);
+      assert.equal(await removeOldEntries(seen, 'leads', () => atMs, 5, 9), 0);
     }
   });
 

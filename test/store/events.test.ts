@@ -63,8 +63,8 @@ describe('events', () => {
     for (const atMs of [1, 2, 3]) {
       await commit(store, appendEvent({ type: 'order.paid', object: `o${atMs}`, atMs }));
     }
-    assert.equal(await removeOldEvents(store, 3), 2);
-    assert.equal(await removeOldEvents(store, 3), 0);
+    assert.equal(await removeOldEvents(store, 3, 9), 2);
+    assert.equal(await removeOldEvents(store, 3, 9), 0);
     const left = await store.read('events', { after: 0, limit: 9 });
     assert.deepEqual(
       left.map(({ value }) => decodeEvent(value)),

@@ -131,6 +131,28 @@ describe('the background sweep', () => {
     await world.sweep.stop();
   });
 
+  test('removes nothing for an hour after the clock was moved, forward or back', async () => {
+    const world = new World();
+    for (const [days, sign] of [
+      [400, 1],
+      [-400, -1],
+    ] as const) {
+      const { rounds } = world;
+      world.clock.step(sign * 300_000);
+      await world.clock.pass(periodMs + 1);
+      assert.deepEqual([world.rounds, world.said], [rounds + 1, []], 'five minutes are nothing');
+      world.clock.step(days * 86_400_000);
+      await world.clock.pass(periodMs);
+      assert.deepEqual(world.said.splice(0), ['the clock was moved: nothing is removed for an hour: ']);
+      await world.clock.pass(3_600_000 - periodMs);
+      assert.equal(world.rounds, rounds + 1);
+      assert.equal(world.steps.length, rounds + 1);
+      await world.clock.pass(periodMs);
+      assert.ok(world.rounds > rounds + 1);
+    }
+    await world.sweep.stop();
+  });
+
   test('removes nothing more once it is stopped', async () => {
     const world = new World();
     world.failure = 'stopped meanwhile';

@@ -24,9 +24,9 @@ export function appendEvent(event: StoredEvent): Operation {
   return { kind: 'append', log: 'events', value: encodeEvent(event) };
 }
 
-/** Removes events older than `beforeMs`; resolves to their number. */
-export function removeOldEvents(store: Store, beforeMs: number): Promise<number> {
-  return removeOldEntries(store, 'events', (value) => decodeEvent(value).atMs, beforeMs);
+/** Removes events older than `beforeMs` at `nowMs`; resolves to their number. */
+export function removeOldEvents(store: Store, beforeMs: number, nowMs: number): Promise<number> {
+  return removeOldEntries(store, 'events', (value) => decodeEvent(value).atMs, beforeMs, nowMs);
 }
 
 /** Key of the note that a key's expiry was announced. It begins with the expiry, for pruning. */
