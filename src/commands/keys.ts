@@ -1,14 +1,23 @@
 /** `fusegate keys create|list|show|usage|revoke|reissue`: manages API keys, also while a server runs. */
 import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
-import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../access/issue.js';
+import {
+  issueKey,
+  orderOf,
+  reissueKey,
+  revokeKey,
+  type IssuedKey,
+  type IssueParts,
+} from '../access/issue.js';
 import type { TiersResult } from '../access/tiers.js';
+import { isClaim } from '../checkout/order/book.js';
 import { reissueOrderKey } from '../checkout/order/reissue.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, allKeys, isOver, type KeyRecord } from '../store/tables/keys.js';
 import { findOrderNamed } from '../store/tables/orders.js';
 import type { Configuration } from '../configuration.js';
 import { addKeyUsage } from './keyUsage.js';
+import { beginReveal } from './reveal.js';
 import { printable, tableRow } from './printable.js';
 import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 import { timeOrNull, timeText } from '../system/clock.js';
@@ -79,9 +88,12 @@ async function create(parts: KeysParts, context: CommandContext, options: Create
   if (!(termDays <= longestTermDays)) {
     return { wrong: `--term-days must be a whole number from 0 (no end) to ${longestTermDays}.` };
   }
+  const text = json === true ? '{' : 'Key ';
+  const unseen = await beginReveal(parts, text);
+  if (unseen !== undefined) return { wrong: unseen };
   const issued = await issueKey(issueParts(parts, context), { tier, termDays, origin });
   context.named(issued.key.id);
-  await parts.write(issuedText(issued, json === true));
+  await parts.write(issuedText(issued, json === true).slice(text.length));
   return 0;
 }
 
@@ -147,6 +159,12 @@ async function revoke(
 }
 
 async function reissue(parts: KeysParts, context: CommandContext, id: string, { json }: Json): Ended {
+  const found = await findKeyById(context.store, id);
+  const isSold = (await orderOf(context.store, found)) !== undefined;
+  const isRefused = found?.status !== 'active' || found.replacedBy !== null || isSold;
+  const text = isRefused ? '' : json === true ? '{' : 'Key ';
+  const unseen = await beginReveal(parts, text);
+  if (unseen !== undefined) return { wrong: unseen };
   const outcome = await reissueKey(issueParts(parts, context), id);
   if (outcome.kind === 'absent') return absent(id);
   if (outcome.kind === 'unchanged') {
@@ -166,8 +184,8 @@ async function reissue(parts: KeysParts, context: CommandContext, id: string, { 
       wrong: `Key ${id} was sold: fusegate keys reissue --order ${orderId} --claim TOKEN. ${other}`,
     };
   }
-  if (json !== true) await parts.write(`Key ${id} is revoked.\n`);
-  await parts.write(issuedText(outcome, json === true));
+  const revoked = json === true ? '' : `Key ${id} is revoked.\n`;
+  await parts.write(`${revoked}${issuedText(outcome, json === true)}`.slice(text.length));
   return 0;
 }
 
@@ -191,6 +209,10 @@ async function reissueAny(
     return { wrong: 'Name a key by its id, or an order by --order and --claim (or --force).' };
   }
   const found = await findOrderNamed(context.store, order);
+  const isClaimed = found !== undefined && (claim === undefined || isClaim(found, claim));
+  const text = !isClaimed || found.key !== 'active' ? '' : options.json === true ? '{' : 'The key ';
+  const unseen = await beginReveal(parts, text);
+  if (unseen !== undefined) return { wrong: unseen };
   const outcome = await reissueOrderKey({ ...parts, ...context }, found?.id ?? '', claim ?? null);
   if (outcome.kind === 'absent') {
     return { wrong: force ? `There is no order ${order}.` : 'There is no such order with this claim token.' };
@@ -198,8 +220,8 @@ async function reissueAny(
   if (outcome.kind === 'without key') {
     return { wrong: `Order ${order} is ${outcome.order.status} and has no key in use.` };
   }
-  if (options.json !== true) await parts.write(`The key of order ${order} so far is revoked.\n`);
-  await parts.write(issuedText(outcome, options.json === true));
+  const revoked = options.json === true ? '' : `The key of order ${order} so far is revoked.\n`;
+  await parts.write(`${revoked}${issuedText(outcome, options.json === true)}`.slice(text.length));
   return 0;
 }
 

@@ -1,17 +1,33 @@
 /** The terminal of a command: output, questions, and whether a person watches. */
-import { createReadStream } from 'node:fs';
+import { createReadStream, fstatSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { CommandParts } from './withStore.js';
 
-/** Writes to standard output at the reader's pace; if the reader has gone, the program ends quietly. */
-export function writeOutput(text: string | Uint8Array): Promise<void> {
+/** Writes to standard output at the reader's pace; false if it cannot be written. */
+function isWritten(text: string | Uint8Array): Promise<boolean> {
   const { stdout } = process;
   if (stdout.listenerCount('error') === 0) stdout.on('error', () => process.exit(0));
   return new Promise((resolve) => {
-    stdout.write(text, () => resolve());
+    stdout.write(text, (error) => resolve(error == null));
   });
+}
+
+/** Writes to standard output at the reader's pace. */
+export async function writeOutput(text: string | Uint8Array): Promise<void> {
+  await isWritten(text);
+}
+
+/** True if standard output is the null device, which also takes the place of a closed descriptor. */
+function isDiscarded(): boolean {
+  try {
+    const { rdev } = statSync('/dev/null');
+    const own = fstatSync(1);
+    return own.isCharacterDevice() && own.rdev === rdev;
+  } catch {
+    return false;
+  }
 }
 
 /** A file's bytes, decompressed if its name ends in `.gz`. */
@@ -49,10 +65,14 @@ async function ask(question: string): Promise<boolean> {
 }
 
 /** This process's terminal. Progress is shown if standard output goes elsewhere and a person watches. */
-export function terminal(): Pick<CommandParts, 'write' | 'printError' | 'showProgress' | 'ask'> {
+export function terminal(): Pick<CommandParts, 'write' | 'output' | 'printError' | 'showProgress' | 'ask'> {
+  let isLost = false;
   const watched = process.stderr.isTTY && !process.stdout.isTTY;
   return {
-    write: writeOutput,
+    async write(text) {
+      if (!(await isWritten(text))) isLost = true;
+    },
+    output: { isLost: () => isLost, isDiscarded },
     printError: (line) => console.error(line),
     showProgress: watched ? (text) => void process.stderr.write(`\r\u001b[K${text}`) : undefined,
     ask: process.stdin.isTTY ? ask : undefined,

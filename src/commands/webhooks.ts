@@ -18,6 +18,7 @@ import { timeText } from '../system/clock.js';
 import { parseNetwork } from '../system/network.js';
 import { secretId } from '../system/masterSecret.js';
 import { reasonOf } from '../system/reason.js';
+import { beginReveal } from './reveal.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
@@ -69,16 +70,19 @@ async function add(
     createdAtMs: parts.clock.wallMs(),
     secretId: secretId(secrets[0]),
   };
+  const first = json === true ? '{' : 'Webhook ';
+  const unseen = await beginReveal(parts, first);
+  if (unseen !== undefined) return { wrong: unseen };
   await addWebhook(store, webhook);
   named(webhook.id);
   const secret = webhookSecret(secrets, webhook) ?? '';
-  await parts.write(
+  const made =
     json === true
       ? `${JSON.stringify({ ...shown(webhook), secret })}\n`
       : `Webhook ${webhook.id} gets every ${webhook.types.join(', ') || 'event'} from now on. Its receiver ` +
-          `verifies them by this secret, which is shown this once:\n${secret}\n` +
-          `Try it: fusegate webhooks test ${webhook.id}\n`,
-  );
+        `verifies them by this secret, which is shown this once:\n${secret}\n` +
+        `Try it: fusegate webhooks test ${webhook.id}\n`;
+  await parts.write(made.slice(first.length));
   return 0;
 }
 

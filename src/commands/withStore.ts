@@ -28,6 +28,13 @@ export interface CommandParts {
   readonly openStore: (configuration: Configuration) => Promise<OpenedStore | { readonly refused: string }>;
   /** Writes text to standard output; resolves when there is room for more. */
   readonly write: (text: string) => Promise<void>;
+  /** Facts of standard output; undefined: all that is written is read. */
+  readonly output?: {
+    /** True once something could not be written. */
+    readonly isLost: () => boolean;
+    /** True if nobody reads what is written. */
+    readonly isDiscarded: () => boolean;
+  };
   /** Prints one line about an error or about progress. */
   readonly printError: (line: string) => void;
   /** Shows a command's progress; undefined if no person watches. */
@@ -83,7 +90,9 @@ export function changesNothing({ called }: Pick<CommandParts, 'called'>): boolea
 
 /** Runs a command that needs no store, with an entry in the store's history, if there is a store. */
 export async function inHistory(
-  parts: Pick<CommandParts, 'called' | 'operator' | 'openStore'> & { readonly clock: Pick<Clock, 'wallMs'> },
+  parts: Pick<CommandParts, 'called' | 'operator' | 'openStore' | 'output'> & {
+    readonly clock: Pick<Clock, 'wallMs'>;
+  },
   configuration: Configuration,
   command: () => Ended,
 ): Ended {
@@ -96,13 +105,19 @@ export async function inHistory(
   }
 }
 
+/** The end of a command that has made its changes, but whose output was not read to its end. */
+const lostOutput =
+  'The changes are made, but the output could not be written: its reader ended first, or its disk is full. ' +
+  'See: fusegate history';
+
 /** Runs a command; one that changes something leaves an entry in the history. */
 async function recorded(
   {
     called,
     operator,
     clock,
-  }: Pick<CommandParts, 'called' | 'operator'> & { readonly clock: Pick<Clock, 'wallMs'> },
+    output,
+  }: Pick<CommandParts, 'called' | 'operator' | 'output'> & { readonly clock: Pick<Clock, 'wallMs'> },
   context: OpenedStore & { readonly configuration: Configuration },
   command: (context: CommandContext) => Ended,
 ): Ended {
@@ -114,7 +129,8 @@ async function recorded(
     atMs: clock.wallMs(),
   });
   let { object } = change;
-  const ended = await command({ ...context, named: (name) => (object = name) });
+  const done = await command({ ...context, named: (name) => (object = name) });
+  const ended = done === 0 && output?.isLost() === true ? { wrong: lostOutput } : done;
   await entry.end(ended === 0 ? 'done' : 'failed', object);
   return ended;
 }
