@@ -95,7 +95,14 @@ async function measureRates(folder: string, { rounds, seconds }: LogOptions): Pr
   const rates: Rates = { with: [], without: [] };
   const publish = (): Publishing =>
     startPublishing({
-      ...{ store: logged, clock: systemClock, tree: native, key: KEY, origin: ORIGIN, log: quiet },
+      ...{
+        store: logged,
+        clock: systemClock,
+        tree: native,
+        openKey: () => ({ value: KEY }),
+        origin: ORIGIN,
+        log: quiet,
+      },
       ...{ seen: seenFile(folder, String(process.pid)), holder: 'bench' },
     });
   for (let round = 0; round < rounds; round += 1) {

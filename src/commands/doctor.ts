@@ -21,6 +21,7 @@ import { reasonOf } from '../system/reason.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
 import { exposures } from './exposure.js';
 import { finding, type Finding } from './finding.js';
+import { logKeyFindings } from './logKey.js';
 import { clockFinding, filesFinding, holderOf, nodeFinding } from './machine.js';
 import { printable } from './printable.js';
 import type { CommandParts } from './withStore.js';
@@ -164,8 +165,15 @@ async function engineFindings(
     await whenUnavailable(written(parts, location, engine), unanswered('store')),
     ...(await whenUnavailable(secrets(configuration, engine), (failure) => [unanswered('secret')(failure)])),
     await whenUnavailable(keys(parts, engine), unanswered('keys')),
+    ...(await whenUnavailable(logKey(parts, configuration, engine), (failure) => [
+      unanswered('log')(failure),
+    ])),
     ...(await addresses(parts, configuration, engine)),
   ];
+}
+
+function logKey(parts: DoctorParts, configuration: Configuration, engine: Engine): Promise<Finding[]> {
+  return logKeyFindings(configuration, createStore(engine, unitIds(parts.clock, parts.randomness)));
 }
 
 async function addresses(

@@ -1,7 +1,7 @@
 /** Background work that one process does for all that share the store, each kind under its own lease. */
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
-import { openKey } from '../log/keyFile.js';
+import { existingKey, openKey } from '../log/keyFile.js';
 import { originOf } from '../log/origin.js';
 import { startPublishing, type Publishing } from '../log/publishing.js';
 import { seenFile } from '../log/seen.js';
@@ -19,22 +19,19 @@ import { startWebhooks } from './webhooks.js';
 /** Dependencies of such work. */
 type Upkeep = OpenedStore & Pick<SweepParts, 'clock' | 'holder'> & { readonly log: Log };
 
-/** Signs the log of receipts, if the door is served and the log's key is available. */
+/** Signs the log of receipts, if the door is served. */
 function publishing(configuration: Configuration, { store, log, holder }: Upkeep): Publishing | undefined {
   const { dataFolder, serve } = configuration;
   if (!serve.includes('door')) return undefined;
-  const opened = openKey(dataFolder, systemRandomness);
-  if ('refused' in opened) {
-    log.warn({ reason: opened.refused }, 'no checkpoint of the log of receipts is signed');
-    return undefined;
-  }
   const seen = seenFile(dataFolder, String(process.pid));
   const origin = originOf(configuration);
   const parts = { store, tree: native, clock: systemClock, log };
   const witnesses = configuration.witnesses?.witnesses ?? [];
   const witnessing =
     witnesses.length === 0 ? {} : { witnessing: new Witnessing({ ...parts, witnesses, post }) };
-  return startPublishing({ ...parts, key: opened.value, origin, seen, holder, ...witnessing });
+  const open = (mayMake: boolean) =>
+    mayMake ? openKey(dataFolder, systemRandomness) : existingKey(dataFolder);
+  return startPublishing({ ...parts, openKey: open, origin, seen, holder, ...witnessing });
 }
 
 /** Running background work. */

@@ -25,19 +25,37 @@ function keyOf(text: string): { readonly value: LogKey } | { readonly wrong: str
   return { wrong: 'is damaged. Restore it from your copy.' };
 }
 
+function fileIn(dataFolder: string, owner: KeyFile): SecretFile<LogKey> {
+  return {
+    path: keyPath(dataFolder, owner),
+    name: names[owner],
+    parse: keyOf,
+    draw: (random) => `${random(seedBytes).toString('hex')}\n`,
+  };
+}
+
 /** Reads a data folder's key; creates the first one. Processes that do so at once get the same key. */
 export function openKey(
   dataFolder: string,
   randomness: Randomness,
   owner: KeyFile = 'log-key',
 ): SecretResult<LogKey> {
-  const file: SecretFile<LogKey> = {
-    path: keyPath(dataFolder, owner),
-    name: names[owner],
-    parse: keyOf,
-    draw: (random) => `${random(seedBytes).toString('hex')}\n`,
-  };
+  const file = fileIn(dataFolder, owner);
   return readSecretFile(file) ?? makeSecretFile(file, randomness);
+}
+
+/** Reads a data folder's key of the log; undefined if there is none. */
+export function readKey(dataFolder: string): SecretResult<LogKey> | undefined {
+  return readSecretFile(fileIn(dataFolder, 'log-key'));
+}
+
+/** Reads a data folder's key where the store names the log's key already: no new one could continue it. */
+export function existingKey(dataFolder: string): SecretResult<LogKey> {
+  const file = fileIn(dataFolder, 'log-key');
+  const missing =
+    `${file.name} ${file.path} is missing, and this store's log is signed already. Put your copy there, or ` +
+    'start a new log with another key: fusegate log resolve --new-key.';
+  return readKey(dataFolder) ?? { refused: missing };
 }
 
 /** Renames a data folder's key to its file's name plus `suffix`, so that a new key is made. */

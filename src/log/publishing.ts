@@ -8,11 +8,15 @@ import { whenUnavailable } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { oneAtATime } from '../system/shared.js';
-import { keyRefusal, signRound, type Round, type SignerParts } from './signer.js';
+import type { SecretResult } from '../system/secretFile.js';
+import type { LogKey } from './note.js';
+import { keyRefusal, mayMakeKey, signRound, type Round, type SignerParts } from './signer.js';
 import type { Witnessing } from './witnessing.js';
 
 /** Dependencies of publishing. */
-export interface PublishingParts extends SignerParts {
+export interface PublishingParts extends Omit<SignerParts, 'key'> {
+  /** Reads this machine's key; makes it only if it is missing and `mayMake` is true. */
+  readonly openKey: (mayMake: boolean) => SecretResult<LogKey>;
   readonly clock: Clock;
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** This process' id among those that share the store. */
@@ -54,6 +58,7 @@ class Publisher implements Publishing {
    */
   private asking: { readonly sinceMs: number; readonly answered: Promise<void> } | undefined;
   private stopped = false;
+  private key: { readonly value: LogKey } | undefined;
   /** The last logged reason, so that it is logged once. */
   private told: string | undefined;
 
@@ -89,15 +94,24 @@ class Publisher implements Publishing {
     const { parts } = this;
     if (this.candidate.isResting()) return;
     const signed = (await findSigned(parts.store))?.signed;
-    const refusal = keyRefusal(signed, parts.key);
-    if (refusal !== undefined) {
-      this.refuse(refusal);
+    const opened = this.keyAfter(signed);
+    if ('refused' in opened) {
+      this.refuse(opened.refused);
       return;
     }
     const token = this.candidate.token();
-    if (token !== undefined) return this.sign(token);
+    if (token !== undefined) return this.sign(token, opened.value);
     if (signed !== undefined && !signed.restored) await this.see(signed);
     if (!this.stopped) this.candidate.ask();
+  }
+
+  /** The key that continues after a signed checkpoint. One that may not is read again at the next look. */
+  private keyAfter(signed: SignedCheckpoint | undefined): SecretResult<LogKey> {
+    const key = this.key ?? this.parts.openKey(mayMakeKey(signed));
+    if ('refused' in key) return key;
+    const refused = keyRefusal(signed, key.value);
+    this.key = refused === undefined ? key : undefined;
+    return refused === undefined ? key : { refused };
   }
 
   /**
@@ -111,12 +125,12 @@ class Publisher implements Publishing {
   }
 
   /** Signs until no leaf is left. */
-  private async sign(token: number): Promise<void> {
+  private async sign(token: number, key: LogKey): Promise<void> {
     const { parts, asking } = this;
     if (asking !== undefined && parts.clock.monotonicMs() - asking.sinceMs < holdMs) return;
     let toldMs = parts.clock.monotonicMs();
     for (;;) {
-      const round: Round = await signRound(parts, { lease, token });
+      const round: Round = await signRound({ ...parts, key }, { lease, token });
       if (round.kind === 'refused') {
         this.refuse(round.reason);
         return;

@@ -61,6 +61,11 @@ export function keyless(signed: SignedCheckpoint): SignedCheckpoint {
   return { ...signed, publicKey: new Uint8Array(), retiredKeys: [...retiredKeys, publicKey] };
 }
 
+/** True if the log has no key, or a retired one: only then may a new one be made. */
+export function mayMakeKey(signed: SignedCheckpoint | undefined): boolean {
+  return signed === undefined || signed.publicKey.byteLength === 0;
+}
+
 /** Returns why a key may not continue after a signed checkpoint; undefined if it may. */
 export function keyRefusal(
   signed: SignedCheckpoint | undefined,

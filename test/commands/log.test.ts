@@ -1,6 +1,6 @@
 /** The log of receipts of a running server: signed, proven offline, audited, and restored. */
 import assert from 'node:assert/strict';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
@@ -97,4 +97,39 @@ test('after a restore nothing is signed until the operator says which state coun
   await logged(anew.port, 'Dome');
   assert.notEqual(await text(anew.port, '/log/vkey'), vkey);
   await stop(anew);
+});
+
+test('a lost key is replaced by no other, and signs again once it is put back', async () => {
+  const folder = temporaryFolder();
+  const [key, copy] = [join(folder, 'log-key'), join(folder, 'copy')];
+  const findings = async (): Promise<string> => (await fusegate(folder, 'doctor')).said;
+  const first = await serve(folder);
+  await logged(first.port, 'Truss');
+  const vkey = await text(first.port, '/log/vkey');
+  await stop(first);
+  assert.ok((await findings()).includes(`ok       log          The key ${key} signs as ${vkey.trim()}.`));
+  renameSync(key, copy);
+  const without = await serve(folder);
+  await without.server.prints(/no checkpoint of the log of receipts is signed/);
+  await without.server.prints(/log-key is missing, and this store's log is signed already/);
+  assert.ok(!existsSync(key), 'none was made');
+  const { code, said } = await fusegate(folder, 'doctor');
+  assert.equal(code, 1);
+  assert.match(
+    said,
+    /^problem {2}log {10}Nothing is signed\. The log's key .+log-key is missing, .+ --new-key\.$/m,
+  );
+  const other = temporaryFolder();
+  await stop(without);
+  const stranger = await serve(other);
+  await logged(stranger.port, 'Vault');
+  await stop(stranger);
+  writeFileSync(key, readFileSync(join(other, 'log-key')), { mode: 0o600 });
+  assert.match(await findings(), /^problem {2}log {10}Nothing is signed\. .+ is signed by another key, /m);
+  renameSync(copy, key);
+  const again = await serve(folder);
+  await logged(again.port, 'Arch');
+  assert.equal(await text(again.port, '/log/vkey'), vkey);
+  await stop(again);
+  assert.doesNotMatch(await findings(), /Nothing is signed/);
 });

@@ -50,7 +50,7 @@ class Machine {
       store: this.counted(),
       clock,
       tree: native,
-      key,
+      openKey: () => ({ value: key }),
       origin: 'log.example',
       seen: {
         remove: file.remove,

@@ -1,7 +1,7 @@
 /** Publishing on a clock set by hand: how long a checkpoint waits for witnesses that do not answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startPublishing } from '../../src/log/publishing.js';
+import { startPublishing, type PublishingParts } from '../../src/log/publishing.js';
 import { native } from '../../src/native/addon.js';
 import { findSigned } from '../../src/store/tables/receiptLog.js';
 import type { Store } from '../../src/store/store.js';
@@ -18,6 +18,8 @@ class Scene {
   /** Times at which witnesses were asked, and what ends their silence. */
   readonly asked: { readonly atMs: number; readonly answer: () => void }[] = [];
   readonly refusals: unknown[] = [];
+  /** Answers whether a key may be made. */
+  openKey: PublishingParts['openKey'] = () => ({ value: keyOf(1) });
   private readonly timers = new Set<() => void>();
   private under = 0;
 
@@ -53,7 +55,7 @@ class Scene {
       },
       clock,
       tree: native,
-      key: keyOf(1),
+      openKey: this.openKey,
       origin: 'log.example',
       seen: new MemoryFile(),
       holder: 'a',
@@ -105,5 +107,37 @@ test('a checkpoint waits a second for silent witnesses, and later checkpoints do
   assert.deepEqual([await scene.size(), scene.asked.length], [6, 2]);
   assert.deepEqual(scene.refusals, []);
   scene.asked[1]?.answer();
+  await publishing.stop();
+});
+
+test('a key is made for a log without one only; a key that is put back signs again', async () => {
+  const store = await openTestStore();
+  const [first, other] = [new Scene(store), new Scene(store)];
+  const asked: boolean[] = [];
+  let key: ReturnType<PublishingParts['openKey']> = { value: keyOf(1) };
+  for (const scene of [first, other]) scene.openKey = (mayMake) => (asked.push(mayMake), key);
+  await first.add(0);
+  const earlier = first.start();
+  await first.pass(0);
+  await first.pass(500);
+  assert.deepEqual([await first.size(), asked], [1, [true]], 'it is read once');
+  first.asked[0]?.answer();
+  await earlier.stop();
+  key = { refused: 'The key is missing.' };
+  other.nowMs = first.nowMs + 60_000;
+  const publishing = other.start();
+  await other.add(1);
+  await other.pass(0);
+  key = { value: keyOf(2) };
+  await other.pass(10_000);
+  assert.equal(other.refusals.length, 2);
+  assert.deepEqual(other.refusals[0], { reason: 'The key is missing.' });
+  assert.match(JSON.stringify(other.refusals[1]), /is signed by another key/);
+  key = { value: keyOf(1) };
+  await other.pass(10_000);
+  await other.pass(0);
+  assert.equal(await other.size(), 2);
+  assert.deepEqual(asked, [true, false, false, false]);
+  other.asked[0]?.answer();
   await publishing.stop();
 });
