@@ -28,6 +28,8 @@ export interface Recovery {
   readonly done: readonly string[];
   /** Orders that cannot be recovered, or whose state is unknown. */
   readonly lost: readonly string[];
+  /** False: a node or Stripe did not answer, and what it knows was not looked for. */
+  readonly answered: boolean;
 }
 
 /** The configured nodes. */
@@ -45,12 +47,13 @@ export async function recoverOrders(parts: RecoverParts): Promise<Recovery> {
   const keys = await replaceKeys(parts);
   const search = parts.chain === undefined ? undefined : await searchChain(parts, parts.chain);
   const moved = await moveIndexes(parts, search?.unpaidFrom ?? 0);
-  const unowned = parts.lnd === undefined ? [] : await unownedInvoices(parts, parts.lnd);
+  const unowned = parts.lnd === undefined ? undefined : await unownedInvoices(parts, parts.lnd);
   const done = [
     ...(keys === 0 ? [] : [`${counted(keys, 'order')} will give out another key than before.`]),
     ...(moved === 0 ? [] : [`The address index was moved on, past ${margin} addresses.`]),
   ];
-  return { keys, done, lost: [...(search?.lost ?? []), ...unowned] };
+  const answered = search?.answered !== false && unowned?.answered !== false;
+  return { keys, done, lost: [...(search?.lost ?? []), ...(unowned?.lost ?? [])], answered };
 }
 
 /** Time for which Stripe keeps its events (ms). */
@@ -67,15 +70,17 @@ export async function recoverCards(
   card: Pick<Card, 'catchUp'> | undefined,
   madeAtMs: number,
   nowMs: number,
-): Promise<Pick<Recovery, 'done' | 'lost'>> {
-  if (card === undefined) return { done: [], lost: [] };
+): Promise<Omit<Recovery, 'keys'>> {
+  if (card === undefined) return { done: [], lost: [], answered: true };
   const fromMs = madeAtMs - beforeBackupMs;
   const outcome = await card.catchUp(fromMs);
   const since = timeText(fromMs);
   const resend = `Send its events since ${since} again (Stripe's dashboard, Developers, Events).`;
   const keyless = outcome.mismatches.map(({ about, reason }) => `card: ${about} gave no key. ${reason}`);
-  if ('wrong' in outcome)
-    return { done: [], lost: [...keyless, `card: Stripe cannot be asked (${outcome.wrong}). ${resend}`] };
+  if ('wrong' in outcome) {
+    const unasked = `card: Stripe cannot be asked (${outcome.wrong}). ${resend}`;
+    return { done: [], lost: [...keyless, unasked], answered: false };
+  }
   const old =
     nowMs - fromMs > eventsKeptMs
       ? [`card: Stripe keeps events for 30 days: compare payments since ${since} with its dashboard.`]
@@ -84,6 +89,7 @@ export async function recoverCards(
   return {
     done: changed === 0 ? [] : [`card: ${counted(changed, 'event')} applied that the backup lacked.`],
     lost: [...keyless, ...old],
+    answered: true,
   };
 }
 
@@ -130,10 +136,12 @@ async function moveIndexes({ store, chain }: RecoverParts, unpaidFrom: number): 
   return operations.length;
 }
 
-interface Search {
+/** What one node knows of lost orders. */
+type Asked = Pick<Recovery, 'lost' | 'answered'>;
+
+interface Search extends Asked {
   /** The index after the highest one whose address has a history; 0: none from the stored index on. */
   readonly unpaidFrom: number;
-  readonly lost: readonly string[];
 }
 
 /** Queries addresses from the stored index on, until {@link maxUnusedInARow} in a row have no history. */
@@ -147,19 +155,21 @@ async function searchChain(
     `Payments to addresses of lost orders could not be looked for: ${reason}.`;
   const history = await searchHistory({ account, chain }, begin, progress);
   if (history.kind === 'failed') {
-    return { unpaidFrom: 0, lost: [failed(history.reason)] };
+    return { unpaidFrom: 0, lost: [failed(history.reason)], answered: false };
   }
   const lost: string[] = [];
+  let answered = true;
   for (const index of history.value) {
     const answer = await chain.lookup(account.address(index));
     if (answer.kind === 'failed') {
       lost.push(failed(answer.reason));
+      answered = false;
       break;
     }
     const sentence = await paidWithoutOrder(store, account.address(index), answer.value);
     if (sentence !== '') lost.push(sentence);
   }
-  return { unpaidFrom: (history.value.at(-1) ?? -1) + 1, lost };
+  return { unpaidFrom: (history.value.at(-1) ?? -1) + 1, lost, answered };
 }
 
 /** A sentence about payments to an address without an order; empty if there are none, or if it has one. */
@@ -179,13 +189,14 @@ async function paidWithoutOrder(
 const memo = /^Fusegate \w+, order ([a-z2-7]{26})$/;
 
 /** Sentences about paid invoices whose orders are missing from the backup. */
-async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<readonly string[]> {
+async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<Asked> {
   const sentences: string[] = [];
   // An invoice made shortly before the backup may have an order written after it.
   const fromMs = parts.madeAtMs - 3_600_000;
   const answer = await lnd.settledInvoices(fromMs);
   if (answer.kind === 'failed') {
-    return [`Paid invoices of lost orders could not be looked for: ${answer.reason}.`];
+    const lost = [`Paid invoices of lost orders could not be looked for: ${answer.reason}.`];
+    return { lost, answered: false };
   }
   for (const { memo: text, paymentHash, paidSat } of answer.value) {
     const [, id] = memo.exec(text) ?? [];
@@ -196,5 +207,5 @@ async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<readonly 
       `${paidSat} sat came by Lightning (${paymentHash}) for order ${id}, made after the backup.`,
     );
   }
-  return sentences;
+  return { lost: sentences, answered: true };
 }

@@ -1,6 +1,8 @@
 /** `fusegate backup DIR` and `fusegate restore DIR` (docs/backup.md). */
 import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
+import type { Rails } from '../checkout/checkout.js';
+import type { Recovery } from '../checkout/recover.js';
 import { checkBackup, makeBackup, readManifest, restoreBackup, type Manifest } from '../store/backup.js';
 import type { Progress } from '../store/copy.js';
 import type { Engine, StoreLocation } from '../store/engine.js';
@@ -111,15 +113,15 @@ async function fill(
   const found = secretsFor(named, configuration);
   if ('missing' in found) return { wrong: `${found.missing.join('\n')}\nNothing was written.` };
   const [first, ...others] = found.secrets;
-  let told: Told = { done: [], lost: [] };
+  const store = createStore(engine, unitIds(parts.clock, parts.randomness));
+  // Without a secret no order was ever made.
+  const secrets = first === undefined ? undefined : ([first, ...others] as const);
+  const context = secrets && { ...parts, store, secrets, configuration, named: () => undefined };
+  let told: Told = { done: [], lost: [], answered: true };
   const restored = await restoreBackup(folder, manifest, engine, progress, async () => {
-    const store = createStore(engine, unitIds(parts.clock, parts.randomness));
     await markRestored(store);
     await recordRestore(parts, store);
-    // Without a secret no order was ever made.
-    if (first === undefined) return undefined;
-    const secrets = [first, ...others] as const;
-    const context = { ...parts, store, secrets, configuration, named: () => undefined };
+    if (context === undefined) return undefined;
     const outcome = await bringUpToDate(context, Date.parse(manifest.made_at), progress);
     if ('wrong' in outcome) return outcome.wrong;
     told = outcome;
@@ -166,36 +168,56 @@ async function bringUpToDate(
       madeAtMs,
       progress: (asked, about) => progress('search chain', asked, about, 'addresses'),
     });
-    const reconciled: Told = { done: [], lost: [] };
-    for (const [name, rail] of Object.entries(opened.rails)) {
-      const looked = await rail.reconcile({
-        onFailed: (id) => {
-          reconciled.lost.push(`${name}: order ${id} could not be looked up. The server tries it again.`);
-        },
-      });
-      if (looked === undefined) reconciled.lost.push(`${name}: its node does not answer. ${later}`);
-      else if (looked > 0) {
-        const orders = looked === 1 ? 'order was' : 'orders were';
-        reconciled.done.push(`${name}: ${looked} open ${orders} looked up.`);
-      }
-    }
+    const reconciled = await lookUpOpen(opened.rails);
     const { card } = await openCard({ ...parts, tiers: read.tiers });
     const cards = await recoverCards(card, madeAtMs, parts.clock.wallMs());
     const all = [recovered, reconciled, cards];
-    return { done: all.flatMap(({ done }) => done), lost: all.flatMap(({ lost }) => lost) };
+    return {
+      done: all.flatMap(({ done }) => done),
+      lost: all.flatMap(({ lost }) => lost),
+      answered: all.every(({ answered }) => answered),
+    };
   } finally {
     opened.close();
   }
 }
 
+/** Looks every open order up at its node. */
+async function lookUpOpen(rails: Rails['rails']): Promise<Told> {
+  const done: string[] = [];
+  const lost: string[] = [];
+  for (const [name, rail] of Object.entries(rails)) {
+    const looked = await rail.reconcile({
+      onFailed: (id) => {
+        lost.push(`${name}: order ${id} could not be looked up. The server tries it again.`);
+      },
+    });
+    if (looked === undefined) lost.push(`${name}: its node does not answer. ${later}`);
+    else if (looked > 0) {
+      const orders = looked === 1 ? 'order was' : 'orders were';
+      done.push(`${name}: ${looked} open ${orders} looked up.`);
+    }
+  }
+  return { done, lost, answered: lost.length === 0 };
+}
+
 /** Outcome for the orders, as sentences. */
-interface Told {
-  readonly done: string[];
+interface Told extends Pick<Recovery, 'answered'> {
+  readonly done: readonly string[];
   /** Orders that cannot be recovered, or whose state is unknown. */
-  readonly lost: string[];
+  readonly lost: readonly string[];
 }
 
 const later = 'The server looks the open orders up when it starts.';
+
+/** The last sentence if a node or Stripe did not answer. */
+function unfinished(folder: string): string {
+  return (
+    'Not everything was done, because not everybody answered. Before a server uses the store, empty it and ' +
+    `run again: fusegate restore ${folder}. Or run fusegate orders reconcile later, and look for the ` +
+    'payments of lost orders yourself.'
+  );
+}
 
 async function restore(parts: BackupParts, folder: string, place: Place, { json }: Json): Ended {
   const read = readManifest(folder);
@@ -212,11 +234,12 @@ async function restore(parts: BackupParts, folder: string, place: Place, { json 
     `They are as they were at ${manifest.made_at}; what was acknowledged later is not among them.`,
     ...outcome.done,
     ...outcome.lost,
+    ...(outcome.answered ? [] : [unfinished(folder)]),
   ];
   await parts.write(
     json === true ? `${JSON.stringify({ folder, ...manifest, ...outcome })}\n` : `${told.join('\n')}\n`,
   );
-  return 0;
+  return outcome.answered ? 0 : 1;
 }
 
 /** Adds the commands to the program. */

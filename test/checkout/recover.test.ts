@@ -80,7 +80,8 @@ test('indexes go past the stored one and the highest that the chain knows', asyn
       [1_050, 30_000n],
     ]),
   );
-  const { lost, done } = await recovered(parts, { chain: { account, chain } });
+  const { lost, done, answered } = await recovered(parts, { chain: { account, chain } });
+  assert.ok(answered);
   assert.deepEqual(done, ['The address index was moved on, past 1000 addresses.']);
   assert.equal(await nextOf(parts, account.digest), 2_051);
   assert.equal(await nextOf(parts, other), 1_005);
@@ -135,7 +136,8 @@ test('if the node stops answering, what it said is reported, and the rest as unk
     ...chain,
     lookup: (address) => (address === account.address(3) ? chain : down).lookup(address),
   };
-  const { lost } = await recovered(parts, { chain: { account, chain: stopping } });
+  const { lost, answered } = await recovered(parts, { chain: { account, chain: stopping } });
+  assert.equal(answered, false);
   assert.deepEqual(lost, [
     `5 sat came to ${account.address(3)}, whose order was made after the backup.`,
     'Payments to addresses of lost orders could not be looked for: it is down.',
@@ -146,8 +148,9 @@ test('if the node stops answering, what it said is reported, and the rest as unk
 test('if the node does not answer, the stored index is moved, and this is reported', async (context) => {
   const parts = await book(context);
   await giveOut(parts, account.digest, 10);
-  const { lost } = await recovered(parts, { chain: { account, chain: chainWith(new Map(), true) } });
-  assert.equal(await nextOf(parts, account.digest), 1_010);
+  const down = { chain: { account, chain: chainWith(new Map(), true) } };
+  const { lost, answered } = await recovered(parts, down);
+  assert.deepEqual([await nextOf(parts, account.digest), answered], [1_010, false]);
   assert.deepEqual(lost, ['Payments to addresses of lost orders could not be looked for: it is down.']);
 });
 
@@ -260,17 +263,17 @@ test('events of cards that the backup may lack are applied; what is missing is n
     };
     return recoverCards({ catchUp }, madeAtMs, nowMs);
   };
-  assert.deepEqual(await recoverCards(undefined, madeAtMs, madeAtMs), { done: [], lost: [] });
-  assert.deepEqual(await told({ changed: 0 }), { done: [], lost: [] });
+  assert.deepEqual(await recoverCards(undefined, madeAtMs, madeAtMs), { done: [], lost: [], answered: true });
+  assert.deepEqual(await told({ changed: 0 }), { done: [], lost: [], answered: true });
   // Stripe sends an event again for three days.
   const fromMs = madeAtMs - 3 * day - hour;
   const one = ['card: 1 event applied that the backup lacked.'];
-  assert.deepEqual(await told({ changed: 1 }, fromMs + 30 * day), { done: one, lost: [] });
+  assert.deepEqual(await told({ changed: 1 }, fromMs + 30 * day), { done: one, lost: [], answered: true });
   const old = await told({ changed: 1 }, fromMs + 30 * day + 1);
   assert.deepEqual(old.done, one);
   assert.match(old.lost.join(), /keeps events for 30 days: compare payments since 2026-10-28T23:00:00.000Z/);
   const failed = await told({ wrong: 'it is down' });
-  assert.deepEqual(failed.done, []);
+  assert.deepEqual([failed.done, failed.answered], [[], false]);
   assert.match(failed.lost.join(), /\(it is down\)\. Send its events since 2026-10-28T23:00:00.000Z again/);
   mismatches = [
     { kind: 'mismatch', about: 'cs_1', reason: 'It paid 500 cents of 3300.' },
@@ -280,7 +283,7 @@ test('events of cards that the backup may lack are applied; what is missing is n
     'card: cs_1 gave no key. It paid 500 cents of 3300.',
     'card: cs_2 gave no key. It was paid in eur, not in usd.',
   ];
-  assert.deepEqual(await told({ changed: 1 }), { done: one, lost: keyless });
+  assert.deepEqual(await told({ changed: 1 }), { done: one, lost: keyless, answered: true });
   const late = await told({ changed: 1 }, fromMs + 30 * day + 1);
   assert.deepEqual(late.lost, [...keyless, ...old.lost]);
   const cut = await told({ wrong: 'it is down' });

@@ -11,6 +11,7 @@ import { insertOrder } from '../../src/store/tables/orders.js';
 import { insertCardEvent } from '../../src/store/tables/cardEvents.js';
 import { here } from '../support/here.js';
 import { LndServer } from '../support/lndServer.js';
+import { closedPort } from '../support/ports.js';
 import { run, memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
 import { account, accountKey, Shop } from '../support/shop.js';
@@ -232,7 +233,8 @@ test('a restore looks the open orders up, or says that the server will', async (
     lnd.up = up;
     const restored = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
     const { code, text } = await here(['restore', folder], restored);
-    assert.equal(code, 0);
+    assert.equal(code, up ? 0 : 1);
+    assert.equal(text.includes(`run again: fusegate restore ${folder}.`), !up);
     if (up) assert.match(text, /^lightning: 1 open order was looked up\.$/m);
     else
       assert.match(text, /^lightning: its node does not answer\. The server looks the open orders up when/m);
@@ -249,6 +251,19 @@ test('a restore looks the open orders up, or says that the server will', async (
     );
     assert.ok(!not.some((each) => each.startsWith('lightning: ')), not.join());
   }
+});
+
+test('a restore whose chain does not answer is not complete', async () => {
+  const { environment } = await paidMeanwhile();
+  const folder = join(memoryFolder(), 'backup');
+  assert.equal((await here(['backup', folder], environment)).code, 0);
+  const closed = `esplora+http://127.0.0.1:${await closedPort()}`;
+  const chain = { BTC_XPUB: accountKey, BTC_CHAIN: closed, BTC_NETWORK: 'mainnet' };
+  const target = { MASTER_SECRET, ...chain, STORE_URL: `lmdb:${memoryFolder()}/store` };
+  const { code, text } = await here(['restore', folder], target);
+  assert.equal(code, 1, text);
+  assert.match(text, /^Payments to addresses of lost orders could not be looked for: /m);
+  assert.match(text, /^Not everything was done, .+ fusegate orders reconcile later/m);
 });
 
 test('a restore applies the card events that Stripe has reported since the backup', async () => {
@@ -280,6 +295,7 @@ test('a restore applies the card events that Stripe has reported since the backu
   assert.equal(await statusOf(order.id, restored), 'paid');
   stripe.up = false;
   const away = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
-  const { text } = await here(['restore', folder], away);
+  const { code, text } = await here(['restore', folder], away);
+  assert.equal(code, 1);
   assert.match(text, /^card: Stripe cannot be asked \(Invalid API Key\)\. Send its events since .* again/m);
 });
