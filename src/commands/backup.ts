@@ -117,6 +117,8 @@ async function fill(
   // Without a secret no order was ever made.
   const secrets = first === undefined ? undefined : ([first, ...others] as const);
   const context = secrets && { ...parts, store, secrets, configuration, named: () => undefined };
+  const unusable = context && (await wrongSetting(context));
+  if (unusable !== undefined) return { wrong: `${unusable}\nNothing was written.` };
   let told: Told = { done: [], lost: [], answered: true };
   const restored = await restoreBackup(folder, manifest, engine, progress, async () => {
     await markRestored(store);
@@ -145,6 +147,17 @@ async function recordRestore({ called, operator, clock }: BackupParts, store: St
   if (change === undefined) return;
   const entry = await beginEntry(store, { ...change, ...operator, atMs: clock.wallMs() });
   await entry.end('done', change.object);
+}
+
+/** Says which setting of the checkout cannot be used, before hours of writing; asks no node. */
+async function wrongSetting(parts: BackupParts & CommandContext): Promise<string | undefined> {
+  const read = parts.readTiers(parts.configuration);
+  if ('errors' in read) return read.errors.join('\n');
+  const { openRails } = await import('../checkout/checkout.js');
+  const opened = await openRails(parts);
+  if ('wrong' in opened) return opened.wrong;
+  opened.close();
+  return undefined;
 }
 
 /** Updates the orders of a restored store from their nodes. */

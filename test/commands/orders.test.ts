@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
-import { insertOrder } from '../../src/store/tables/orders.js';
+import { findOrder, insertOrder } from '../../src/store/tables/orders.js';
 import { insertCardEvent } from '../../src/store/tables/cardEvents.js';
 import { here } from '../support/here.js';
 import { LndServer } from '../support/lndServer.js';
@@ -264,6 +264,27 @@ test('a restore whose chain does not answer is not complete', async () => {
   assert.equal(code, 1, text);
   assert.match(text, /^Payments to addresses of lost orders could not be looked for: /m);
   assert.match(text, /^Not everything was done, .+ fusegate orders reconcile later/m);
+});
+
+test('a restore with a setting that cannot be used writes nothing', async () => {
+  const { id, environment } = await paidMeanwhile();
+  const folder = join(memoryFolder(), 'backup');
+  assert.equal((await here(['backup', folder], environment)).code, 0);
+  const chain = { BTC_XPUB: 'abc', BTC_CHAIN: `esplora+http://127.0.0.1:${await closedPort()}` };
+  const wrong = [
+    [{ TIERS_FILE: join(folder, 'none') }, /TIERS_FILE .+ cannot be read/],
+    [chain, /BTC_XPUB must be an extended public key/],
+  ] as const;
+  for (const [settings, expected] of wrong) {
+    const STORE_URL = `lmdb:${memoryFolder()}/store`;
+    const { code, said } = await here(['restore', folder], { ...environment, ...settings, STORE_URL });
+    assert.equal(code, 1);
+    assert.match(said, expected);
+    assert.match(said, /^Nothing was written\.$/m);
+    const store = await storeAt(STORE_URL);
+    assert.equal(await findOrder(store, id), undefined);
+    await store.close();
+  }
 });
 
 test('a restore applies the card events that Stripe has reported since the backup', async () => {
