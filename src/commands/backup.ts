@@ -223,6 +223,11 @@ interface Told extends Pick<Recovery, 'answered'> {
 
 const later = 'The server looks the open orders up when it starts.';
 
+/** A restore also takes back what was erased or withheld. */
+const undone =
+  'What was erased, withheld or removed later is back, and removed webhooks get events again: before a ' +
+  'server uses the store, run fusegate forget, fragments hide and webhooks remove again.';
+
 /** The last sentence if a node or Stripe did not answer. */
 function unfinished(folder: string): string {
   return (
@@ -245,6 +250,7 @@ async function restore(parts: BackupParts, folder: string, place: Place, { json 
   const told = [
     `Restored ${manifest.records} records into ${place.location.name}.`,
     `They are as they were at ${manifest.made_at}; what was acknowledged later is not among them.`,
+    undone,
     ...outcome.done,
     ...outcome.lost,
     ...(outcome.answered ? [] : [unfinished(folder)]),

@@ -287,6 +287,15 @@ test('a restore with a setting that cannot be used writes nothing', async () => 
   }
 });
 
+test('a restore says that what was erased since is back', async () => {
+  const { environment } = await paidMeanwhile();
+  const folder = join(memoryFolder(), 'backup');
+  assert.equal((await here(['backup', folder], environment)).code, 0);
+  const target = { ...environment, STORE_URL: `lmdb:${memoryFolder()}/store` };
+  const { text } = await here(['restore', folder], target);
+  assert.match(text, /^What was erased, withheld or removed later is back, .+ webhooks remove again\.$/m);
+});
+
 test('a restore applies the card events that Stripe has reported since the backup', async () => {
   const stripe = await StripeServer.start();
   const url = `lmdb:${memoryFolder()}/store`;
