@@ -17,8 +17,8 @@ import { withStore, type CommandContext, type CommandParts, type Ended } from '.
 export interface ReceiptsParts extends CommandParts {
   /** The lines of a file, or of standard input for `-`. @throws Error if it cannot be read */
   readonly readLines: (path: string) => AsyncIterable<string>;
-  /** The body of an answer with status 200. @throws Error with the reason */
-  readonly getPage: (url: string) => Promise<string>;
+  /** The bytes of an answer with status 200. @throws Error with the reason */
+  readonly getBytes: (url: string) => Promise<Buffer>;
 }
 
 interface Json {
@@ -128,7 +128,7 @@ function report({ receipt, verification, withheld }: VerifiedAnswer): string {
 /** The answers in a file or at a URL: one JSON value, or one a line. */
 async function* answersOf(parts: ReceiptsParts, place: string): AsyncGenerator<string> {
   if (/^https?:\/\//.test(place)) {
-    yield await parts.getPage(place);
+    yield (await parts.getBytes(place)).toString();
     return;
   }
   let whole: string | undefined = '';
@@ -189,7 +189,8 @@ async function textOf(parts: ReceiptsParts, path: string): Promise<string> {
 
 /** The seal of a valid receipt, in a file or at a URL; a sentence part if it is invalid. */
 async function sealOf(parts: ReceiptsParts, place: string): Promise<Buffer | { readonly wrong: string }> {
-  const text = /^https?:\/\//.test(place) ? await parts.getPage(place) : await textOf(parts, place);
+  const isUrl = /^https?:\/\//.test(place);
+  const text = isUrl ? (await parts.getBytes(place)).toString() : await textOf(parts, place);
   const outcome = readAnswer(text);
   if ('wrong' in outcome) return outcome;
   // A withheld fragment's answer still has the envelope, and its seal is the leaf.

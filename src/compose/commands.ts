@@ -20,7 +20,7 @@ import {
   versions,
   type StoreCommandParts,
 } from './commandParts.js';
-import { getPage } from './outbound.js';
+import { getBytes, getPage } from './outbound.js';
 
 /** Adds commands, whose code is loaded, to the program. */
 type Add = (program: Command, parts: StoreCommandParts) => void;
@@ -88,7 +88,7 @@ const added: readonly Added[] = [
     names: ['receipts', 'fragments'],
     async load() {
       const { addReceipts } = await import('../commands/receipts.js');
-      return (program, parts) => addReceipts(program, { ...parts, readLines, getPage });
+      return (program, parts) => addReceipts(program, { ...parts, readLines, getBytes });
     },
   },
   {
