@@ -505,6 +505,22 @@ describe('errors', () => {
     });
   });
 
+  test('a refused value with a user or a password is not repeated', () => {
+    const values = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://u:s3cret@127.0.0.1:4318',
+      RATE_SOURCE: 'https://u:s3cret@rates.example/#/usd,kraken,bitstamp',
+      PUBLIC_URL: 'https://s3cret@example.com',
+      PUBLIC_DOOR_URL: 'https:u:s3c/ret@door.example',
+      TRUSTED_PROXIES: 'http://u:s3cret@10.0.0.1',
+    };
+    for (const [name, value] of Object.entries(values)) {
+      const read = readConfiguration({ [name]: value }, linux);
+      assert.ok('errors' in read, name);
+      assert.match(read.errors.join(), new RegExp(`^${name} must be .+; it is not shown, as`), name);
+      assert.doesNotMatch(read.errors.join(), /s3c/, name);
+    }
+  });
+
   test('numbers are plain decimals', () => {
     for (const PORT of ['8080 ', '+8080', '0x50', '80.0', '1e3', '٨٠']) {
       assert.ok('errors' in readConfiguration({ PORT }, linux), PORT);

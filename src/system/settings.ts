@@ -66,6 +66,13 @@ function givenText({ name, secret }: Setting<unknown>, environment: Environment)
   }
 }
 
+/** A password may stand before an @: in an address, also where it is mistyped, and in a list of addresses. */
+function told(text: string): string {
+  const colon = text.indexOf(':');
+  const mayHoldOne = colon !== -1 && text.includes('@', colon);
+  return mayHoldOne ? 'it is not shown, as it may hold a password' : `it is ${JSON.stringify(text)}`;
+}
+
 /** The value of one setting, or a complete sentence about its error. */
 function readSetting(setting: Setting<unknown>, environment: Environment, machine: Machine): Parsed<unknown> {
   const given = givenText(setting, environment);
@@ -73,7 +80,7 @@ function readSetting(setting: Setting<unknown>, environment: Environment, machin
   const text = given.value === '' ? fallbackOf(setting, machine) : given.value;
   const parsed = setting.parse(text);
   if ('value' in parsed) return parsed;
-  const shown = setting.secret === true ? '' : `; it is ${JSON.stringify(text)}`;
+  const shown = setting.secret === true ? '' : `; ${told(text)}`;
   return { wrong: `${setting.name} ${parsed.wrong}${shown}.` };
 }
 
@@ -124,7 +131,7 @@ export function renderSettings(settings: Settings): string {
     'Fusegate is configured by environment variables, all optional. They are checked at start; every',
     'error is listed at once. On SIGHUP they are read again ([operating.md](operating.md)). An empty',
     'variable counts as one that is not set. A variable with nearly the name of one of these is ignored,',
-    'and a warning says so. Secrets are never shown.',
+    'and a warning says so. Secrets are never shown, nor is a value that may hold a password.',
     '',
     'The same settings may be in a file: the one that `--config FILE` or `FUSEGATE_CONFIG` names, or else',
     '`fusegate.json` in the working directory. It is a JSON object of these names; a value is a text, a',
