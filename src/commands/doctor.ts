@@ -1,5 +1,6 @@
 /** `fusegate doctor`: reads the configuration and the store, and reports what is ready and what is not. */
-import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { accessSentence } from '../access/mode.js';
 import type { TiersResult } from '../access/tiers.js';
@@ -19,6 +20,7 @@ import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
+import { syncPath } from '../system/sync.js';
 import { exposures } from './exposure.js';
 import { finding, type Finding } from './finding.js';
 import { logKeyFindings } from './logKey.js';
@@ -72,13 +74,24 @@ function program({ version, nativeVersion, nodeVersion, loadServer }: DoctorPart
 /** Free space below which a note is shown (bytes). */
 const littleBytes = 1_000_000_000;
 
+/** Writes a byte to a folder, and removes it: permissions alone do not show a full disk. @throws Error */
+function writeByte(folder: string): void {
+  const probe = join(folder, `.doctor-${process.pid}`);
+  try {
+    writeFileSync(probe, '\n');
+    syncPath(probe);
+  } finally {
+    rmSync(probe, { force: true });
+  }
+}
+
 function dataFolder({ dataFolder: folder }: Configuration): Finding[] {
   const subject = 'data folder';
   try {
     if (statSync(folder, { throwIfNoEntry: false }) === undefined) {
       return [finding('note', subject, `${folder} is not there yet; the first start makes it.`)];
     }
-    accessSync(folder, constants.W_OK | constants.X_OK);
+    writeByte(folder);
   } catch (error) {
     return [finding('problem', subject, `${folder} cannot be written (${reasonOf(error)}).`)];
   }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -135,6 +136,27 @@ test('names everything that keeps the server from working', async () => {
   );
   await engine.close();
   await expect({}, 'store', /^problem: In the store in .+ is an unfinished copy or restore/);
+});
+
+test('a data folder on a full disk is a problem', async (context) => {
+  const { STORE_URL, folder } = fresh();
+  const small = ['-t', 'tmpfs', '-o', 'size=65536', 'tmpfs', folder];
+  if (spawnSync('mount', small).status !== 0) {
+    context.skip('only root may mount a small file system');
+    return;
+  }
+  const said = async (): Promise<string> => (await doctor({ STORE_URL })).get('data folder') ?? '';
+  const ballast = join(folder, 'ballast');
+  try {
+    assert.match(await said(), /^note: .+ can be written, but has only 0\.0 GB free\. Make room\.$/);
+    assert.throws(() => writeFileSync(ballast, Buffer.alloc(131_072)), { code: 'ENOSPC' });
+    assert.match(await said(), /^problem: .+ cannot be written \(ENOSPC/);
+    rmSync(ballast);
+    assert.match(await said(), /^note: .+ can be written/);
+    assert.deepEqual(readdirSync(folder), [], 'it leaves nothing there');
+  } finally {
+    spawnSync('umount', ['-l', folder]);
+  }
 });
 
 test('another server on the port is not mistaken for this one', async () => {
