@@ -11,7 +11,7 @@ import { isImmediate, type InstalledModel } from '../models/embedder.js';
 import { native } from '../native/addon.js';
 import type { Log } from '../system/log.js';
 import { systemRandomness } from '../system/randomness.js';
-import { reasonOf } from '../system/reason.js';
+import { isNoRoom, reasonOf } from '../system/reason.js';
 
 /** Path of the machine's limits. */
 export const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
@@ -55,6 +55,35 @@ function canOpen({ open }: MappedFile): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/**
+ * Makes a file. On a full disk, a file that would be emptied gives its own room to the new one. If that is
+ * not enough the server starts nevertheless: it uses the file as it is, or each worker one of its own.
+ * @throws Error if it cannot be made for another reason
+ */
+export function makeWithRoom(
+  { path, make, isEmptied }: Pick<MappedFile, 'path' | 'make' | 'isEmptied'>,
+  log: Pick<Log, 'error'>,
+): void {
+  let failure = noRoomFor(make);
+  if (failure !== undefined && isEmptied) {
+    rmSync(path, { force: true });
+    failure = noRoomFor(make);
+  }
+  if (failure === undefined) return;
+  log.error({ file: path, reason: failure }, 'a mapped file cannot be made: the disk is full');
+}
+
+/** Makes a file; the reason if the disk has no room for it. */
+function noRoomFor(make: () => void): string | undefined {
+  try {
+    make();
+    return undefined;
+  } catch (error) {
+    if (isNoRoom(error)) return reasonOf(error);
+    throw error;
   }
 }
 
@@ -118,7 +147,7 @@ export class MappedFiles {
    */
   prepare(isShared: boolean): void {
     for (const file of this.files) {
-      if (!isShared || !file.isEmptied || !canOpen(file)) file.make();
+      if (!isShared || !file.isEmptied || !canOpen(file)) makeWithRoom(file, this.parts.log);
       this.note(file.path);
     }
   }

@@ -1,6 +1,6 @@
 /** The data folder; one server at a time may use it. */
 import { join } from 'node:path';
-import { reasonOf } from '../system/reason.js';
+import { isNoRoom, reasonOf } from '../system/reason.js';
 import { makeFolder } from '../system/sync.js';
 
 /**
@@ -29,7 +29,7 @@ export function tryDataFolder(
   let holder: string | null;
   try {
     makeFolder(folder, 0o700);
-    holder = lockFile(join(folder, 'lock'), String(process.pid));
+    holder = lockOf(folder, lockFile);
     if (holder === null) prepare(folder);
   } catch (error) {
     return unusable(folder, error);
@@ -40,13 +40,24 @@ export function tryDataFolder(
   return { kind: 'held', reason: `The data folder ${folder} is in use by ${user}. ${advice}` };
 }
 
+/** Locks a folder. A full disk has no room for the process id, but the lock holds without it. */
+function lockOf(folder: string, lockFile: LockFile): string | null {
+  const path = join(folder, 'lock');
+  try {
+    return lockFile(path, String(process.pid));
+  } catch (error) {
+    if (isNoRoom(error)) return lockFile(path, '');
+    throw error;
+  }
+}
+
 /** The outcome for a folder that cannot be created, locked or prepared. */
 export function unusable(folder: string, error: unknown): FolderOutcome & { readonly kind: 'unusable' } {
   const reason = reasonOf(error);
-  return {
-    kind: 'unusable',
-    reason: `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to one that can.`,
-  };
+  const advice = isNoRoom(error)
+    ? 'Make room on its disk, and start again.'
+    : 'Set STORE_URL to one that can.';
+  return { kind: 'unusable', reason: `The data folder ${folder} cannot be used (${reason}). ${advice}` };
 }
 
 /** As {@link tryDataFolder}; undefined, or a sentence if the folder cannot be used. */

@@ -13,6 +13,11 @@ export function codeOf(thrown: unknown): string | undefined {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined;
 }
 
+/** True if an error, of Node or of the native module, is that the disk has no room. */
+export function isNoRoom(thrown: unknown): boolean {
+  return codeOf(thrown) === 'ENOSPC' || /\bENOSPC\b|\(os error 28\)/.test(reasonOf(thrown));
+}
+
 /** The code of an error, or its reason if it has none. */
 export function shortReasonOf(thrown: unknown): string {
   return codeOf(thrown) ?? reasonOf(thrown);
