@@ -119,6 +119,9 @@ pub fn read(body: &[u8], shape: &Shape, closed: bool, brief: bool) -> Result<Rea
     })
 }
 
+/// Longest number (bytes) that a value has as it was written.
+const LONG_NUMBER: usize = 32;
+
 /// A walk through a body that is known to be valid JSON.
 struct Walk<'a> {
     body: &'a [u8],
@@ -130,6 +133,8 @@ struct Walk<'a> {
     faults: Vec<u8>,
     value: Vec<u8>,
     lists: Vec<ListFacts>,
+    /// Positions and values of the long numbers in this item of a list, which take long to read.
+    long: Vec<(usize, f64)>,
 }
 
 impl<'a> Walk<'a> {
@@ -144,6 +149,7 @@ impl<'a> Walk<'a> {
             faults: Vec::new(),
             value: Vec::new(),
             lists: Vec::new(),
+            long: Vec::new(),
         }
     }
 
@@ -277,13 +283,16 @@ impl<'a> Walk<'a> {
         let start = self.scanner.position();
         let value = self.scanner.number()?;
         let end = self.scanner.position();
+        if end - start > LONG_NUMBER {
+            self.long.push((start, value));
+        }
         if whole && value.fract() != 0.0 {
             self.report(fault::WHOLE, start, end, 0);
         } else if value < min {
             self.report(fault::LOW, start, end, 0);
         } else if value > max {
             self.report(fault::HIGH, start, end, 0);
-        } else if end - start <= 32 {
+        } else if end - start <= LONG_NUMBER {
             self.keep_from(start);
         } else {
             // The body may write it at any length; this is the shortest form that reads as the same number.
@@ -406,13 +415,20 @@ impl<'a> Walk<'a> {
             };
             facts.items += 1;
             if let (What::Number { .. }, Some(b'-' | b'0'..=b'9')) = (&member.shape.what, self.body.get(at)) {
-                self.scanner.stand_at(at);
-                let value = self.scanner.number()?;
+                let known = self.long.iter().find(|(place, _)| *place == at);
+                let value = match known {
+                    Some(&(_, value)) => value,
+                    None => {
+                        self.scanner.stand_at(at);
+                        self.scanner.number()?
+                    }
+                };
                 if facts.least.is_none_or(|(least, _)| value < least) {
                     facts.least = Some((value, index));
                 }
             }
         }
+        self.long.clear();
         self.scanner.stand_at(end);
         Ok(())
     }
