@@ -21,6 +21,9 @@ const newest = readdirSync('bench/record')
   .at(-1);
 const { bodies, found } = JSON.parse(readFileSync(`bench/record/${newest ?? ''}`, 'utf8')) as Recorded;
 
+/** Made before a server starts, which would close a connection that waits for them. */
+const handmade = worstCases();
+
 /** Least processor time of JSON.parse for a MiB of small objects on the machine of the record (ms). */
 const recordedParseMs = 20;
 
@@ -127,7 +130,7 @@ describe('what requests cost', { skip }, () => {
   });
 
   test('valid requests made by hand cost no more than was decided', async () => {
-    for (const one of worstCases()) {
+    for (const one of handmade) {
       // A long target and long fields are sent, too.
       const sent = [one.path, one.body, ...Object.values(one.fields ?? {})];
       const bytes = sent.reduce((sum, text) => sum + Buffer.byteLength(text), 0);

@@ -155,6 +155,7 @@ export class CostServer {
   }
 
   private async ask(request: Buffer): Promise<RawResponse> {
+    if (this.client?.closed === true) this.client = undefined;
     this.client ??= await RawClient.open(this.world.port);
     const answer = await this.client.send(request).response();
     if (answer.headers.get('connection') === 'close') {
