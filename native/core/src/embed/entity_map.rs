@@ -164,8 +164,8 @@ mod tests {
         assert!(map.apply("aa").is_err());
         assert!(map.apply("c").is_ok());
         assert_eq!(map.apply(&"c".repeat(1 << 20)), Err(Refused::Texts));
-        assert_eq!(most_bytes(0), 32 << 10);
-        assert_eq!(most_bytes(5_000), (32 << 10) + 10_000);
+        assert_eq!(most_bytes(0), 16 << 10);
+        assert_eq!(most_bytes(5_000), (16 << 10) + 10_000);
         assert_eq!(most_bytes(32 << 20), 32 << 20);
         let keys = [pair(&"k".repeat(MOST_KEY_BYTES + 1), String::new())];
         assert!(matches!(map_of(&keys), Err(Refused::Keys)));
