@@ -136,7 +136,7 @@ async function moveIndexes({ store, chain }: RecoverParts, unpaidFrom: number): 
   return operations.length;
 }
 
-/** What one node knows of lost orders. */
+/** Outcome of asking one node about lost orders. */
 type Asked = Pick<Recovery, 'lost' | 'answered'>;
 
 interface Search extends Asked {

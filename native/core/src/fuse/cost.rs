@@ -60,7 +60,7 @@ fn time(body: &[u8], options: &Options, more: &More, embeds: bool, docs: usize) 
     let stops = more.analyzer.as_ref().is_some_and(has_stop_words);
     let folds = |collapse: Collapse| collapse.by == CollapseBy::Text;
     let compares = more.diversify.is_some_and(|one| one.by == LikenessBy::Terms);
-    // What reads the texts, and the time for a byte besides that of the analyzer.
+    // Each reading of the texts, with its time for a byte besides the analyzer's.
     let readings = [
         (true, 0),
         (options.explain && more.names_terms(), 30),
@@ -71,7 +71,7 @@ fn time(body: &[u8], options: &Options, more: &More, embeds: bool, docs: usize) 
         .map(|(reads, own)| if reads { own + analyzed } else { 0 })
         .iter()
         .sum();
-    // Those that no analyzer reads.
+    // Readings without the analyzer.
     let others = [(more.collapse.is_some_and(folds), 180), (embeds, 85)];
     let other: usize = others
         .map(|(reads, own)| if reads { own } else { 0 })

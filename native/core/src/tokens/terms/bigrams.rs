@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::hits::Hits;
-use super::key::{EMPTY, MIX, fold_multiply};
+use super::key::{EMPTY, MIX, fold_multiply, grown};
 
 /// Character bigrams of the query in the order of their first occurrence, each as one number of two code
 /// points.
@@ -18,8 +18,6 @@ pub struct Bigrams {
 
 /// Words of the bit set that ends most lookups.
 const SEEN_WORDS: usize = 256;
-/// Tables up to this size grow fourfold, larger ones twofold.
-const QUICKLY: usize = 1 << 12;
 /// Second half of the key of a run of one character.
 const ALONE: u32 = 0x11_0000;
 
@@ -116,8 +114,7 @@ impl Bigrams {
         let (word, bit) = Bigrams::place(key);
         self.seen[word] |= bit;
         if self.keys.len() * 2 > self.slots.len() {
-            let size = self.slots.len() * if self.slots.len() < QUICKLY { 4 } else { 2 };
-            self.slots = vec![(0, EMPTY); size];
+            self.slots = vec![(0, EMPTY); grown(self.slots.len())];
             for term in 0..self.keys.len() {
                 let key = self.keys[term];
                 let slot = self.slot(key, self.hash(key));

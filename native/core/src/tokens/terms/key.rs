@@ -86,6 +86,11 @@ impl Key {
     }
 }
 
+/// Slots of a table of terms that has become too full: a small one grows fourfold, a large one twofold.
+pub(super) fn grown(slots: usize) -> usize {
+    slots * if slots < 1 << 12 { 4 } else { 2 }
+}
+
 /// The short terms of a query with at most this many distinct terms are counted without branches.
 pub(super) const FEW: usize = 64;
 

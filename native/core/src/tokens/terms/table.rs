@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use super::beginnings::Beginnings;
 use super::filter::Filter;
 use super::hits::Hits;
-use super::key::{EMPTY, Key, fold_multiply};
+use super::key::{EMPTY, Key, fold_multiply, grown};
 use super::short_terms::ShortTerms;
 use crate::tokens::analyzer::Forms;
 
@@ -19,8 +19,6 @@ pub(super) struct Slot {
 }
 
 const NONE: Slot = Slot { tag: 0, term: EMPTY };
-/// Tables up to this size grow fourfold, larger ones twofold.
-const QUICKLY: usize = 1 << 12;
 
 /// Distinct terms in the order of their first occurrence, indexed by their bytes.
 #[derive(Debug, Default)]
@@ -151,8 +149,7 @@ impl Terms {
     }
 
     fn grow(&mut self) {
-        let size = self.slots.len() * if self.slots.len() < QUICKLY { 4 } else { 2 };
-        self.slots = vec![NONE; size];
+        self.slots = vec![NONE; grown(self.slots.len())];
         for term in 0..self.keys.len() {
             let key = self.keys[term];
             let slot = self.slot(key, |_| false);
