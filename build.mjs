@@ -234,10 +234,10 @@ function testFiles(folder) {
 }
 
 /**
- * Options of a run of `together` test files at a time: three at least, as most of them wait for processes that they
+ * Options of a run of `together` test files at a time: four at least, as most of them wait for processes that they
  * start. Results go to standard output, the summary (test/reporter.ts) after them to standard error.
  */
-function testOptions(together = Math.max(3, availableParallelism() - 1)) {
+function testOptions(together = Math.max(4, availableParallelism() - 1)) {
   return [
     '--enable-source-maps',
     '--test',
