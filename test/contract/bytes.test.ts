@@ -245,6 +245,32 @@ test('a brief reading has facts about members, and the greatest numbers of a map
   });
 });
 
+test('a number has its value however long it is written, in the facts about its own member too', () => {
+  for (const [ownLength, otherLength] of [
+    [1, 1],
+    [1, 60],
+    [60, 1],
+    [60, 60],
+    [700, 33],
+  ] as const) {
+    const numbers = [0.75, 0.5, 0.625].map((own) => ({ own, other: own / 4 }));
+    const docs = numbers.map(({ own, other }) => {
+      const [dense, score] = [`${own}${'0'.repeat(ownLength)}`, `${other}${'0'.repeat(otherLength)}`];
+      return `{"id":"a","text":"","scores":{"a":${score}},"dense_score":${dense},"values":{"b":${score}}}`;
+    });
+    const body = Buffer.from(`{"query":"","docs":[${docs.join(',')}]}`);
+    const brief = briefBytes(fuseRequestType, body, native);
+    assert.ok(brief.ok);
+    const { value, lists } = brief.value;
+    const read = value.docs.map((doc) => [doc.dense_score, doc.scores?.['a'], doc.values?.['b']]);
+    assert.deepEqual(
+      read,
+      numbers.map(({ own, other }) => [own, other, other]),
+    );
+    assert.deepEqual(lists[0]?.members[2], { name: 'dense_score', items: 3, least: 0.5, leastAt: 1 });
+  }
+});
+
 test('a map of numbers is checked, with repeated names and any number of them', () => {
   const corpus = (...members: string[]) =>
     '{"query":"","docs":[{"id":"","text":""}],' +

@@ -149,6 +149,30 @@ fn an_answer_that_is_too_large_is_refused_before_it_is_made() {
         answered(short, &mut out, whole.len()).outcome,
         Outcome::TooDetailed
     );
+    // A caller who takes an answer of any length takes any details.
+    let any = answered(short, &mut out, usize::MAX).outcome;
+    assert!(matches!(any, Outcome::Written { .. }), "{any:?}");
+}
+
+#[test]
+fn long_details_are_not_made_on_an_event_loop() {
+    let models = Arc::new(Models::new(Vec::new(), None, None));
+    let on_loop = |docs, most_bytes| {
+        let embedding = Embedding {
+            on_loop: true,
+            most_bytes,
+            ..Embedding::whole(&models, 0, None)
+        };
+        let body = explained(docs);
+        Workspace::default().fuse(body.as_bytes(), &mut vec![0; 1 << 20], embedding)
+    };
+    for most_bytes in [16 << 20, usize::MAX] {
+        assert!(matches!(on_loop(3, most_bytes), Outcome::Written { .. }));
+        assert_eq!(on_loop(8, most_bytes), Outcome::Deferred);
+    }
+    // An answer of this length is made nowhere.
+    assert_eq!(on_loop(3, 100_000), Outcome::TooLarge);
+    assert_eq!(on_loop(8, 100_000), Outcome::TooLarge);
 }
 
 #[test]
@@ -240,5 +264,91 @@ fn glosses_take_a_few_times_their_bytes() {
             "{name}: {peak} of {}",
             body.len()
         );
+    }
+}
+
+/// The JSON of `count` members with the same value, whose names have `length` letters and a number.
+fn named(count: usize, length: usize, value: &str) -> String {
+    let names: Vec<String> = (0..count)
+        .map(|at| format!(r#""{}{at}":{value}"#, "n".repeat(length)))
+        .collect();
+    format!("{{{}}}", names.join(","))
+}
+
+/// Requests that wait, each of which takes memory for another part, with its name.
+fn waiting() -> Vec<(&'static str, String)> {
+    let request = |count: usize, doc: &str, members: &str| {
+        let doc = format!(r#"{{"id":"","text":"","dense_score":1{doc}}}"#);
+        let docs = vec![doc; count].join(",");
+        let body = format!(r#"{{"query":"","docs":[{docs}],"collapse":{{"by":"text"}}{members}}}"#);
+        // Longer than is answered on an event loop.
+        body + &" ".repeat(30_000)
+    };
+    let scores = |length| format!(r#","scores":{}"#, named(15, length, "1"));
+    let values = |length| format!(r#","values":{}"#, named(15, length, "1"));
+    let legs = |length| format!(r#","legs":{}"#, named(15, length, "{}"));
+    let boosts = |length: usize| {
+        let boost = |at| {
+            let name = format!("{}{at}", "n".repeat(length));
+            format!(r#"{{"value":"{name}","origin":1,"scale":1}}"#)
+        };
+        let boosts: Vec<String> = (0..15).map(boost).collect();
+        format!(r#","boosts":[{}]"#, boosts.join(","))
+    };
+    let map = format!(r#","entity_map":{}"#, named(9_000, 0, r#""""#));
+    vec![
+        ("docs", request(2_000, "", "")),
+        ("groups", request(2_000, r#","group":"a""#, "")),
+        ("scores", request(2_000, &scores(0), &legs(0))),
+        ("values", request(2_000, &values(0), &boosts(0))),
+        ("names of scores", request(1, &scores(62), &legs(62))),
+        ("names of values", request(1, &values(62), &boosts(62))),
+        ("entities", request(1, "", &map)),
+    ]
+}
+
+#[test]
+fn a_request_that_waits_says_about_how_much_memory_it_takes() {
+    let models = Arc::new(Models::new(Vec::new(), None, None));
+    for (name, body) in waiting() {
+        let held = HELD.get();
+        let mut workspace = Workspace::default();
+        let embedding = Embedding {
+            on_loop: true,
+            ..Embedding::whole(&models, 0, None)
+        };
+        let outcome = workspace.fuse(body.as_bytes(), &mut vec![0; 1 << 20], embedding);
+        assert_eq!(outcome, Outcome::Deferred, "{name}");
+        let pending = workspace.take_pending().expect("a request that waits");
+        drop(workspace);
+        let (held, said) = (HELD.get() - held, pending.bytes());
+        assert!(said <= held && held < said + said / 2, "{name}: {said} of {held}");
+    }
+}
+
+#[test]
+fn a_workspace_holds_little_after_a_long_request() {
+    let models = Arc::new(Models::new(Vec::new(), None, None));
+    let asked = |query: &str, members: &str| {
+        let doc = r#"{"id":"","text":"","dense_score":1}"#;
+        format!(r#"{{"query":"{query}","docs":[{doc}]{members}}}"#)
+    };
+    let characters: String = ('\u{4E00}'..'\u{9F00}')
+        .flat_map(|c| [c, '中', c, '文'])
+        .collect();
+    for (name, body) in [
+        ("terms", asked(&words(100_000), "")),
+        ("forms", asked(&words(100_000), r#","analyzer":"english""#)),
+        ("bigrams", asked(&characters, r#","tokenizer":"ngram""#)),
+        ("explanations", explained(100)),
+    ] {
+        let held = HELD.get();
+        let mut workspace = Workspace::default();
+        let embedding = Embedding::whole(&models, 0, None);
+        let outcome = workspace.fuse(body.as_bytes(), &mut vec![0; 4 << 20], embedding);
+        assert!(matches!(outcome, Outcome::Written { .. }), "{name}: {outcome:?}");
+        drop(workspace.take_answer());
+        let held = HELD.get() - held;
+        assert!(held < 2 << 20, "{name}: {held}");
     }
 }

@@ -91,6 +91,26 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_short_text_is_one_piece_and_a_long_one_many_of_about_one_length() {
+        for text in ["a", "Aé", "\u{FDFA}", "\u{FDFA}b", "\u{130}"] {
+            let lengths = |bytes: usize| {
+                let mut lengths = Vec::new();
+                fold_nfkc(&text.repeat(bytes / text.len()), |part| lengths.push(part.len()));
+                lengths
+            };
+            assert_eq!(lengths(WHOLE).len(), 1, "{text}");
+            let long = lengths(16 * PIECE);
+            let (_, all_but_last) = long.split_last().expect("pieces");
+            let usual = PIECE..=4 * PIECE;
+            assert!(
+                all_but_last.iter().all(|length| usual.contains(length)),
+                "{text} {long:?}"
+            );
+            assert!(long.len() > 3, "{text} {long:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn pieces_are_the_whole(text in "(?s)[a-zA-Zß\u{FDFA}\u{130}ﬃＡé\u{301}]{0,6000}") {

@@ -382,3 +382,32 @@ fn unasked((sent, member): (&Named, &str), asked: &[&[u8]], by: &str, faults: &m
         faults.add(&place, Some(&sent.names()[name]), &message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_sentence_has_the_first_short_names_as_far_as_they_fit() {
+        let listed = |names: &[&str]| super::listed(names.iter().map(|name| name.as_bytes()));
+        let name = |length: usize| "n".repeat(length);
+        let (longest, longer) = (name(64), name(65));
+        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&["a", "b"]), "a, b");
+        assert_eq!(listed(&["a", &longer, &longest]), format!("a, {longest}"));
+        // Three take 196 bytes of 256.
+        let three = [&longest[..]; 3];
+        for (length, fits) in [(59, true), (60, true), (61, false)] {
+            let last = name(length);
+            let all = listed(&[&three[..], &[&last]].concat());
+            let expected = if fits {
+                &[&three[..], &[&last]].concat()
+            } else {
+                &three[..]
+            };
+            assert_eq!(all, expected.join(", "), "{length}");
+        }
+        assert_eq!(
+            listed(&[&three[..], &[&name(61), "b"]].concat()),
+            three.join(", ")
+        );
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::text::audit::analyzers::Analyzer;
 use crate::text::audit::examine::Examiner;
+use crate::text::audit::excerpt::{edited, example};
 use crate::text::audit::format::{Fault, Format};
 use crate::text::audit::naive::{agrees, assert_audited, postgres};
 use crate::text::audit::records::Records;
@@ -246,6 +247,25 @@ fn each_stack_judges_by_its_own_analyzer() {
             for stack in by.split(' ') {
                 assert_eq!(gains(stack, text), expected, "{text} by {stack}");
             }
+        }
+    }
+}
+
+#[test]
+fn an_example_shows_the_place_of_its_own_issue() {
+    let issues = [
+        (Issue::Invisible, "zero\u{200B}width"),
+        (Issue::Mojibake, "cafÃ©"),
+        (Issue::Emoji, "rocket 🚀 up"),
+        (Issue::Compatibility, "wide ｗｏｒｄ end"),
+    ];
+    let words = format!(" {} ", "word ".repeat(60));
+    let record = issues.map(|(_, part)| part).join(&words);
+    let all = edited(&record);
+    for (issue, _) in issues {
+        let shown = example(&record, &all, issue).before;
+        for (other, part) in issues {
+            assert_eq!(shown.contains(part), other == issue, "{issue:?}: {shown}");
         }
     }
 }

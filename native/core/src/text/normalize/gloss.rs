@@ -430,6 +430,37 @@ mod tests {
     }
 
     #[test]
+    fn a_text_and_its_glosses_may_be_as_long_as_their_bound() {
+        let glosses = Glosses::new([("a", "xyz")].into_iter().collect(), true);
+        let put = |source: &str, bounds| {
+            let edits = text(source, Place::Instead, Some(&glosses), &[], bounds);
+            edits.map(|edits| edits.text_bytes()).map_err(|_| ())
+        };
+        let source = "a-a-a-";
+        let made = put(source, Bounds::NONE).expect("no bound");
+        assert!(made >= 9);
+        for (text_bytes, expected) in [
+            (source.len() + made - 1, Err(())),
+            (source.len() + made, Ok(made)),
+            (source.len() + made + 1, Ok(made)),
+            (1, Err(())),
+        ] {
+            let bounds = Bounds {
+                text_bytes,
+                ..Bounds::NONE
+            };
+            assert_eq!(put(source, bounds), expected, "{text_bytes}");
+        }
+        // A short text may have glosses of any length for its own.
+        let bounds = Bounds {
+            growth: 0,
+            ..Bounds::NONE
+        };
+        assert_eq!(put(source, bounds), Ok(made));
+        assert_eq!(put(&source.repeat(10_000), bounds), Err(()));
+    }
+
+    #[test]
     fn names_alone_keep_a_text_within_a_requests_bounds() {
         // In parentheses, with a space on each side.
         let most = |(sequence, name): &(&str, &str)| {

@@ -101,6 +101,18 @@ mod tests {
     const SEEDS: (u64, u64) = (0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3211);
 
     #[test]
+    fn a_small_table_grows_faster_than_a_large_one() {
+        for (slots, more) in [
+            (16, 64),
+            (1 << 11, 1 << 13),
+            (1 << 12, 1 << 13),
+            (1 << 20, 1 << 21),
+        ] {
+            assert_eq!(grown(slots), more);
+        }
+    }
+
+    #[test]
     fn every_byte_of_a_term_is_in_its_key() {
         for length in 1..70 {
             let term: Vec<u8> = (0..length).map(|at| b'a' + (at % 26) as u8).collect();

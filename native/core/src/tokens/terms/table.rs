@@ -286,6 +286,28 @@ mod tests {
     }
 
     #[test]
+    fn long_terms_that_share_a_key_are_told_apart() {
+        // With this seed, what comes before its word is not in the key, but for the first eight bytes.
+        let seed = b"mmmmmmmm";
+        let mut terms = Terms {
+            seeds: (1, u64::from_le_bytes(*seed)),
+            ..Terms::default()
+        };
+        terms.clear();
+        let of = |number: usize| ["aaaaaaaa", &letters(number), "mmmmmmmm", "zzzzzzzz"].concat();
+        for number in (0..50).chain(0..25) {
+            terms.insert(of(number).as_bytes());
+        }
+        assert_eq!(terms.keys.len(), 50);
+        assert!(terms.keys.iter().all(|key| *key == terms.keys[0]), "one key");
+        for number in 0..50 {
+            assert_eq!(terms.find(of(number).as_bytes()), Some(number as u32));
+            assert_eq!(terms.frequencies()[number], if number < 25 { 2 } else { 1 });
+        }
+        assert_eq!(terms.find(of(50).as_bytes()), None);
+    }
+
+    #[test]
     fn tables_have_seeds_of_their_own() {
         let term = letters(1).repeat(3);
         let key = || {

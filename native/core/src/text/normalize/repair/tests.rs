@@ -3,7 +3,7 @@
 use super::*;
 
 use crate::text::normalize::gloss::Glosses;
-use crate::text::normalize::{Mode, naive};
+use crate::text::normalize::{Mode, mojibake, naive};
 use proptest::prelude::*;
 
 /// Characters that rows change, with plain ones in between.
@@ -262,5 +262,28 @@ fn plain_text_is_told_from_the_rest() {
                 assert_eq!(plain_length(&text), at);
             }
         }
+    }
+}
+
+#[test]
+fn a_line_is_read_as_a_whole_in_an_encoding_that_has_all_its_characters() {
+    for (line, read) in [
+        ("dÃ©jÃ? vu", "déj\u{FFFD} vu"),
+        (
+            "a dÃ©jÃ? vu, dÃ©jÃ\u{FFFD} vu",
+            "a déj\u{FFFD} vu, déj\u{FFFD} vu",
+        ),
+        // No encoding has the last character: only parts are read.
+        ("dÃ©jÃ? 語", "déjÃ? 語"),
+        ("語 dÃ©jÃ? vu", "語 déjÃ? vu"),
+        // The control that is the byte of a lost character is none.
+        ("â€™Ã\u{FFFD}", "’\u{FFFD}"),
+        ("â€™Ã\u{1A}", "’Ã\u{1A}"),
+        ("\u{1A} dÃ©jÃ? vu", "\u{1A} déjÃ? vu"),
+    ] {
+        let mut text = Vec::new();
+        let edits = mojibake::repair(line).unwrap_or_default();
+        edits.apply(line.as_bytes(), &mut text);
+        assert_eq!(String::from_utf8_lossy(&text), read, "{line:?}");
     }
 }
