@@ -92,7 +92,9 @@ export async function rotateKey(
   if (found === undefined) return { kind: 'ended' };
   let decided: Refusal | Replacement = { kind: 'ended' };
   const decide = async (from: KeyRecord): Promise<Replacement | undefined> => {
-    decided = await replacementOf(parts, from, overlapMs);
+    const made = await replacementOf(parts, from, overlapMs);
+    // The client has gone during these reads: the new key would reach nobody.
+    decided = aborted() ? { kind: 'ended' } : made;
     return decided.kind === 'replacement' ? decided : undefined;
   };
   // Otherwise the old key could end without anybody being handed the new one.

@@ -1,6 +1,6 @@
 /** Keys and usage from the store, and notices of every change of a key (see `src/store/tables/keys.ts`). */
 import { findKey } from '../store/tables/keys.js';
-import { whenUnavailable, type Store } from '../store/store.js';
+import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import { Charge, findUsage } from '../store/tables/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -77,7 +77,11 @@ export interface KeyChangesParts {
  */
 export class KeyChanges {
   private timer: Timer | undefined;
-  private seen: number | undefined;
+  /** The last entry that was read; undefined before the first poll, or if the log was empty then. */
+  private seen: LogEntry | undefined;
+  private hasBegun = false;
+  /** Whether the store has not answered since the last entry was read. */
+  private wasAway = false;
   private readonly looks = oneAtATime(() => this.look());
   /** When the last poll that the store answered began. */
   private answeredMs: number;
@@ -111,11 +115,11 @@ export class KeyChanges {
   /** Polls once; if the store does not answer, the next poll makes up for it. */
   private async look(): Promise<void> {
     const beganMs = this.parts.clock.monotonicMs();
-    const { seen } = this;
-    const looked = seen === undefined ? this.begin() : this.goOn(seen);
     await whenUnavailable(
-      looked.then(() => this.answered(beganMs)),
-      () => undefined,
+      (this.hasBegun ? this.goOn() : this.begin()).then(() => this.answered(beganMs)),
+      () => {
+        this.wasAway = true;
+      },
     );
   }
 
@@ -126,18 +130,31 @@ export class KeyChanges {
   }
 
   private async begin(): Promise<void> {
-    const last = await this.parts.store.last('keyChanges');
-    this.seen = last;
-    this.parts.watcher.allChanged();
+    const { store, watcher } = this.parts;
+    const last = await store.last('keyChanges');
+    const [entry] = last === 0 ? [] : await store.read('keyChanges', { after: last - 1, limit: 1 });
+    Object.assign(this, { seen: entry, hasBegun: true, wasAway: false });
+    watcher.allChanged();
   }
 
-  private async goOn(seen: number): Promise<void> {
-    const page = await this.parts.store.read('keyChanges', { after: seen, limit: pageEntries });
+  /**
+   * Reads on. After an outage another server may answer, whose log ends earlier and gives positions out
+   * again: the last entry is read and reported once more, and if it is another one now, so is every key.
+   */
+  private async goOn(): Promise<void> {
+    const { seen, wasAway } = this;
+    const { position, value } = seen ?? { position: 0, value: new Uint8Array() };
+    const isCompared = wasAway && position > 0;
+    const after = isCompared ? position - 1 : position;
+    const page = await this.parts.store.read('keyChanges', { after, limit: pageEntries });
+    const [first] = page;
+    const isOther = first?.position !== position || Buffer.compare(first.value, value) !== 0;
     // Reported one page a poll, the rest would take longer than a second.
-    if (page.length === pageEntries) return this.begin();
-    for (const { value, position } of page) {
-      this.parts.watcher.changed(value);
-      this.seen = position;
+    if (page.length === pageEntries || (isCompared && isOther)) return this.begin();
+    this.wasAway = false;
+    for (const entry of page) {
+      this.parts.watcher.changed(entry.value);
+      this.seen = entry;
     }
   }
 }

@@ -63,7 +63,11 @@ export function webhookSender(networkTexts: readonly string[]): Send {
         sent.destroy(new Error(`no answer in ${answerMs / 1_000} s`)),
       );
       sent.on('error', reject);
-      sent.on('close', () => late.stop());
+      sent.on('close', () => {
+        late.stop();
+        // After a 101 that nobody asked for, Node closes the connection without an answer or an error.
+        reject(new Error('the connection was closed before an answer'));
+      });
       sent.end(body);
     });
   };

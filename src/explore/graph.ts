@@ -36,6 +36,9 @@ function edgesOf(
   return hidden.size === 0 ? edges : edges.filter(({ from, to }) => !hidden.has(from) && !hidden.has(to));
 }
 
+/** Fragments whose links are looked up in one task, which does not stop before its end. */
+const linkedAtOnce = 50;
+
 /** One page of the graph. Links lead to earlier fragments, so a page never changes. */
 async function graphPage(
   parts: ExploreParts,
@@ -47,7 +50,13 @@ async function graphPage(
   const to = Math.min(from + limit, vectors.count(asOf));
   const receipts = vectors.receipts(from, to);
   const hidden = await parts.hidden();
-  const links = await inTurn(() => vectors.links(asOf, from, to, hidden.places), signal);
+  const links = await inTurn(async () => {
+    const found: Neighbour[][] = [];
+    for (let at = from; at < to && !signal.aborted; at += linkedAtOnce) {
+      found.push(...(await vectors.links(asOf, at, Math.min(at + linkedAtOnce, to), hidden.places)));
+    }
+    return found;
+  }, signal);
   if (links === 'busy') return links;
   const cards = await cardsOf(store, receipts);
   const made = frame(parts, asOf);

@@ -30,6 +30,9 @@ export interface OutboundEvent {
   readonly data: () => Promise<object | undefined>;
 }
 
+/** A log of people who wrote, which `fusegate forget` erases from. */
+type ContactLog = Exclude<EventLog, 'events'>;
+
 /** The event id of a log entry. */
 function eventId(log: EventLog, position: number, value: Uint8Array): string {
   const digest = createHash('sha256').update(`${log} ${position} `).update(value).digest('hex');
@@ -86,6 +89,19 @@ function interestData({ id, email, message, receivedAtMs, ...rest }: Interest): 
   };
 }
 
+function decodeContact(log: ContactLog, value: Uint8Array): Lead | Interest | undefined {
+  return log === 'leads' ? decodeLead(value) : decodeInterest(value);
+}
+
+/** The data of a lead or an interest as they are now: it may be erased while others are sent before it. */
+async function contactData(store: Store, log: ContactLog, position: number): Promise<object | undefined> {
+  const [entry] = await store.read(log, { after: position - 1, limit: 1 });
+  if (entry?.position !== position) return undefined;
+  const contact = decodeContact(log, entry.value);
+  if (contact === undefined) return undefined;
+  return 'deliveryModel' in contact ? interestData(contact) : leadData(contact);
+}
+
 /** The event of a log entry; undefined: it was erased. */
 function readEntry(
   store: Store,
@@ -99,10 +115,9 @@ function readEntry(
     const data = () => (event.type === 'order.paid' ? orderPaid(store, event) : keyEvent(store, event));
     return { ...place, type: event.type, object: event.object, atMs: event.atMs, data };
   }
-  const lead = log === 'leads' ? decodeLead(value) : decodeInterest(value);
+  const lead = decodeContact(log, value);
   if (lead === undefined) return undefined;
-  const told = 'deliveryModel' in lead ? interestData(lead) : leadData(lead);
-  const data = () => Promise.resolve(told);
+  const data = () => contactData(store, log, position);
   return { ...place, type: 'lead.received', object: lead.id, atMs: lead.receivedAtMs, data };
 }
 

@@ -167,8 +167,8 @@ export async function replay(
 }
 
 /**
- * The original with the same content, after binding the key to it if there is room; undefined: none.
- * `changed`: look again.
+ * The original with the same content, after binding the key to it; undefined: none. `full`: there is no room
+ * for the binding, without which the key would be free for another payload. `changed`: look again.
  */
 async function byContent(
   store: Store,
@@ -177,7 +177,8 @@ async function byContent(
 ): Promise<Submitted | 'changed' | undefined> {
   const found = await findDuplicate(store, duplicateKey(candidate));
   if (found === undefined) return undefined;
-  if (candidate.key !== undefined && !room.isFull()) {
+  if (candidate.key !== undefined) {
+    if (room.isFull()) return { kind: 'full' };
     const operations = [insertBinding(candidate.key, bindingOf(candidate, found))];
     const outcome = await store.commit(operations);
     if (outcome.kind !== 'done') return 'changed';

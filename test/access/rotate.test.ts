@@ -223,6 +223,18 @@ describe('a key is replaced', () => {
     assert.deepEqual(await rotateKey(parts, Buffer.alloc(32, 3), day, stays), { kind: 'ended' });
   });
 
+  test('only for a holder who still waits after the reads', async () => {
+    const old = await issue();
+    let hasGone = false;
+    const get: Store['get'] = async (space, at) => {
+      hasGone = true;
+      return store.get(space, at);
+    };
+    const leaving = partsOn({ ...store, get });
+    assert.deepEqual(await rotateKey(leaving, old.key.hash, 0, () => hasGone), { kind: 'ended' });
+    assert.deepEqual(await stored(old), old.key, 'the old key stays as it is');
+  });
+
   test('by one key, however many ask at once', async () => {
     const old = await issue();
     const outcomes = await Promise.all(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Added, Unsure } from '../../src/access/keyring.js';
 import { KeyChanges, storedKeys, storedUsage, usageSubject } from '../../src/access/stored.js';
-import type { Store } from '../../src/store/store.js';
+import type { LogEntry, Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
 import { insertKey, type KeyRecord, unlinked } from '../../src/store/tables/keys.js';
 import { FailingStore, openTestStore } from '../support/serving.js';
@@ -25,6 +25,8 @@ class Watch {
   /** The monotonic time. */
   nowMs = 0;
   readonly changes: KeyChanges;
+  /** The log of another server, which answers in the place of the first. */
+  other: readonly LogEntry[] | undefined;
   private period: () => void = () => undefined;
   private readonly failing: FailingStore;
   private reads = 0;
@@ -49,8 +51,9 @@ class Watch {
     };
     const seen: Store = {
       ...this.failing.seen,
-      last: (log) => read(() => this.failing.seen.last(log)),
-      read: (log, range) => read(() => this.failing.seen.read(log, range)),
+      last: (log) => read(async () => this.other?.length ?? this.failing.seen.last(log)),
+      read: (log, range) =>
+        read(async () => this.other?.slice(range.after) ?? this.failing.seen.read(log, range)),
     };
     this.changes = new KeyChanges({
       store: seen,
@@ -145,6 +148,28 @@ describe('changes of keys', () => {
     assert.deepEqual(await watch.look(), []);
     watch.fail(undefined);
     assert.deepEqual(await watch.look(), ['a']);
+    // After another outage the last one is announced once more.
+    watch.fail('not written');
+    await watch.look();
+    watch.fail(undefined);
+    assert.deepEqual(await watch.look(), ['a']);
+    assert.deepEqual(await watch.look(), []);
+  });
+
+  test('are announced when a server whose log ends earlier answers after an outage', async () => {
+    for (const again of ['a', 'b', 'lost']) {
+      const watch = await watching();
+      await watch.change('lost');
+      await watch.look();
+      // The standby that leads now did not get the last change; the next one takes its place.
+      watch.fail('not written');
+      assert.deepEqual(await watch.look(), []);
+      const entries = [Buffer.from('before'), Buffer.from(again)];
+      watch.other = entries.map((value, index) => ({ value, position: index + 1 }));
+      watch.fail(undefined);
+      const told = await watch.look();
+      assert.ok(told.includes('all') || told.includes(again), `${told.join()} instead of ${again}`);
+    }
   });
 
   test('that are too many to announce one by one count at once as a change of every key', async () => {
@@ -194,7 +219,7 @@ describe('changes of keys', () => {
     assert.deepEqual(await watch.look(), ['all']);
     await watch.change('a');
     watch.fail(undefined);
-    assert.deepEqual(await watch.look(), ['all', 'a']);
+    assert.deepEqual(await watch.look(), ['all', 'before', 'a']);
     assert.deepEqual(await watch.look(), []);
     assert.deepEqual(watch.logged, [
       'the store has not answered for KEY_GRACE: keys are refused',

@@ -27,7 +27,7 @@ import { memoryFolder } from '../support/run.js';
 import { storeAt } from '../support/openStore.js';
 import { FailingStore } from '../support/serving.js';
 import { pollOrder } from '../../src/checkout/rail.js';
-import { StoreUnavailable } from '../../src/store/store.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { collect } from '../support/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
@@ -355,6 +355,24 @@ test('a key is left for the next poll if the client leaves while the store is aw
   assert.equal(failing.commits, 3);
   const { keyStatus } = await polled(parts, order.id);
   assert.equal(keyStatus, 'revealed_now');
+});
+
+test('a key is left for the next poll if the client leaves while its order is read', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts);
+  await happened(parts, order.id, settled);
+  let hasGone = false;
+  const reading: Store = {
+    ...parts.store,
+    async get(space, key) {
+      hasGone = true;
+      return parts.store.get(space, key);
+    },
+  };
+  const asked = { claim: '', claimRequired: false, mayAct: true, aborted: () => hasGone };
+  const { keyStatus, apiKey } = await poll({ ...parts, store: reading }, order, asked);
+  assert.deepEqual([keyStatus, apiKey], ['none', null]);
+  assert.equal((await polled(parts, order.id)).keyStatus, 'revealed_now');
 });
 
 test('a poll that hands out no key does not wait for the store', async (context) => {

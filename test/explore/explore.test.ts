@@ -48,6 +48,25 @@ function nearestTo(vector: Uint8Array, among: readonly Submitted[], except = '')
     .map(({ each }) => each);
 }
 
+/** The vectors, with some of their methods replaced. */
+function readVectors(replaced: Partial<ReadVectors>): ReadVectors {
+  const { vectors } = exploration.explore;
+  return {
+    state: () => vectors.state(),
+    count: (asOf) => vectors.count(asOf),
+    select: (...given) => vectors.select(...given),
+    receipts: (...given) => vectors.receipts(...given),
+    board: () => vectors.board(),
+    kinds: (...given) => vectors.kinds(...given),
+    links: (...given) => vectors.links(...given),
+    standings: (...given) => vectors.standings(...given),
+    regions: (...given) => vectors.regions(...given),
+    nearest: (...given) => vectors.nearest(...given),
+    walk: (...given) => vectors.walk(...given),
+    ...replaced,
+  };
+}
+
 test('the work of closed connections is dropped', async () => {
   const signals: AbortSignal[] = [];
   const made: number[] = [];
@@ -55,17 +74,7 @@ test('the work of closed connections is dropped', async () => {
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
   const { explore } = exploration;
-  const vectors: ReadVectors = {
-    state: () => explore.vectors.state(),
-    count: (asOf) => explore.vectors.count(asOf),
-    select: (...given) => explore.vectors.select(...given),
-    receipts: (...given) => explore.vectors.receipts(...given),
-    board: () => explore.vectors.board(),
-    kinds: (...given) => explore.vectors.kinds(...given),
-    links: (...given) => explore.vectors.links(...given),
-    standings: (...given) => explore.vectors.standings(...given),
-    regions: (...given) => explore.vectors.regions(...given),
-    nearest: (...given) => explore.vectors.nearest(...given),
+  const vectors = readVectors({
     walk(...given) {
       looked += 1;
       const walking = explore.vectors.walk(...given);
@@ -79,7 +88,7 @@ test('the work of closed connections is dropped', async () => {
         stop: () => walking.stop(),
       };
     },
-  };
+  });
   const inTurn: InTurn = (work, signal) => {
     signals.push(signal);
     return explore.inTurn(work, signal);
@@ -97,6 +106,33 @@ test('the work of closed connections is dropped', async () => {
   assert.equal((await own.get<GraphResponse>('/graph', { limit: '1' })).status, 200);
   assert.equal(looked, 1, 'the others never begin');
   assert.deepEqual(made, [1], 'the walk that had begun ends before its next search');
+});
+
+test('a page of the graph is not finished once its connection has closed', async () => {
+  const { explore } = exploration;
+  const asked: number[] = [];
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const links: ReadVectors['links'] = async (asOf, from, to, hidden) => {
+    asked.push(from);
+    await opened;
+    return explore.vectors.links(asOf, from, to, hidden);
+  };
+  let signal: AbortSignal | undefined;
+  const inTurn: InTurn = (work, given) => {
+    signal ??= given;
+    return explore.inTurn(work, given);
+  };
+  const parts = { ...explore, vectors: readVectors({ links }), inTurn };
+  const own = await startDoor({ store, exploration: { ...exploration, explore: parts } });
+  const client = await RawClient.open(own.port);
+  client.send(head('GET', '/graph?limit=1000'));
+  await until(() => asked.length === 1);
+  client.destroy();
+  await until(() => signal?.aborted === true);
+  open();
+  assert.equal((await own.get<GraphResponse>('/graph', { limit: '1' })).status, 200);
+  assert.deepEqual(asked, [0, 0], 'the fragments after the first ones are left out');
 });
 
 test('searches take their turn in the thread pool', async () => {

@@ -1,6 +1,7 @@
 /** Sending to webhooks: what is sent when and in which order, and that nothing is lost whatever is killed. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { bodyOf, readEvents } from '../../src/outreach/events.js';
@@ -9,7 +10,7 @@ import { parseTarget, wrongAddress } from '../../src/outreach/webhookTarget.js';
 import { webhookSender } from '../../src/compose/webhooks.js';
 import { eraseEntries } from '../../src/store/entries.js';
 import { insertKey, unlinked, type KeyRecord } from '../../src/store/tables/keys.js';
-import { encodeLead } from '../../src/store/tables/leads.js';
+import { decodeLead, encodeLead } from '../../src/store/tables/leads.js';
 import { findWebhook, removeWebhook, waitingDeliveries } from '../../src/store/tables/webhooks.js';
 import { parseNetwork } from '../../src/system/network.js';
 import { Shop } from '../support/shop.js';
@@ -434,4 +435,32 @@ test('a host name that resolves to a private address is refused when it is looke
     /Nothing is sent to localhost/,
   );
   await assert.rejects(webhookSender([])('https://127.0.0.1/', {}, '', signal), /Nothing is sent to 127/);
+});
+
+test('a receiver that closes the connection instead of answering has not taken it', async (context) => {
+  // Node's client reports neither an answer nor an error after a change of protocols that it did not ask for.
+  const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
+  const receiver = createServer((socket) => socket.on('error', () => undefined).write(head));
+  context.after(() => receiver.close());
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const { port } = receiver.address() as AddressInfo;
+  const { signal } = new AbortController();
+  await assert.rejects(
+    webhookSender(['127.0.0.0/8'])(`http://127.0.0.1:${port}/`, {}, '{}', signal),
+    /closed before an answer/,
+  );
+});
+
+test('the data of a lead are read when it is sent: of one that was erased meanwhile nothing is', async () => {
+  const world = new WebhookWorld();
+  await world.lead('lead_1', 'erased while others were sent');
+  await world.lead('lead_2', 'stays');
+  const { events } = await readEvents(world.store, 'leads', 0, 9);
+  const isFirst = (value: Uint8Array): boolean => decodeLead(value)?.id === 'lead_1';
+  await eraseEntries(world.store, 'leads', isFirst, encodeLead(undefined));
+  const data = await Promise.all(events.map((event) => event.data()));
+  assert.deepEqual(
+    data.map((each) => (each as { message?: string } | undefined)?.message),
+    [undefined, 'stays'],
+  );
 });

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { whenUnavailable, type Store } from '../../src/store/store.js';
+import { whenUnavailable, type Outcome, type Store } from '../../src/store/store.js';
 import { until } from '../support/until.js';
 import { storeAt } from '../support/openStore.js';
 import { Pooler, poolerMissing } from './pooler.js';
@@ -92,6 +92,35 @@ describe('a standby', { skip: postgresMissing() }, () => {
     assert.deepEqual(await store.get('keys', bytes('a')), bytes('x'));
     await until(() => works(() => store.probe()));
     await waitsForItsTurn(store, database);
+  });
+
+  test('a commit is made again if its wait for the synchronous standby was cancelled', async (context) => {
+    const { url } = await filled();
+    const store = await opened(url, context);
+    const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    const waits = async (): Promise<unknown> =>
+      (await server.query('postgres', `SELECT pid ${waiting}`))[0]?.[0];
+    const standbys = async (names: string): Promise<void> => {
+      await server.query('postgres', `ALTER SYSTEM SET synchronous_standby_names TO '${names}'`);
+      await server.query('postgres', 'SELECT pg_reload_conf()');
+    };
+    await standbys('absent');
+    const acknowledged: Outcome[] = [];
+    let before = 0;
+    let outcome: Promise<number>;
+    // The first may be acknowledged at once, while the server still reads its settings.
+    do {
+      before = acknowledged.length;
+      outcome = commit(store, append).then((done) => acknowledged.push(done));
+      await until(async () => acknowledged.length > before || (await waits()) !== undefined);
+    } while (acknowledged.length > before);
+    const first = await waits();
+    await server.query('postgres', `SELECT pg_cancel_backend(pid) ${waiting}`);
+    await until(async () => ![undefined, first].includes(await waits()));
+    assert.equal(acknowledged.length, before);
+    await standbys('');
+    await outcome;
+    assert.equal(acknowledged.at(-1)?.kind, 'done');
   });
 
   test('a session that reaches a standby refuses reads, and serves again at a primary', async (context) => {

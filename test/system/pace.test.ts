@@ -77,7 +77,7 @@ test('each millisecond of work is followed by a rest, with which the work is ove
   assert.deepEqual(rests, [], 'half a millisecond is not worth a rest');
   let isOver = false;
   const working = work(0.5).then(() => (isOver = true));
-  await new Promise(setImmediate);
+  await until(() => rests.length > 0);
   // Five times its millisecond, of which four have passed.
   assert.deepEqual([rests, isOver], [[1], false]);
   end();

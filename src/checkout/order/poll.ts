@@ -99,8 +99,8 @@ export async function poll<Order extends OrderRecord>(
     const claimed = record.claimed || claims;
     if (reveals(record, wish)) {
       const key = await keyOf(parts, record);
-      // A key that the operator ended is not revealed.
-      if (key?.status === 'active' && !isLate(parts, key, wish)) {
+      // A key that the operator ended is not revealed, nor one to a client that has gone during these reads.
+      if (key?.status === 'active' && !isLate(parts, key, wish) && !wish.aborted()) {
         handedOut = { apiKey: rawKeyOf(parts, record), keyExpiresAtMs: key.expiresAtMs };
         return { to: { ...revealed(parts, record), claimed } };
       }

@@ -14,12 +14,12 @@
 //! **A change of owner takes the file's lock**, which the kernel releases when its holder dies. A process
 //! killed at any instruction leaves a slot that is free, or one that still belongs to its former owner.
 //!
-//! **Eviction forgives nothing.** A slot may go to another subject once its bucket has been full for a minute
-//! and nothing was charged for a minute: by then the caller has stored the usage, and loads it again at the
-//! next request. If all 16 slots of a group are busy, a 17th subject gets none. A key is then admitted
-//! without being counted ([`Verdict::Uncounted`]): no paying caller is refused for lack of a slot. An address
-//! is counted in one bucket that all such newcomers of its kind share, the crowd ([`Verdict::Crowded`]): no
-//! number of addresses defeats a limit.
+//! **Eviction forgives nothing.** A slot may go to another subject once its bucket has been full for a
+//! minute and nothing was charged for a minute: by then the caller has stored the usage, and loads it again
+//! at the next request. A slot without usage may go after a second. If all 16 slots of a group are busy, a
+//! 17th subject gets none. A key is then admitted without being counted ([`Verdict::Uncounted`]): no paying
+//! caller is refused for lack of a slot. An address is counted in one bucket that all such newcomers of its
+//! kind share, the crowd ([`Verdict::Crowded`]): no number of addresses defeats a limit.
 //!
 //! **An address counts within its networks** ([`Address`]): their buckets are checked first, the widest
 //! before the others, so that a network over its limit claims no slot for another of its addresses.
@@ -40,7 +40,7 @@ use siphasher::sip::SipHasher24;
 
 pub use address::Address;
 use file::{AREA_SLOTS, Mapped};
-pub use slot::IDLE_NANOS;
+pub use slot::{IDLE_NANOS, SHORT_IDLE_NANOS};
 use slot::{Reading, Slot, Taking};
 
 /// Slots in a group; a subject may take any of them.

@@ -12,7 +12,7 @@
 //! [`Vectors::verify`] truncates the file at the first wrong one.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -293,23 +293,22 @@ impl View {
 
     /// Every visitor's standing, in rank order. Fragments that are hidden or have no visitor do not count.
     pub fn standings(&self, hidden: &[u32]) -> Vec<Standing> {
-        let mut found: HashMap<u64, (u32, HashSet<u64>)> = HashMap::new();
-        for (index, facts) in (0_u32..)
+        // One allocation: a stranger can give every fragment another visitor.
+        let mut counted: Vec<(u64, u64, u32)> = (0_u32..)
             .zip(self.all_facts())
             .filter(|(index, facts)| facts.visitor != 0 && !is_hidden(hidden, *index))
-        {
-            let (_, contents) = found
-                .entry(facts.visitor)
-                .or_insert_with(|| (index, HashSet::new()));
-            contents.insert(facts.content);
-        }
-        let standing = |(visitor, (first, contents)): (u64, (u32, HashSet<u64>))| Standing {
-            visitor,
-            fragments: contents.len() as u32,
-            first,
-        };
-        let mut standings: Vec<Standing> = found.into_iter().map(standing).collect();
-        standings.sort();
+            .map(|(index, facts)| (facts.visitor, facts.content, index))
+            .collect();
+        counted.sort_unstable();
+        let of_visitor = counted.chunk_by(|one, next| one.0 == next.0);
+        let mut standings: Vec<Standing> = of_visitor
+            .map(|fragments| Standing {
+                visitor: fragments[0].0,
+                fragments: fragments.chunk_by(|one, next| one.1 == next.1).count() as u32,
+                first: fragments.iter().map(|one| one.2).min().unwrap_or(0),
+            })
+            .collect();
+        standings.sort_unstable();
         standings
     }
 

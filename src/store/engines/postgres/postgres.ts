@@ -379,7 +379,7 @@ class PostgresEngine implements Engine {
       const failure = failureOf(error);
       // The next try may find another server behind the same name.
       if (failure.kind === 'outage') session?.drop();
-      else await session?.run('ROLLBACK').catch(session.drop);
+      else await session?.run('ROLLBACK').catch(() => session?.drop());
       return failure;
     } finally {
       timer?.stop();

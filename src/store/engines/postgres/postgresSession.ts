@@ -40,8 +40,8 @@ export interface Session {
   readonly run: (statements: string) => Promise<Answer>;
   /** True if the connection is gone; it never comes back. */
   readonly lost: () => boolean;
-  /** Cuts the connection: pending calls reject. */
-  readonly drop: () => void;
+  /** Cuts the connection: pending calls reject with this reason. */
+  readonly drop: (why?: string) => void;
   /** Closes the session properly. No call may be under way. */
   readonly end: () => Promise<void>;
 }
@@ -71,7 +71,16 @@ function openSocket({ host, port }: PostgresAddress, clock: Clock, timeoutMs: nu
   });
 }
 
-function clientOf(address: PostgresAddress, timeoutMs: number, socket: () => Promise<Socket>): postgres.Sql {
+/** Routine of the server that warns when a commit no longer waits for its standby. */
+const standbyWait = 'SyncRepWaitForLSN';
+
+/** `unreplicated`: a commit is about to be reported that the synchronous standby may lack. */
+function clientOf(
+  address: PostgresAddress,
+  timeoutMs: number,
+  socket: () => Promise<Socket>,
+  unreplicated: () => void,
+): postgres.Sql {
   const options = {
     host: address.host,
     port: address.port,
@@ -86,7 +95,9 @@ function clientOf(address: PostgresAddress, timeoutMs: number, socket: () => Pro
     idle_timeout: 0,
     max_lifetime: null,
     connect_timeout: Math.ceil(timeoutMs / 1_000),
-    onnotice: () => undefined,
+    onnotice: ({ routine }: postgres.Notice) => {
+      if (routine === standbyWait) unreplicated();
+    },
     socket,
   };
   return postgres(options);
@@ -103,13 +114,18 @@ export async function openSession(
 ): Promise<Session> {
   let socket: Socket | undefined = await openSocket(address, clock, timeoutMs);
   const given = socket;
-  const sql = clientOf(address, timeoutMs, () => {
+  const connected = (): Promise<Socket> => {
     const once = socket;
     socket = undefined;
     return once === undefined ? Promise.reject(new Error('the connection was lost')) : Promise.resolve(once);
-  });
-  const link = linkOf(sql, given);
-  const timer = clock.after(timeoutMs, link.drop);
+  };
+  // The outcome is unknown then: the caller asks for it, and commits again, on a new connection.
+  const unreplicated = (): void => link.drop('the standby may lack a commit');
+  const link: ReturnType<typeof linkOf> = linkOf(
+    clientOf(address, timeoutMs, connected, unreplicated),
+    given,
+  );
+  const timer = clock.after(timeoutMs, () => link.drop());
   link.watch();
   try {
     const { rows } = await link.run(
@@ -173,7 +189,7 @@ function linkOf(
     run,
     watch: () => socket.on('close', () => lose(new Error('the connection was closed'))),
     lost: () => gone || socket.destroyed,
-    drop: () => lose(new Error('no answer in time')),
+    drop: (why = 'no answer in time') => lose(new Error(why)),
     async end() {
       gone = true;
       await sql.end({ timeout: 1 });

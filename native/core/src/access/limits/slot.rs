@@ -9,6 +9,10 @@ use std::sync::atomic::Ordering::SeqCst;
 /// Idle time after which a slot may go to another subject (ns); longer than storing its usage takes.
 pub const IDLE_NANOS: u64 = 60_000_000_000;
 
+/// As [`IDLE_NANOS`], for a slot without usage to be stored: a stranger may have as many addresses as there
+/// are slots, and takes each only for as long as its bucket is not full.
+pub const SHORT_IDLE_NANOS: u64 = 1_000_000_000;
+
 const CHARACTER_BITS: u32 = 40;
 const MONTH_BITS: u32 = 12;
 const CHARACTER_MASK: u64 = (1 << CHARACTER_BITS) - 1;
@@ -199,7 +203,9 @@ impl Slot {
     pub fn change_owner(&self, tag: u64, nanos: u64) -> bool {
         let full_at = self.bucket.load(SeqCst);
         let used_at = full_at.max(self.touched.load(SeqCst));
-        if !self.never_used() && used_at.saturating_add(IDLE_NANOS) > nanos {
+        let has_usage = self.usage.load(SeqCst) >> CHARACTER_BITS & MONTH_MASK != 0;
+        let idle = if has_usage { IDLE_NANOS } else { SHORT_IDLE_NANOS };
+        if !self.never_used() && used_at.saturating_add(idle) > nanos {
             return false;
         }
         let former = self.owner.swap(0, SeqCst);

@@ -264,13 +264,14 @@ fn a_full_group_counts_no_further_subject_and_forgives_none() {
     }
     let crowded = limits.admit(*extra, a_minute(1), START);
     assert_eq!((crowded.verdict, crowded.remaining), (Verdict::Uncounted, 0));
-    // The buckets are full again after a minute, but the slots stay taken for one more.
-    let kept = later(2 * IDLE_NANOS - 1);
+    // The buckets are full again after a minute, but the slots stay taken for a second more.
+    let idle = 60_000_000_000 + SHORT_IDLE_NANOS;
+    let kept = later(idle - 1);
     assert_eq!(
         limits.admit(*extra, a_minute(1), kept).verdict,
         Verdict::Uncounted
     );
-    let idle = later(2 * IDLE_NANOS);
+    let idle = later(idle);
     assert_eq!(limits.admit(*extra, a_minute(1), idle).verdict, Verdict::Admitted);
     assert_eq!(
         limits.admit(*extra, a_minute(1), idle).verdict,
