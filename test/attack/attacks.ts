@@ -149,14 +149,20 @@ async function heavyBodies({ port, server }: World): Promise<Outcome[]> {
     ['/v1/fuse', `{"query":"a","docs":[${objects}{}]}`],
     ['/v1/fuse', `{"query":"a","docs":[{"id":"","text":""}],"entity_map":{${names}}}`],
   ];
+  const mostMs = 100;
   let worst = 0;
   for (const [at, [path, body]] of bodies.entries()) {
-    const before = cpuOf(server.pid);
-    // Refused by its head alone, a body this long meets a connection that is closed: the answer may be lost.
-    await ask(port, `127.20.0.${at + 1}`, post(path, body, json)).catch(() => undefined);
-    worst = Math.max(worst, (cpuOf(server.pid) - before) / (body.length / MiB));
+    let least = Infinity;
+    // Other work of the server only adds to it.
+    for (let round = 0; round < 3 && least > mostMs; round += 1) {
+      const before = cpuOf(server.pid);
+      // Refused by its head alone, a body this long meets a connection that is closed: the answer may be lost.
+      await ask(port, `127.20.0.${at + 1}`, post(path, body, json)).catch(() => undefined);
+      least = Math.min(least, (cpuOf(server.pid) - before) / (body.length / MiB));
+    }
+    worst = Math.max(worst, least);
   }
-  return [{ what: 'ms of CPU a MiB of the worst body', figure: Math.round(worst), bound: 100 }];
+  return [{ what: 'ms of CPU a MiB of the worst body', figure: Math.round(worst), bound: mostMs }];
 }
 
 /** An audit as large as the contract has them, of what grows most, read slowly by nobody. */
