@@ -156,7 +156,7 @@ async function heavyBodies({ port, server }: World): Promise<Outcome[]> {
     // Other work of the server only adds to it.
     for (let round = 0; round < 3 && least > mostMs; round += 1) {
       const before = cpuOf(server.pid);
-      // Refused by its head alone, a body this long meets a connection that is closed: the answer may be lost.
+      // Refused by its head alone, a body this long meets a closed connection: the answer may be lost.
       await ask(port, `127.20.0.${at + 1}`, post(path, body, json)).catch(() => undefined);
       least = Math.min(least, (cpuOf(server.pid) - before) / (body.length / MiB));
     }
