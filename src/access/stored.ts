@@ -1,4 +1,5 @@
 /** Keys and usage from the store, and notices of every change of a key (see `src/store/tables/keys.ts`). */
+import { entryAt } from '../store/entries.js';
 import { findKey } from '../store/tables/keys.js';
 import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import { Charge, findUsage } from '../store/tables/usage.js';
@@ -77,10 +78,9 @@ export interface KeyChangesParts {
  */
 export class KeyChanges {
   private timer: Timer | undefined;
-  /** The last entry that was read; undefined before the first poll, or if the log was empty then. */
-  private seen: LogEntry | undefined;
-  private hasBegun = false;
-  /** Whether the store has not answered since the last entry was read. */
+  /** The last entry that was read; null: the log was empty. Undefined before the first poll. */
+  private seen: LogEntry | null | undefined;
+  /** True after a poll without an answer, until the next answer. */
   private wasAway = false;
   private readonly looks = oneAtATime(() => this.look());
   /** When the last poll that the store answered began. */
@@ -115,8 +115,10 @@ export class KeyChanges {
   /** Polls once; if the store does not answer, the next poll makes up for it. */
   private async look(): Promise<void> {
     const beganMs = this.parts.clock.monotonicMs();
+    const { seen } = this;
+    const looked = seen === undefined ? this.begin() : this.goOn(seen);
     await whenUnavailable(
-      (this.hasBegun ? this.goOn() : this.begin()).then(() => this.answered(beganMs)),
+      looked.then(() => this.answered(beganMs)),
       () => {
         this.wasAway = true;
       },
@@ -132,8 +134,8 @@ export class KeyChanges {
   private async begin(): Promise<void> {
     const { store, watcher } = this.parts;
     const last = await store.last('keyChanges');
-    const [entry] = last === 0 ? [] : await store.read('keyChanges', { after: last - 1, limit: 1 });
-    Object.assign(this, { seen: entry, hasBegun: true, wasAway: false });
+    this.seen = last === 0 ? null : ((await entryAt(store, 'keyChanges', last)) ?? null);
+    this.wasAway = false;
     watcher.allChanged();
   }
 
@@ -141,10 +143,9 @@ export class KeyChanges {
    * Reads on. After an outage another server may answer, whose log ends earlier and gives positions out
    * again: the last entry is read and reported once more, and if it is another one now, so is every key.
    */
-  private async goOn(): Promise<void> {
-    const { seen, wasAway } = this;
+  private async goOn(seen: LogEntry | null): Promise<void> {
     const { position, value } = seen ?? { position: 0, value: new Uint8Array() };
-    const isCompared = wasAway && position > 0;
+    const isCompared = this.wasAway && seen !== null;
     const after = isCompared ? position - 1 : position;
     const page = await this.parts.store.read('keyChanges', { after, limit: pageEntries });
     const [first] = page;

@@ -3,6 +3,7 @@
  * with the lock, reads new entries and appends them. The file is a cache: if it does not fit the log it is
  * rebuilt.
  */
+import { entryAt } from '../store/entries.js';
 import { kinds } from '../contract/exploration.js';
 import type { ExploredFragment, VectorsState } from '../native/index.js';
 import { decodeReceipt, decodeReceived, fragmentRecords } from '../store/tables/fragments.js';
@@ -117,9 +118,8 @@ async function step(parts: FollowerParts, pace: Pace): Promise<boolean> {
 async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
   const { position, lastReceipt } = vectors.state();
   if (position === 0) return true;
-  const page = await store.read('fragments', { after: position - 1, limit: 1 });
-  const [entry] = page;
-  return entry?.position === position && decodeReceipt(entry.value) === lastReceipt;
+  const entry = await entryAt(store, 'fragments', position);
+  return entry !== undefined && decodeReceipt(entry.value) === lastReceipt;
 }
 
 /** First step of the writer: cuts off a damaged end, and starts over if the file is of another log. */

@@ -1,5 +1,6 @@
 /** Events for webhooks (Standard Webhooks): the entries of each log, and the body that is sent. */
 import { createHash } from 'node:crypto';
+import { entryAt } from '../store/entries.js';
 import { decodeEvent, type StoredEvent } from '../store/tables/events.js';
 import { decodeInterest, type Interest } from '../store/tables/interests.js';
 import { findKeyById } from '../store/tables/keys.js';
@@ -95,9 +96,8 @@ function decodeContact(log: ContactLog, value: Uint8Array): Lead | Interest | un
 
 /** The data of a lead or an interest as they are now: it may be erased while others are sent before it. */
 async function contactData(store: Store, log: ContactLog, position: number): Promise<object | undefined> {
-  const [entry] = await store.read(log, { after: position - 1, limit: 1 });
-  if (entry?.position !== position) return undefined;
-  const contact = decodeContact(log, entry.value);
+  const entry = await entryAt(store, log, position);
+  const contact = entry === undefined ? undefined : decodeContact(log, entry.value);
   if (contact === undefined) return undefined;
   return 'deliveryModel' in contact ? interestData(contact) : leadData(contact);
 }
@@ -138,9 +138,8 @@ export async function eventOf(
   store: Store,
   { log, position }: Pick<Delivery, 'log' | 'position'>,
 ): Promise<OutboundEvent | undefined> {
-  const [entry] = await store.read(log, { after: position - 1, limit: 1 });
-  if (entry?.position !== position) return undefined;
-  return readEntry(store, log, position, entry.value);
+  const entry = await entryAt(store, log, position);
+  return entry === undefined ? undefined : readEntry(store, log, position, entry.value);
 }
 
 /** The body of an event's message; undefined: it was erased. */

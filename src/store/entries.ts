@@ -16,6 +16,16 @@ export async function findRecord<Value>(
   return record === undefined ? undefined : decode(record);
 }
 
+/** The entry at a position of a log; undefined if it was removed, or there is none yet. */
+export async function entryAt(
+  store: Pick<Store, 'read'>,
+  log: Log,
+  position: number,
+): Promise<LogEntry | undefined> {
+  const [entry] = await store.read(log, { after: position - 1, limit: 1 });
+  return entry?.position === position ? entry : undefined;
+}
+
 /** The operation that writes `value` if the record is still `from`; undefined: if there is no record. */
 export function writeOver(
   space: Space,

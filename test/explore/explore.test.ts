@@ -8,6 +8,7 @@ import type { LeaderboardResponse } from '../../src/contract/leaderboard.js';
 import type { NearResponse } from '../../src/contract/near.js';
 import type { WalkResponse } from '../../src/contract/walk.js';
 import { examples } from '../support/examples.js';
+import { Gate } from '../support/gate.js';
 import { exploreExamples } from './exploreReference.js';
 import { openTestStore } from '../support/serving.js';
 import type { ReadVectors } from '../../src/explore/explore.js';
@@ -111,11 +112,11 @@ test('the work of closed connections is dropped', async () => {
 test('a page of the graph is not finished once its connection has closed', async () => {
   const { explore } = exploration;
   const asked: number[] = [];
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
+  const gate = new Gate();
+  const open = gate.hold();
   const links: ReadVectors['links'] = async (asOf, from, to, hidden) => {
     asked.push(from);
-    await opened;
+    await gate.passed();
     return explore.vectors.links(asOf, from, to, hidden);
   };
   let signal: AbortSignal | undefined;

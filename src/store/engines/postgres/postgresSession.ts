@@ -125,7 +125,7 @@ export async function openSession(
     clientOf(address, timeoutMs, connected, unreplicated),
     given,
   );
-  const timer = clock.after(timeoutMs, () => link.drop());
+  const timer = clock.after(timeoutMs, link.drop);
   link.watch();
   try {
     const { rows } = await link.run(

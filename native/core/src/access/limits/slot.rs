@@ -36,6 +36,11 @@ pub struct Slot {
     reserved: [AtomicU64; 3],
 }
 
+/// Number of the month that a usage counts; 0: usage not loaded.
+fn month_of(usage: u64) -> u64 {
+    usage >> CHARACTER_BITS & MONTH_MASK
+}
+
 /// A slot's usage, read under one owner.
 #[derive(Clone, Copy)]
 pub struct Reading {
@@ -47,7 +52,7 @@ pub struct Reading {
 impl Reading {
     /// Number of the counted month; 0: usage not loaded.
     pub fn month(self) -> u64 {
-        self.usage >> CHARACTER_BITS & MONTH_MASK
+        month_of(self.usage)
     }
 
     /// Characters in that month.
@@ -203,7 +208,7 @@ impl Slot {
     pub fn change_owner(&self, tag: u64, nanos: u64) -> bool {
         let full_at = self.bucket.load(SeqCst);
         let used_at = full_at.max(self.touched.load(SeqCst));
-        let has_usage = self.usage.load(SeqCst) >> CHARACTER_BITS & MONTH_MASK != 0;
+        let has_usage = month_of(self.usage.load(SeqCst)) != 0;
         let idle = if has_usage { IDLE_NANOS } else { SHORT_IDLE_NANOS };
         if !self.never_used() && used_at.saturating_add(idle) > nanos {
             return false;
