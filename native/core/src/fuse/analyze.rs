@@ -1,7 +1,6 @@
 //! Counting with an analyzer: forms instead of tokens, a query without stop words, repaired texts.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use super::count::count_text;
 use super::reading::read_as;
@@ -28,31 +27,51 @@ fn listed(analyzer: &Analyzer) -> Option<StopList> {
     }
 }
 
-/// The stop words that a query has, as they are compared, where they are in no list of a language that can be
-/// searched. The list of a request is only read, once: a table of all its words would cost many times their
-/// bytes.
-fn stop_words_in(query: &str, body: &[u8], analyzer: &Analyzer, token: &mut Vec<u8>) -> HashSet<String> {
-    let (mut tokens, mut found) = (HashSet::new(), HashSet::new());
-    if listed(analyzer).is_some() {
-        return found;
-    }
-    tokenize::ws(query.as_bytes(), token, |token| {
-        tokens.insert(plain(token, analyzer).into_owned());
-    });
-    match analyzer.stop_words {
-        StopWords::None => {}
-        StopWords::Listed(words) => {
-            found.extend(
-                words
-                    .iter()
-                    .filter_map(|word| tokens.take(&*analyzer.plain(word))),
-            );
+/// The words of a query as they are compared with stop words, and which of them are stop words.
+#[derive(Default)]
+struct Compared {
+    words: Terms,
+    /// By the number of a word; empty where none is a stop word.
+    stop: Vec<bool>,
+}
+
+impl Compared {
+    /// Of a query whose stop words are in no list that can be searched. The list of a request is only read,
+    /// once: a table of all its words would cost many times their bytes.
+    fn new(query: &str, body: &[u8], analyzer: &Analyzer, token: &mut Vec<u8>) -> Self {
+        let mut compared = Self::default();
+        compared.words.clear();
+        tokenize::ws(query.as_bytes(), token, |token| {
+            let word = plain(token, analyzer);
+            if !word.is_empty() {
+                compared.words.insert(word.as_bytes());
+            }
+        });
+        match analyzer.stop_words {
+            StopWords::None => {}
+            StopWords::Listed(words) => words.iter().for_each(|word| compared.note(&analyzer.plain(word))),
+            StopWords::Given { at, .. } => {
+                each_token(body, at, token, |token| compared.note(&plain(token, analyzer)))
+            }
         }
-        StopWords::Given { at, .. } => each_token(body, at, token, |token| {
-            found.extend(tokens.take(&*plain(token, analyzer)));
-        }),
+        compared
     }
-    found
+
+    /// Notes a stop word, if the query has it.
+    fn note(&mut self, word: &str) {
+        if let Some(word) = self.words.find(word.as_bytes()) {
+            self.stop.resize(self.words.frequencies().len(), false);
+            self.stop[word as usize] = true;
+        }
+    }
+
+    fn is_stop(&self, token: &str, analyzer: &Analyzer) -> bool {
+        !self.stop.is_empty()
+            && self
+                .words
+                .find(analyzer.plain(token).as_bytes())
+                .is_some_and(|word| self.stop[word as usize])
+    }
 }
 
 /// Calls `each` with the tokens of the words in the JSON array at `at`, which was read before.
@@ -77,11 +96,13 @@ fn take_terms(
     terms: &mut Terms,
     hits: &mut Hits,
 ) {
-    let found = stop_words_in(query, body, analyzer, token);
-    let listed = listed(analyzer).unwrap_or_default();
-    let is_stop = |token: &str| {
-        listed.binary_search(&token).is_ok() || !found.is_empty() && found.contains(&*analyzer.plain(token))
+    let listed = listed(analyzer);
+    let compared = match listed {
+        Some(_) => Compared::default(),
+        None => Compared::new(query, body, analyzer, token),
     };
+    let listed = listed.unwrap_or_default();
+    let is_stop = |token: &str| listed.binary_search(&token).is_ok() || compared.is_stop(token, analyzer);
     let mut take = |stop: bool| {
         tokenize::ws(query.as_bytes(), token, |token| {
             let token = std::str::from_utf8(token).unwrap_or_default();

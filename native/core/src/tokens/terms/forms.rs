@@ -118,16 +118,7 @@ impl Terms {
     ) -> u32 {
         if !slot.is(key, tag) {
             match form() {
-                Form::Short(form) => {
-                    *slot = Remembered {
-                        first: key.first,
-                        last: key.last,
-                        form_first: form.first,
-                        form_last: form.last,
-                        form_length: form.length as u8,
-                        ..Remembered::default()
-                    }
-                }
+                Form::Short(form) => *slot = Remembered::new(key, form),
                 Form::Other(term) => return term.unwrap_or(EMPTY),
             }
         }
@@ -302,8 +293,14 @@ impl Terms {
             return;
         }
         let form = self.forms.of(token);
-        if let Some(slot) = slot {
-            self.learn(slot, key, tag, || self.form(&form));
+        // Its term is not looked up: no request's number is in the tag.
+        if let Some(slot) = slot
+            && let Form::Short(form) = self.form(&form)
+        {
+            *slot = Remembered {
+                tag,
+                ..Remembered::new(key, form)
+            };
         }
         if !form.is_empty() {
             self.insert(form.as_bytes());

@@ -73,6 +73,18 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
+    /// A token with its form, and no term yet.
+    pub(super) fn new(token: Key, form: Key) -> Self {
+        Remembered {
+            first: token.first,
+            last: token.last,
+            form_first: form.first,
+            form_last: form.last,
+            form_length: form.length as u8,
+            ..Remembered::default()
+        }
+    }
+
     #[inline]
     pub(super) fn tag(token: Key, forms: u16, round: u32) -> u64 {
         u64::from(round) << 32 | u64::from(forms) << 8 | token.length as u64
