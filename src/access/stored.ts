@@ -1,5 +1,5 @@
 /** Keys and usage from the store, and notices of every change of a key (see `src/store/tables/keys.ts`). */
-import { entryAt } from '../store/entries.js';
+import { lastEntry, readAfter } from '../store/entries.js';
 import { findKey } from '../store/tables/keys.js';
 import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import { Charge, findUsage } from '../store/tables/usage.js';
@@ -133,25 +133,20 @@ export class KeyChanges {
 
   private async begin(): Promise<void> {
     const { store, watcher } = this.parts;
-    const last = await store.last('keyChanges');
-    this.seen = last === 0 ? null : ((await entryAt(store, 'keyChanges', last)) ?? null);
+    this.seen = await lastEntry(store, 'keyChanges');
     this.wasAway = false;
     watcher.allChanged();
   }
 
   /**
-   * Reads on. After an outage another server may answer, whose log ends earlier and gives positions out
-   * again: the last entry is read and reported once more, and if it is another one now, so is every key.
+   * Reads on. Another server may answer, whose log ended earlier: any key may have changed then. After an
+   * outage the last entry is reported again, as that server may have a new one of the same key there.
    */
   private async goOn(seen: LogEntry | null): Promise<void> {
-    const { position, value } = seen ?? { position: 0, value: new Uint8Array() };
-    const isCompared = this.wasAway && seen !== null;
-    const after = isCompared ? position - 1 : position;
-    const page = await this.parts.store.read('keyChanges', { after, limit: pageEntries });
-    const [first] = page;
-    const isOther = first?.position !== position || Buffer.compare(first.value, value) !== 0;
+    const page = await readAfter(this.parts.store, 'keyChanges', seen, pageEntries);
     // Reported one page a poll, the rest would take longer than a second.
-    if (page.length === pageEntries || (isCompared && isOther)) return this.begin();
+    if (page === undefined || page.length === pageEntries) return this.begin();
+    if (this.wasAway && seen !== null) this.parts.watcher.changed(seen.value);
     this.wasAway = false;
     for (const entry of page) {
       this.parts.watcher.changed(entry.value);

@@ -26,6 +26,27 @@ export async function entryAt(
   return entry?.position === position ? entry : undefined;
 }
 
+/**
+ * Entries of a log after the last one that was read (null: there was none). Undefined if that one is no
+ * longer there: after a failover, a server may answer whose log ended earlier, and give positions out again.
+ */
+export async function readAfter(
+  store: Pick<Store, 'read'>,
+  log: Log,
+  last: LogEntry | null,
+  limit: number,
+): Promise<readonly LogEntry[] | undefined> {
+  if (last === null) return store.read(log, { after: 0, limit });
+  const [same, ...later] = await store.read(log, { after: last.position - 1, limit: limit + 1 });
+  return same?.position === last.position && Buffer.compare(same.value, last.value) === 0 ? later : undefined;
+}
+
+/** The last entry of a log; null if it has none. */
+export async function lastEntry(store: Pick<Store, 'last' | 'read'>, log: Log): Promise<LogEntry | null> {
+  const position = await store.last(log);
+  return position === 0 ? null : ((await entryAt(store, log, position)) ?? null);
+}
+
 /** The operation that writes `value` if the record is still `from`; undefined: if there is no record. */
 export function writeOver(
   space: Space,

@@ -3,9 +3,9 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log as Logger } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';
 import { inSlice } from '../system/slices.js';
-import { entriesAfter, recordsAfter } from './entries.js';
+import { lastEntry, readAfter, recordsAfter } from './entries.js';
 import type { Log, Space } from './spaces.js';
-import { StoreUnavailable, type Store } from './store.js';
+import { StoreUnavailable, type LogEntry, type Store } from './store.js';
 import { UnreadableRecord } from './table.js';
 
 /** Interval of polling for changes (ms): each is known everywhere within a second. */
@@ -13,6 +13,9 @@ const lookMs = 250;
 
 /** Records of a page while everything is loaded: one page is read in one turn of the event loop. */
 const pageRecords = 16;
+
+/** Changes that are read at once. */
+const pageChanges = 500;
 
 /** The log to follow, and what to do with the records that it is about. */
 export interface FollowingParts {
@@ -27,12 +30,17 @@ export interface FollowingParts {
 
 /** Loads everything, and then, with each call, what has changed since. */
 export class Following {
-  /** The log's last position before the first pass, which may have ended early. */
-  private first: number | undefined;
-  private seen: number | undefined;
+  /** The log's last entry before the first pass, which may have ended early; null: the log was empty. */
+  private first: LogEntry | null | undefined;
+  /** The last entry that was read. */
+  private seen: LogEntry | null | undefined;
   private last: Promise<unknown> = Promise.resolve();
   /** Names to be loaded again. */
   private readonly again = new Set<string>();
+  /** Names that are loaded. */
+  private readonly loaded = new Set<string>();
+  /** Names that were loaded from a store that has lost changes since. */
+  private readonly doubtful = new Set<string>();
 
   constructor(private readonly parts: FollowingParts) {}
 
@@ -57,6 +65,11 @@ export class Following {
   }
 
   private async take(name: string, record: Uint8Array | undefined): Promise<void> {
+    // The same version may have other content now.
+    if (this.doubtful.has(name) && record !== undefined) await this.parts.take(name, undefined);
+    this.doubtful.delete(name);
+    if (record === undefined) this.loaded.delete(name);
+    else this.loaded.add(name);
     if (await this.parts.take(name, record)) this.again.delete(name);
     else this.again.add(name);
   }
@@ -64,21 +77,35 @@ export class Following {
   private async begin(): Promise<void> {
     const { store, changes, space } = this.parts;
     const isAgain = this.first !== undefined;
-    const first = (this.first ??= await store.last(changes));
+    const first = this.first === undefined ? await lastEntry(store, changes) : this.first;
+    this.first = first;
     for await (const { key, value } of recordsAfter(store, space, undefined, pageRecords)) {
       await this.take(Buffer.from(key).toString(), value);
     }
+    for (const name of this.doubtful) await this.take(name, undefined);
     this.seen = first;
     // Some that an unfinished pass loaded may be gone: only the log still names them.
     if (isAgain) await this.goOn(first);
   }
 
-  private async goOn(after: number): Promise<void> {
+  private async goOn(after: LogEntry | null): Promise<void> {
     const { store, changes, space } = this.parts;
-    for await (const { value: key, position } of entriesAfter(store, changes, after)) {
-      await this.take(Buffer.from(key).toString(), await store.get(space, key));
-      this.seen = position;
+    for (let last = after; ;) {
+      const page = await readAfter(store, changes, last, pageChanges);
+      if (page === undefined) return this.beginAnew();
+      for (const entry of page) {
+        await this.take(Buffer.from(entry.value).toString(), await store.get(space, entry.value));
+        this.seen = last = entry;
+      }
+      if (page.length < pageChanges) return;
     }
+  }
+
+  /** Loads everything anew: the store has lost changes, among them some that were loaded. */
+  private async beginAnew(): Promise<void> {
+    for (const name of this.loaded) this.doubtful.add(name);
+    this.first = this.seen = undefined;
+    await this.begin();
   }
 }
 

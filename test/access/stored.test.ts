@@ -172,6 +172,18 @@ describe('changes of keys', () => {
     }
   });
 
+  test('are announced when such a server answers without an outage that was noticed', async () => {
+    for (const again of [['a'], ['a', 'b'], []]) {
+      const watch = await watching();
+      await watch.change('lost');
+      await watch.look();
+      const entries = ['before', ...again].map((name) => Buffer.from(name));
+      watch.other = entries.map((value, index) => ({ value, position: index + 1 }));
+      assert.deepEqual(await watch.look(), ['all'], again.join());
+      assert.deepEqual(await watch.look(), []);
+    }
+  });
+
   test('that are too many to announce one by one count at once as a change of every key', async () => {
     const watch = await watching();
     watch.told.splice(0);

@@ -27,16 +27,16 @@ class World {
   failsAt: string | undefined;
   failure: Error = away;
 
-  constructor(readonly store: Store) {
+  constructor(public store: Store) {
     const counted: Store = {
       ...store,
-      last: (log) => this.counted(() => store.last(log)),
-      read: (log, range) => this.counted(() => store.read(log, range)),
+      last: (log) => this.counted(() => this.store.last(log)),
+      read: (log, range) => this.counted(() => this.store.read(log, range)),
       scan: (space, range) => {
         this.page = Math.max(this.page, range.limit);
-        return store.scan(space, range);
+        return this.store.scan(space, range);
       },
-      get: (space, key) => store.get(space, key),
+      get: (space, key) => this.store.get(space, key),
     };
     this.follower = new Follower({
       store: counted,
@@ -107,6 +107,31 @@ describe('a process that follows changed names', () => {
     await world.follower.look();
     assert.deepEqual(world.taken, ['all', 'a']);
     world.follower.stop();
+  });
+
+  test('takes everything anew when a server answers whose log ended earlier', async () => {
+    for (const later of [[], ['other'], ['other', 'all']]) {
+      const store = await openTestStore();
+      const world = await World.of(store, 'all', 'removed');
+      await world.change('all', 'removed');
+      await world.follower.start();
+      assert.deepEqual(world.taken.splice(0), ['all', 'removed']);
+      // The one that answers now never had the second change, nor what it was about.
+      const other = await openTestStore();
+      await World.of(other, 'all', 'new');
+      const names = ['all', ...later];
+      const changes = names.map(
+        (name) => ({ kind: 'append', log: 'profileChanges', value: Buffer.from(name) }) as const,
+      );
+      await other.commit(changes);
+      world.store = other;
+      await world.follower.look();
+      // Another record may have the same name and version: what was loaded is taken away first.
+      assert.deepEqual(world.taken.splice(0), ['all', 'all', 'new', 'removed']);
+      await world.follower.look();
+      assert.deepEqual(world.taken, []);
+      world.follower.stop();
+    }
   });
 
   test('takes every change in one look, though a store is read by pages', async () => {
