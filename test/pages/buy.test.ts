@@ -343,6 +343,27 @@ describe('the shop', () => {
   });
 });
 
+test('the page of a card payment says that money was returned only if it was', async () => {
+  const page = async (status: 'paid' | 'refunded'): Promise<string> => {
+    const session = {
+      session_id: 'cs_test_1',
+      tier: 'growth',
+      order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
+    } as const;
+    const noKey = { api_key: null, key_status: 'revoked', key_detail: null, key_expires_at: null } as const;
+    pickups = () => Promise.resolve({ pickup: { ...session, ...noKey, status }, revealedAtMs: 0 });
+    const query = { session_id: 'cs_test_1' };
+    return textOf(await handlers.cardSuccess(request({ input: undefined, query })));
+  };
+  assert.match(
+    await page('refunded'),
+    /This payment was returned[^]*The money was refunded, or taken back\./,
+  );
+  const ended = await page('paid');
+  assert.match(ended, /Your key has ended[^]*The operator has ended it\. Ask the operator why/);
+  assert.doesNotMatch(ended, /refunded|was returned|taken back|http-equiv="refresh"/);
+});
+
 describe('an order that is not fully paid', () => {
   const asksFor = (html: string): string[] => {
     const found = [/<strong>([^<]+)<\/strong>/, /data-copy="(0\.\d{8})"/, /qr\.svg\?sat=(\d+)/];
