@@ -28,6 +28,15 @@ export function orderPaid(): Answer {
   );
 }
 
+/** The answer to a request for payment details of an order whose payment nobody looks for any more. */
+export function orderClosed(): Answer {
+  return checkoutProblem(
+    410,
+    'order_closed',
+    'This order has ended, and payments for it are no longer looked for. Send no money to it.',
+  );
+}
+
 /** An answer with a QR code. */
 export function svgAnswer(svg: string): Answer {
   const body = { bytes: svg, type: 'image/svg+xml; charset=utf-8' } as const;

@@ -6,7 +6,7 @@ import type { CreateOrderRequest, Order as OrderAnswer } from '../contract/order
 import type { PricingResponse, Rail, Tier } from '../contract/pricing.js';
 import { problemOf, type Problem } from '../contract/problem.js';
 import type { OrderRecord } from '../store/tables/order.js';
-import { checkoutAnswer, orderNotFound, orderPaid, svgAnswer } from './answers.js';
+import { checkoutAnswer, orderClosed, orderNotFound, orderPaid, svgAnswer } from './answers.js';
 import type { OrderWish } from './order/book.js';
 import { isPaid } from './order/orderView.js';
 import type { PollRequest } from './order/poll.js';
@@ -61,7 +61,10 @@ export interface PagedOrders<Created extends OrderView = OrderView, View extends
   readonly paid: 'here';
   /** The name of an order in the address of its page. */
   placeOf(order: Created): string;
-  howToPay(order: View): HowToPay;
+  /** Undefined: the order asks for no money. */
+  howToPay(order: View): HowToPay | undefined;
+  /** Says what a payment does to an order that has ended: a sentence, or several. */
+  latePayment(order: View): string;
 }
 
 /** Orders that are paid on the processor's page, which leads back here. */
@@ -140,16 +143,20 @@ async function drawn(text: string): Promise<string> {
   return qrCode([{ data, mode: 'byte' }], { ...qrOptions, ...mask });
 }
 
-/** A route that draws an order's payment request; `parameter` names the path parameter with its place. */
+/**
+ * A route that draws an order's payment request; `parameter` names the path parameter with its place. `uri`:
+ * of the request; null: an order that is not paid asks for no money any more.
+ */
 export function qrRoute<Order extends OrderRecord>(
   find: (place: string) => Promise<Order | undefined>,
   parameter: string,
-  uri: (order: Order) => string,
+  uri: (order: Order) => string | null,
 ): Handler {
   return async (request): Promise<Answer> => {
     const found = await find(request.path[parameter] ?? '');
     if (found === undefined) return orderNotFound();
     if (isPaid(found)) return orderPaid();
-    return svgAnswer(await drawn(uri(found)));
+    const requested = uri(found);
+    return requested === null ? orderClosed() : svgAnswer(await drawn(requested));
   };
 }

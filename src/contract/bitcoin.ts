@@ -16,7 +16,10 @@ export interface BitcoinOrderPath {
 /** An on-chain order. */
 export interface BitcoinOrder extends Order {
   address: string;
-  /** BIP 21 URI, for the missing amount if the order is underpaid; null once the order is confirmed. */
+  /**
+   * BIP 21 URI, for the missing amount if the order is underpaid; null once the order is confirmed, or no
+   * longer watched, 30 days after its end.
+   */
   bip21: string | null;
   confirmations: number & Integer & tags.Minimum<0>;
   confirmations_required: number & Integer & tags.Minimum<0>;
@@ -92,9 +95,12 @@ export const bitcoinRoutes = {
   },
   bitcoinQr: {
     ...qrCode,
+    problems: { ...qrCode.problems, 410: [...qrCode.problems[410], 'order_closed'] },
     path: '/v1/checkout/btc/{order_id}/qr.svg',
     summary: 'An on-chain order’s payment as a QR code',
-    description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount. 410 once the order is confirmed.',
+    description:
+      'Encodes the BIP 21 URI: `bitcoin:`, address and amount. 410 once the order is confirmed, or is no ' +
+      'longer watched.',
     parameters: { path: bitcoinOrderPathType },
     example: qrExample(onChainPath),
   },

@@ -28,6 +28,7 @@ export type ProblemCode =
   | 'profile_limit'
   | 'order_not_found'
   | 'order_paid'
+  | 'order_closed'
   | 'rail_unavailable'
   | 'rail_busy'
   | 'bad_signature'
@@ -78,6 +79,7 @@ const guides: Readonly<Record<ProblemCode, string>> = {
   storage_reserved: 'errors',
   order_not_found: 'checkout',
   order_paid: 'checkout',
+  order_closed: 'checkout',
   rail_unavailable: 'checkout',
   rail_busy: 'checkout',
   bad_signature: 'checkout',

@@ -43,6 +43,10 @@ const ended = `<h1>This payment did not go through</h1>
 const refunded = `<h1>This payment was returned</h1>
 <p class="state bad" role="status" id="state">The money was refunded, or taken back. The key has ended.</p>`;
 
+const endedKey = `<h1>Your key has ended</h1>
+<p class="state bad" role="status" id="state">The operator has ended it. Ask the operator why, and
+whether the payment is returned.</p>`;
+
 const suspended = `<h1>Your key is suspended</h1>
 <p class="state bad" role="status" id="state">The payment is disputed. The key works again when that is
 settled.</p>`;
@@ -81,7 +85,9 @@ function shown({ pickup, revealedAtMs }: CardPickup): Shown {
     return { main: `<h1>Thank you</h1>\n${words}\n${shownKey}`, again: false };
   }
   if (key_status === 'suspended') return { main: suspended, again: false };
-  if (status === 'refunded' || key_status === 'revoked') return { main: refunded, again: false };
+  // A refund and a lost dispute set the order's status; else it was the operator who ended the key.
+  if (status === 'refunded') return { main: refunded, again: false };
+  if (key_status === 'revoked') return { main: endedKey, again: false };
   if (status === 'expired') return { main: ended, again: false };
   if (key_status === 'already_revealed') return { main: handedOut(revealedAtMs), again: false };
   if (status === 'paid') return { main: claimed, again: true };

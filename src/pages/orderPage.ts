@@ -9,8 +9,8 @@ import { amounts, copyButton, grouped, tierTitles } from './amounts.js';
 import { keyShown } from './key.js';
 import { breakable, escapeHtml, type PageMaker } from './page.js';
 
-/** The event that the order awaits, in words. */
-function stateOf(order: OrderView): { readonly words: string; readonly look: string } {
+/** The event that the order awaits, in words; `late`: those of its rail about a late payment. */
+function stateOf(order: OrderView, late: string): { readonly words: string; readonly look: string } {
   switch (order.status) {
     case 'pending':
       return { words: 'Waiting for your payment.', look: '' };
@@ -28,16 +28,14 @@ function stateOf(order: OrderView): { readonly words: string; readonly look: str
     case 'settled':
       return { words: 'Your payment is settled.', look: 'good' };
     case 'expired': {
-      const words =
-        order.received_sat > 0
-          ? `This order has ended with ${grouped(order.missing_sat)} sat missing: they still complete it.`
-          : 'This order has ended without a payment. A late payment still counts; or make a new order.';
-      return { words, look: 'bad' };
+      const how =
+        order.received_sat > 0 ? `with ${grouped(order.missing_sat)} sat missing` : 'without a payment';
+      return { words: `This order has ended ${how}. ${late}`, look: 'bad' };
     }
   }
 }
 
-/** True if an order still accepts a payment: a partly paid one can be completed even after its expiry. */
+/** True if an order still awaits money: a partly paid one may be completed even after its expiry. */
 function isPayable({ status, received_sat: received }: OrderView): boolean {
   return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
 }
@@ -66,9 +64,16 @@ address does not belong to this order.</p>
 <p>Open the address that you were led to when you ordered. If it is this one, the operator has ended the
 key.</p>`;
 
+/** An order, and the texts of its rail about it. */
+interface Told {
+  readonly order: OrderView;
+  /** Undefined: the order asks for no money. */
+  readonly pay: HowToPay | undefined;
+  readonly state: ReturnType<typeof stateOf>;
+}
+
 /** `action`: the button's target; undefined after it was pressed. */
-function orderMain(order: OrderView, pay: HowToPay, action: string | undefined): string {
-  const { words, look } = stateOf(order);
+function orderMain({ order, pay, state: { words, look } }: Told, action: string | undefined): string {
   const state = `<p class="state ${look}" role="status" id="state">${escapeHtml(words)}</p>`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
   const button = `<form method="post" action="${escapeHtml(action ?? '')}"><button>Show my key</button></form>
@@ -85,7 +90,7 @@ number and the claim token in this page’s address.</p>`,
   return `<section class="sheet" id="order" data-paid="${paid}">
 <h1>Your order: ${tierTitles[order.tier]}</h1>
 ${state}
-${isPayable(order) ? payment(order, pay) : ''}
+${pay !== undefined && isPayable(order) ? payment(order, pay) : ''}
 ${paid ? key : ''}
 <p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have
 the key: it proves that the order is yours.</p>
@@ -132,14 +137,14 @@ export async function orderPage(parts: PageParts, request: RouteRequest, asks: b
   const order = await whenUnavailable(paged.poll(place, poll), () => 'unavailable' as const);
   if (order === undefined) return none;
   if (order === 'unavailable') return laterPage(parts);
-  const pay = paged.howToPay(order);
-  const title = `Your order: ${stateOf(order).words}`;
+  const told = { order, pay: paged.howToPay(order), state: stateOf(order, paged.latePayment(order)) };
+  const title = `Your order: ${told.state.words}`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
   if (asks && paid && (order.key_status === 'none' || order.key_status === 'claim_required')) {
     // Not refreshed: a new page would show the button instead of the reason.
-    return page({ title, main: orderMain(order, pay, undefined), headed: true, styles: ['buy.css'] });
+    return page({ title, main: orderMain(told, undefined), headed: true, styles: ['buy.css'] });
   }
   const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;
   const again = order.api_key === null ? { refreshSeconds: 5 } : {};
-  return page({ ...live, title, main: orderMain(order, pay, action), ...again });
+  return page({ ...live, title, main: orderMain(told, action), ...again });
 }

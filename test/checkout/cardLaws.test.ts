@@ -6,6 +6,7 @@ import type { CardOrder } from '../../src/store/tables/cardOrder.js';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import Stripe from 'stripe';
+import { revokeKey } from '../../src/access/issue.js';
 import { Card, type CardParts, type MadeCardOrder } from '../../src/checkout/card/card.js';
 import type { CardEvent, CardSession, CardSubject } from '../../src/checkout/card/cardEvents.js';
 import {
@@ -1024,6 +1025,12 @@ describe('the card endpoints', () => {
     await result(about(lost));
     await result(dispute(lost.intent, `dp_${random()}`, 'lost'));
     assert.deepEqual(await seen(lost), ['refunded', 'developer', 'revoked']);
+    // The operator ended the key: the money stays where it is.
+    const misused = await paidHere();
+    await result(about(misused));
+    const keyId = (await orderAt(misused))?.keyId;
+    await revokeKey({ ...shop.book, clock: shop.time.clock }, keyId ?? '', 'misuse');
+    assert.deepEqual(await seen(misused), ['paid', 'developer', 'revoked']);
     for (const end of ['failed', 'expired'] as const) {
       const ended = await paidHere();
       await result(about(ended, end));

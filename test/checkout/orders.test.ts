@@ -11,6 +11,7 @@ import {
   confirmations,
   deepSat,
   isWatched,
+  watchedUntilMs,
   type FoundOutput,
 } from '../../src/store/tables/bitcoinOrder.js';
 import { attended, isDue, transition, type OrderEvent } from '../../src/checkout/order/orders.js';
@@ -303,6 +304,7 @@ describe('on-chain', () => {
     const month = 30 * 86_400_000;
     assert.ok(isWatched(at([[time, end]]), end + month - 1));
     assert.ok(!isWatched(at([[time, end]]), end + month));
+    assert.equal(watchedUntilMs(btc), end + month);
   });
 });
 

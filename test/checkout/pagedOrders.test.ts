@@ -85,7 +85,39 @@ describe('orders on chain', () => {
     const asked = { input: undefined, path: { order_id: order.order_id } };
     const paid = jsonOf(await call(bitcoinHandlers(parts).bitcoinOrder, asked)) as BitcoinOrder;
     assert.deepEqual([paid.status, paid.confirmations, paid.bip21], ['confirmed', 2, null]);
-    assert.deepEqual(orders.howToPay(paid), { target: address, uri: '', noun: 'address' });
+    assert.equal(orders.howToPay(paid), undefined);
+  });
+
+  test('ask for money until their watch ends, 30 days after them, and not after it', async () => {
+    const { shop, simulated, parts, made } = await selling();
+    const { order_id: id, address, bip21, expires_at } = await made();
+    const { bitcoinOrder, bitcoinQr } = bitcoinHandlers(parts);
+    const asked = { input: undefined, path: { order_id: id } };
+    const shown = async (mayAct: boolean) =>
+      jsonOf(await call(bitcoinOrder, { ...asked, mayAct })) as BitcoinOrder;
+    simulated.pay(address, 20_000n);
+    simulated.mine();
+    const closesMs = Date.parse(expires_at) + 30 * 86_400_000;
+    shop.time.nowMs = closesMs - 1;
+    const missing = bip21.replace('0.00050000', '0.00030000');
+    const last = await shown(true);
+    assert.deepEqual([last.status, last.missing_sat, last.bip21], ['expired', 30_000, missing]);
+    assert.equal((await call(bitcoinQr, asked)).status, 200);
+    // At its end nobody has looked it up yet; afterwards a look-up has closed it, for good.
+    const moments = [
+      [closesMs, false],
+      [closesMs + 60_000, true],
+      [closesMs - 60_000, true],
+    ] as const;
+    for (const [nowMs, mayAct] of moments) {
+      shop.time.nowMs = nowMs;
+      const { status, missing_sat, bip21: requested } = await shown(mayAct);
+      assert.deepEqual([status, missing_sat, requested], ['expired', 30_000, null], String(nowMs));
+      const refused = jsonOf(await call(bitcoinQr, asked), 410) as Problem;
+      assert.equal(refused.code, 'order_closed');
+      assert.match(refused.detail, /Send no money to it\.$/);
+    }
+    assert.equal((await shop.stored(id)).open, false);
   });
 
   test('beyond the limit of all unpaid orders are refused, with a retry after two minutes', async () => {
@@ -205,7 +237,7 @@ describe('orders over Lightning', () => {
     node.settle(order.payment_hash);
     const paid = await polled(order.payment_hash);
     assert.deepEqual([paid.status, paid.bolt11], ['settled', null]);
-    assert.deepEqual(orders.howToPay(paid), { target: '', uri: 'lightning:', noun: 'invoice' });
+    assert.equal(orders.howToPay(paid), undefined);
   });
 
   test('show their key without a claim token for ten minutes after their payment, not longer', async () => {

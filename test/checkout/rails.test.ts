@@ -9,6 +9,7 @@ import { Lnd } from '../../src/checkout/lnd.js';
 import { StripeClient } from '../../src/checkout/card/stripe.js';
 import type { MadeOrder } from '../../src/checkout/order/book.js';
 import type { Polled } from '../../src/checkout/order/poll.js';
+import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
 import { viewOnChain } from '../../src/checkout/onchain/bitcoinView.js';
 import { viewCard } from '../../src/checkout/card/cardView.js';
 import { viewLightning } from '../../src/checkout/lightning/lightningView.js';
@@ -60,14 +61,15 @@ async function onChain(): Promise<RailSubject> {
     simulated.up ? chain.network() : Promise.resolve({ kind: 'failed', reason: 'it is down' });
   const parts = { account, confirmationsRequired: 2, maxUnpaidOrders: 0, log: shop.log };
   const rail = new Bitcoin({ ...shop.book, ...parts, chain: { ...chain, network } });
+  const view = (polled: Polled<BtcOrder>): ShownKey => viewOnChain(polled, shop.time.nowMs);
   assert.equal(await rail.begin(), 0);
   return {
     check() {
       shop.time.nowMs += later;
       return rail.check();
     },
-    poll: polling(shop, 'btc', rail, viewOnChain),
-    pollClosed: polling(shop, 'btc', closedRail('On-chain payments'), viewOnChain),
+    poll: polling(shop, 'btc', rail, view),
+    pollClosed: polling(shop, 'btc', closedRail('On-chain payments'), view),
     ...{ name: 'btc', shop, price: 50_000, paidStatus: 'confirmed' },
     create() {
       shop.time.nowMs += later;

@@ -125,9 +125,11 @@ async function orderPages(): Promise<string[]> {
       for (const key_status of keyStatuses) {
         for (const received_sat of [0, 7]) {
           const json = { ...example, status, key_status, received_sat };
-          const pages = pagesWith(set, () => Promise.resolve(json as never));
           const given = request({ input: undefined, path: { rail, order: 'x' } });
-          sentences.push(...pageOf(await pages.buyOrder(given)), ...pageOf(await pages.buyReveal(given)));
+          for (const view of [json, { ...json, bip21: null }]) {
+            const pages = pagesWith(set, () => Promise.resolve(view as never));
+            sentences.push(...pageOf(await pages.buyOrder(given)), ...pageOf(await pages.buyReveal(given)));
+          }
         }
       }
     }

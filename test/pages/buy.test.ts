@@ -16,6 +16,7 @@ import { lightningOrders } from '../../src/checkout/lightning/lightningRoutes.js
 import { pricesOf } from '../../src/checkout/pricing.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import type { BitcoinOrder } from '../../src/contract/bitcoin.js';
+import { lightningRoutes, type LightningOrder } from '../../src/contract/lightning.js';
 import { native } from '../../src/native/addon.js';
 import { buyPages } from '../../src/pages/buy.js';
 import { pageFile } from '../../src/pages/page.js';
@@ -342,6 +343,27 @@ describe('the shop', () => {
   });
 });
 
+test('the page of a card payment says that money was returned only if it was', async () => {
+  const page = async (status: 'paid' | 'refunded'): Promise<string> => {
+    const session = {
+      session_id: 'cs_test_1',
+      tier: 'growth',
+      order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
+    } as const;
+    const noKey = { api_key: null, key_status: 'revoked', key_detail: null, key_expires_at: null } as const;
+    pickups = () => Promise.resolve({ pickup: { ...session, ...noKey, status }, revealedAtMs: 0 });
+    const query = { session_id: 'cs_test_1' };
+    return textOf(await handlers.cardSuccess(request({ input: undefined, query })));
+  };
+  assert.match(
+    await page('refunded'),
+    /This payment was returned[^]*The money was refunded, or taken back\./,
+  );
+  const ended = await page('paid');
+  assert.match(ended, /Your key has ended[^]*The operator has ended it\. Ask the operator why/);
+  assert.doesNotMatch(ended, /refunded|was returned|taken back|http-equiv="refresh"/);
+});
+
 describe('an order that is not fully paid', () => {
   const asksFor = (html: string): string[] => {
     const found = [/<strong>([^<]+)<\/strong>/, /data-copy="(0\.\d{8})"/, /qr\.svg\?sat=(\d+)/];
@@ -360,7 +382,9 @@ describe('an order that is not fully paid', () => {
     const { status, address } = await polled(id);
     assert.equal(status, 'expired');
     const ended = await shown(id, claim);
-    assert.match(ended, /has ended with 30,000 sat missing: they still complete it/);
+    const month = 30 * 86_400_000;
+    const until = new Date(Date.parse((await polled(id)).expires_at) + month).toUTCString();
+    assert.ok(ended.includes(`has ended with 30,000 sat missing. They still complete it until ${until}.`));
     assert.doesNotMatch(ended, /without a payment|It can be paid until/);
     assert.deepEqual(asksFor(ended), ['0.00030000 BTC · 30,000 sat', '0.00030000', '30000']);
     assert.ok(ended.replaceAll('<wbr>', '').includes(address));
@@ -372,7 +396,38 @@ describe('an order that is not fully paid', () => {
     const { id, claim } = await ordered();
     time.nowMs = Date.parse((await polled(id)).expires_at) + 1_000;
     const html = await shown(id, claim);
-    assert.match(html, /has ended without a payment/);
+    assert.match(html, /has ended without a payment\. A late payment still counts until \w+, \d/);
+    assert.deepEqual(asksFor(html), ['nothing', 'nothing', 'nothing']);
+  });
+
+  test('asks for nothing once its address is no longer watched, and says whom to ask', async () => {
+    for (const sat of [0, 20_000]) {
+      const { id, claim } = await ordered();
+      if (sat > 0) await paid(id, sat);
+      const { address, expires_at: end } = await polled(id);
+      time.nowMs = Date.parse(end) + 30 * 86_400_000;
+      const html = await shown(id, claim);
+      assert.match(html, /has ended[^<]*Its address is no longer watched: send no money to it\./);
+      assert.match(html, /About money that you have sent, ask the operator\./);
+      assert.deepEqual(asksFor(html), ['nothing', 'nothing', 'nothing']);
+      assert.doesNotMatch(html, /Open in a wallet|still/);
+      assert.ok(!html.replaceAll('<wbr>', '').includes(address));
+    }
+  });
+
+  test('over Lightning has ended with its invoice, and promises nothing of a late payment', async () => {
+    const example = lightningRoutes.lightningOrder.example.response.body as LightningOrder;
+    const noKey = { api_key: null, key_status: 'none', received_sat: 0 } as const;
+    const unpaid = { ...example, ...noKey, status: 'expired', bolt11: 'lnbc1' } as const;
+    const lightning = { ...none.lightning, poll: () => Promise.resolve(unpaid) };
+    const prices = () => pricesOf({ tiers, rails, rates, clock: time.clock });
+    const pages = buyPages({ prices, orders: { ...none, lightning } }, (_, session) => pickups(session));
+    const path = { rail: 'lightning', order: unpaid.payment_hash };
+    const html = textOf(await pages.buyOrder(request({ input: undefined, path, query: {} })));
+    assert.match(
+      html,
+      /without a payment\. Its invoice has ended and cannot be paid: make a new order\.<\/p>/,
+    );
     assert.deepEqual(asksFor(html), ['nothing', 'nothing', 'nothing']);
   });
 });

@@ -409,7 +409,7 @@ export interface paths {
         };
         /**
          * An on-chain order’s payment as a QR code
-         * @description Encodes the BIP 21 URI: `bitcoin:`, address and amount. 410 once the order is confirmed.
+         * @description Encodes the BIP 21 URI: `bitcoin:`, address and amount. 410 once the order is confirmed, or is no longer watched.
          */
         get: operations["bitcoinQr"];
         put?: never;
@@ -1112,7 +1112,10 @@ export interface components {
         /** @description An on-chain order. */
         BitcoinOrder: {
             address: string;
-            /** @description BIP 21 URI, for the missing amount if the order is underpaid; null once the order is confirmed. */
+            /**
+             * @description BIP 21 URI, for the missing amount if the order is underpaid; null once the order is confirmed, or no
+             *     longer watched, 30 days after its end.
+             */
             bip21: string | null;
             confirmations: number;
             confirmations_required: number;
@@ -2117,7 +2120,7 @@ export interface components {
             /** @description The fault and its remedy, as a sentence. */
             detail: string;
             /** @enum {string} */
-            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "corpus_limit" | "corpus_not_found" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_replaced" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "profile_limit" | "profile_not_found" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
+            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "corpus_limit" | "corpus_not_found" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_replaced" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_closed" | "order_not_found" | "order_paid" | "overloaded" | "profile_limit" | "profile_not_found" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
             /** @description Path of the guide that explains it, on the same address. */
             docs: string;
         };
@@ -6977,7 +6980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It is finished; `detail` says what to do. Codes: `order_paid`. */
+            /** @description It is finished; `detail` says what to do. Codes: `order_paid`, `order_closed`. */
             410: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

@@ -69,9 +69,11 @@ export function lightningOrders(
     note: 'The key comes as soon as the invoice is settled.',
     placeOf: (order) => order.payment_hash,
     howToPay({ bolt11 }) {
-      const invoice = bolt11 ?? '';
-      return { target: invoice, uri: `lightning:${invoice}`, noun: 'invoice' };
+      if (bolt11 === null) return undefined;
+      return { target: bolt11, uri: `lightning:${bolt11}`, noun: 'invoice' };
     },
+    // Only LND ends an order, and it accepts no payment of an invoice that it has canceled.
+    latePayment: () => 'Its invoice has ended and cannot be paid: make a new order.',
     async order(input, buyer) {
       const claimed = prefersClaim(buyer.header('prefer'));
       const made = await rail.create({ ...wishOf(input, tiers), claimed });

@@ -3,16 +3,16 @@ import type { Tiers } from '../../access/tiers.js';
 import type { Handler } from '../../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../../contract/bitcoin.js';
 import { problemOf } from '../../contract/problem.js';
-import { networkNameBytes, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
+import { networkNameBytes, watchedUntilMs, type BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { findOrderOn } from '../../store/tables/orders.js';
 import { deriveLasting } from '../../system/masterSecret.js';
 import { networkOf } from '../../system/network.js';
 import type { AddressBusy, Bitcoin } from './bitcoin.js';
-import { paymentUri, viewOnChain } from './bitcoinView.js';
+import { paymentUri, requestedUri, viewOnChain } from './bitcoinView.js';
 import type { BookParts } from '../order/book.js';
 import { createRoute, pollRoute, qrRoute, railUnavailable, wishOf } from '../orderRoutes.js';
 import type { PagedOrders, Refusal } from '../orderRoutes.js';
-import { unpolled } from '../order/poll.js';
+import { unpolled, type Polled } from '../order/poll.js';
 import { closedRail, pollOrder } from '../rail.js';
 
 /** Parts of the endpoints. */
@@ -56,6 +56,19 @@ function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Ui
   ]);
 }
 
+/** Says what a payment does to an order that has ended. */
+function latePayment({ bip21, received_sat: received, expires_at: end }: BitcoinOrder): string {
+  if (bip21 === null) {
+    return (
+      'Its address is no longer watched: send no money to it. ' +
+      'About money that you have sent, ask the operator.'
+    );
+  }
+  const until = new Date(watchedUntilMs({ expiresAtMs: Date.parse(end) })).toUTCString();
+  if (received > 0) return `They still complete it until ${until}.`;
+  return `A late payment still counts until ${until}; or make a new order.`;
+}
+
 /** Form of an order's id; any other text is unknown. */
 const idForm = /^[a-z2-7]{26}$/;
 
@@ -69,13 +82,16 @@ export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrd
   const rail = bitcoin ?? closedRail<BtcOrder>('On-chain payments');
   // Only the buyer knows the id of an on-chain order, so no claim token is needed.
   const unclaimed = { claimRequired: false };
-  const polled = { parts, rail, view: viewOnChain, find: findOnChain(parts), demanded: unclaimed };
+  const view = (polled: Polled<BtcOrder>): BitcoinOrder => viewOnChain(polled, clock.wallMs());
+  const polled = { parts, rail, view, find: findOnChain(parts), demanded: unclaimed };
   return {
     paid: 'here',
     title: 'Bitcoin, on chain',
     note: 'The key comes with the confirmations.',
     placeOf: (order) => order.order_id,
-    howToPay: ({ address, bip21 }) => ({ target: address, uri: bip21 ?? '', noun: 'address' }),
+    howToPay: ({ address, bip21 }) =>
+      bip21 === null ? undefined : { target: address, uri: bip21, noun: 'address' },
+    latePayment,
     async order(input, buyer) {
       const orderedBy = nameOfAddress(parts, buyer.caller());
       const made = await rail.create({ ...wishOf(input, tiers), ...(orderedBy && { orderedBy }) });
@@ -83,8 +99,8 @@ export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrd
       if (made.kind === 'rail busy') return railBusy;
       if (made.kind === 'address busy') return addressBusy(made, clock.wallMs());
       const { order, claimToken } = made;
-      const view = { ...viewOnChain(unpolled(order)), bip21: paymentUri(order) };
-      return { ok: true, order: { ...view, claim_token: claimToken } };
+      const shown = { ...view(unpolled(order)), bip21: paymentUri(order) };
+      return { ok: true, order: { ...shown, claim_token: claimToken } };
     },
     poll: (id, request) => pollOrder(polled, id, request),
   };
@@ -92,7 +108,8 @@ export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrd
 
 /** An order's payment request, as a QR code. */
 export function bitcoinQr(parts: BookParts): Handler {
-  return qrRoute(findOnChain(parts), 'order_id', paymentUri);
+  const { clock } = parts;
+  return qrRoute(findOnChain(parts), 'order_id', (order) => requestedUri(order, clock.wallMs()));
 }
 
 /** The handlers of the endpoints. */

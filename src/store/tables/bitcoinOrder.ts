@@ -202,6 +202,11 @@ function sameOutputs(left: readonly Output[], right: readonly Output[]): boolean
 /** Time for which an expired on-chain order is still watched: money may arrive late (ms). */
 const watchAfterExpiryMs = 30 * 86_400_000;
 
+/** End of the watch over an order that expired (ms since 1970): nobody looks for a later payment. */
+export function watchedUntilMs({ expiresAtMs }: Pick<BtcOrder, 'expiresAtMs'>): number {
+  return expiresAtMs + watchAfterExpiryMs;
+}
+
 /** Depth from which an order's payment is final. */
 export function finalDepth({ confirmationsRequired }: BtcOrder): number {
   return Math.max(6, confirmationsRequired);
@@ -209,7 +214,7 @@ export function finalDepth({ confirmationsRequired }: BtcOrder): number {
 
 /** True if an on-chain order may still change through a payment or a block. */
 export function isWatched(order: BtcOrder, nowMs: number): boolean {
-  if (order.status === 'expired') return nowMs < order.expiresAtMs + watchAfterExpiryMs;
+  if (order.status === 'expired') return nowMs < watchedUntilMs(order);
   if (order.status !== 'confirmed') return true;
   return confirmations(order) < finalDepth(order);
 }
