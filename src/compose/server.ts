@@ -407,7 +407,11 @@ export async function buildServer(
   const checkout = await checkoutOf(configuration, tiers, upkeep, access, room.isStorageReserved);
   const stored = storedEmbedder(embedder, { ...upkeep, readBytesPerToken: native.readBytesPerToken() });
   const embedding = configuration.embedCacheStore ? stored : embedder;
-  const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
+  const search = await searchParts(configuration, embedding, {
+    ...upkeep,
+    ...room,
+    hashKey: access.holderOf,
+  });
   const { embedMode, corpora, profiles } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);
@@ -429,8 +433,9 @@ export async function buildServer(
   });
   keyChanges.start();
   const end = async (): Promise<void> => {
-    for (const each of [keyChanges, corpora, profiles, room]) each.stop();
-    const stopped = [background.stop(), checkout.stop(), explorer.stop(), stored.settled()];
+    for (const each of [keyChanges, profiles, room]) each.stop();
+    const stopped = [background, checkout, explorer, corpora].map((each) => each.stop());
+    stopped.push(stored.settled());
     const closed = Promise.all([...stopped, clicks.close(), access.close()]);
     const last = closed.then(() => opened.store.close());
     await Promise.race([last, systemClock.sleep(lastFlushMs)]);
