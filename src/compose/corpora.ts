@@ -17,7 +17,8 @@ export interface NamedStatistics {
   readonly corpusKey: Uint8Array;
   /** Resolves when everything stored before the call is known. */
   readonly look: () => Promise<unknown>;
-  readonly stop: () => void;
+  /** Resolves when everything learned is stored, as far as the store answers. */
+  readonly stop: () => Promise<void>;
 }
 
 /** Loads the store's statistics, if requests that name them are served, and follows them until stopped. */
@@ -27,7 +28,7 @@ export async function namedStatistics({
   hashKey,
   ...parts
 }: OpenedStore &
-  Omit<CorpusFollowerParts & CorpusLearnerParts, 'corpora' | 'randomness'> &
+  Omit<CorpusFollowerParts & CorpusLearnerParts, 'corpora' | 'randomness' | 'hurry'> &
   Pick<NamedStatistics, 'hashKey'> & {
     readonly isServed: boolean;
     /** True if callers without a key may add to public statistics. */
@@ -35,13 +36,16 @@ export async function namedStatistics({
   }): Promise<NamedStatistics> {
   const key = corpusKey(parts.secrets);
   const table = new native.Corpora(key);
-  const follower = followCorpora({ ...parts, corpora: table });
   const learner = new CorpusLearner({ ...parts, corpora: table, randomness: systemRandomness });
+  const follower = followCorpora({ ...parts, corpora: table, hurry: learner.hurry });
   if (isServed) {
     await follower.start();
     learner.start();
   }
   const learnerOf = learnerIn(isOpen, hashKey);
-  const stop = (): void => [follower, learner].forEach((part) => part.stop());
+  const stop = (): Promise<void> => {
+    follower.stop();
+    return learner.stop();
+  };
   return { table, learnerOf, hashKey, corpusKey: key, look: () => follower.look(), stop };
 }

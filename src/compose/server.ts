@@ -407,7 +407,8 @@ export async function buildServer(
   const checkout = await checkoutOf(configuration, tiers, upkeep, access, room.isStorageReserved);
   const stored = storedEmbedder(embedder, { ...upkeep, readBytesPerToken: native.readBytesPerToken() });
   const embedding = configuration.embedCacheStore ? stored : embedder;
-  const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
+  const named = { ...upkeep, ...room, hashKey: access.holderOf };
+  const search = await searchParts(configuration, embedding, named);
   const { embedMode, corpora, profiles } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);
@@ -429,11 +430,10 @@ export async function buildServer(
   });
   keyChanges.start();
   const end = async (): Promise<void> => {
-    for (const each of [keyChanges, corpora, profiles, room]) each.stop();
-    const stopped = [background.stop(), checkout.stop(), explorer.stop(), stored.settled()];
-    const closed = Promise.all([...stopped, clicks.close(), access.close()]);
-    const last = closed.then(() => opened.store.close());
-    await Promise.race([last, systemClock.sleep(lastFlushMs)]);
+    for (const each of [keyChanges, profiles, room]) each.stop();
+    const stopped = [background, checkout, explorer, corpora].map((each) => each.stop());
+    const closed = Promise.all([...stopped, stored.settled(), clicks.close(), access.close()]);
+    await Promise.race([closed.then(() => opened.store.close()), systemClock.sleep(lastFlushMs)]);
     await tracing.close();
   };
   return {

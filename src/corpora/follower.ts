@@ -13,6 +13,8 @@ export interface CorpusFollowerParts {
   readonly corpora: Pick<Corpora, 'add' | 'remove' | 'versions' | 'retry' | 'unsaved'>;
   readonly clock: Pick<Clock, 'every'>;
   readonly log: Pick<Log, 'error'>;
+  /** Has the learner look soon at a name that was removed. */
+  readonly hurry?: (name: string) => void;
 }
 
 /** Follows the named statistics. */
@@ -40,6 +42,7 @@ async function takeCorpus(
   // Versions from before a removal are gone, even if the name exists again.
   const isOld = corpora.versions(name).some((version) => !stored.has(version));
   if (isOld || (stored.size === 0 && !corpora.unsaved().includes(name))) corpora.remove(name);
+  if (stored.size === 0) parts.hurry?.(name);
   if (record !== undefined) await addVersions(parts, record);
   // A removal makes room for names that could not be stored.
   corpora.retry();

@@ -90,6 +90,10 @@ export declare class Corpora {
    * it are refused until `retry`.
    */
   endLearning(name: string, isFull: boolean): void
+  /** Drops a name under which nothing is known or waits. */
+  forget(name: string): void
+  /** True if the texts that share a limit with those of this name take half of it. */
+  isCrowded(name: string): boolean
   /** Allows another try for names that could not be stored. */
   retry(): void
   /** Forgets a name. */

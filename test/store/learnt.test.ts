@@ -31,7 +31,7 @@ import { bothEngines } from './engines.js';
 import { storeAt } from '../support/openStore.js';
 
 const key = Buffer.from('0123456789abcdef');
-const clock = { every: () => ({ stop: () => undefined }), wallMs: () => 1_000 };
+const clock = { every: () => ({ stop: () => undefined }), wallMs: () => 1_000, monotonicMs: () => 0 };
 
 /** A process on a store: what it learns is stored, and what is stored is known, when it is told to. */
 async function started(store: Store, isOpen = true) {

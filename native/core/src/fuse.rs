@@ -41,7 +41,7 @@ use crate::embed::entity_map::{self, EntityMap, Refused};
 use crate::forms::Pairs;
 use crate::tokens::analyzer::Analyzer;
 use crate::tokens::tokenize::{Keyed, Tokenizer};
-use corpora::Learning;
+use corpora::Lesson;
 use cost::{LOOP_DETAILS, LOOP_PRODUCTS, LOOP_READ, is_long};
 use form::Form;
 use lookup::NotFound;
@@ -399,8 +399,8 @@ impl Workspace {
         if !self.detail(body, options, more, analyzer.unwrap_or(&plain)) {
             return self.undetailed();
         }
-        if let Some(learning) = &more.learning {
-            self.learn(body, learning);
+        if let Some(lesson) = &more.lesson {
+            self.learn(body, lesson);
         }
         let needed =
             form::room(options, &self.lists) + self.pieces.len() + self.highlights.len() + self.notes.len();
@@ -453,19 +453,19 @@ impl Workspace {
         length
     }
 
-    /// Offers the docs to the learning of a name.
+    /// Offers the docs to the name that learns.
     #[cold]
-    fn learn(&mut self, body: &[u8], learning: &Learning) {
-        if learning.has_ended() {
+    fn learn(&mut self, body: &[u8], lesson: &Lesson) {
+        if lesson.has_ended() {
             return;
         }
         let Workspace { lists, unescaped, .. } = self;
         let docs = &lists.docs;
         let digests: Vec<u64> = docs
             .iter()
-            .map(|doc| with_str(body, doc.text, unescaped, |text| learning.digest(text)))
+            .map(|doc| with_str(body, doc.text, unescaped, |text| lesson.digest(text)))
             .collect();
-        learning.offer(&digests, |at| text_of(body, docs[at].text, unescaped).into());
+        lesson.offer(&digests, |at| text_of(body, docs[at].text, unescaped).into());
     }
 
     /// The index of the model that scores the docs: the named one, or the default one. `None`: the request

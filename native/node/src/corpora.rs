@@ -319,6 +319,18 @@ impl Corpora {
         self.inner.learnings().end(name.as_bytes(), is_full);
     }
 
+    /// Drops a name under which nothing is known or waits.
+    #[napi]
+    pub fn forget(&self, name: String) {
+        self.inner.learnings().forget(name.as_bytes());
+    }
+
+    /// True if the texts that share a limit with those of this name take half of it.
+    #[napi]
+    pub fn is_crowded(&self, name: String) -> bool {
+        self.inner.learnings().is_crowded(name.as_bytes())
+    }
+
     /// Allows another try for names that could not be stored.
     #[napi]
     pub fn retry(&self) {

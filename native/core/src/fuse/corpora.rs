@@ -9,6 +9,7 @@ mod statistics;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::request::analyzer::analyzer_alone;
 use super::versions::{Numbered, Versions};
@@ -17,7 +18,7 @@ use crate::tokens::tokenize::Tokenizer;
 use hashed::Hasher;
 pub use hashed::Terming;
 use learning::Learnings;
-pub use learning::{Learning, Step, Unlearnt};
+pub use learning::{Lesson, Step, Unlearnt};
 pub use statistics::{Key, MOST_TERMS, Refused, Statistics, hash};
 
 /// Counts texts; it stores only hashes of them.
@@ -171,7 +172,7 @@ impl Numbered for Version {
 pub struct Corpora {
     pub(super) versions: Versions<Version>,
     /// The names that are learnt.
-    pub(super) learnings: Learnings,
+    pub(super) learnings: Arc<Learnings>,
 }
 
 impl Corpora {
@@ -179,7 +180,7 @@ impl Corpora {
     #[must_use]
     pub fn new(key: &Key) -> Self {
         Self {
-            learnings: Learnings::new(key),
+            learnings: Arc::new(Learnings::new(key)),
             ..Self::default()
         }
     }

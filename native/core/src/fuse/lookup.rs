@@ -45,7 +45,7 @@ impl More {
         if let Some(visible) = corpora.filter(|_| learns) {
             let terming = Terming::of(tokenizer, self.analyzer.as_ref());
             match visible.learn(&name, terming) {
-                Ok(learning) => self.learning = Some(learning),
+                Ok(lesson) => self.lesson = Some(lesson),
                 Err(unlearnt) => {
                     self.faults.add("\"learn\"", None, &unlearnt.text());
                     return Err(NotFound::Refused);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::corpora::{Corpora, Learning, Terming, Unlearnt, Version};
+use super::corpora::{Corpora, Lesson, Terming, Unlearnt, Version};
 use super::profiles::Profiles;
 use super::versions::stored_name;
 
@@ -44,16 +44,16 @@ impl<'a> Visible<'a> {
         self.corpora.versions.find_for(self.owner, name, version)
     }
 
-    /// The learning state of a name: the owner's, or the public one if there is no owner.
+    /// A name that docs may be offered to: the owner's, or the public one if there is no owner.
     ///
     /// # Errors
     /// Nothing is learned under this name, or not with these settings.
-    pub(crate) fn learn(&self, name: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
+    pub(crate) fn learn(&self, name: &[u8], terming: Terming) -> Result<Lesson, Unlearnt> {
         let full = stored_name(self.owner, name);
         let newest = self.corpora.versions.find(&full, None);
         if newest.is_some_and(|version| !version.learnt) {
             return Err(Unlearnt::Put);
         }
-        self.corpora.learnings.of(&full, self.owner, terming)
+        self.corpora.learnings.lesson(full, self.owner, terming)
     }
 }

@@ -14,8 +14,13 @@ use crate::fuse::versions::OWNED;
 const MOST_NAMES: usize = 1_024;
 const MOST_OWNED: usize = 8;
 
-/// Most bytes of texts that wait to be counted, over all names. Further texts are not learned this time.
+/// Most bytes of texts that wait to be counted: under public names, and under those of owners. Further texts
+/// are not learned this time. Public names have a limit of their own, because their texts wait as long as the
+/// disk is nearly full.
 const MOST_WAITING: usize = 16 << 20;
+
+/// Bytes of waiting texts from which on they should be counted soon.
+const MANY_WAITING: usize = MOST_WAITING / 2;
 
 /// Why a request teaches nothing.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,6 +68,8 @@ enum Ended {
     Full,
     /// It cannot be stored.
     Names,
+    /// It is no longer among the names. Whoever still has it looks the name up again.
+    Dropped,
 }
 
 /// The counted docs, and the stored sample that they were merged into.
@@ -79,7 +86,7 @@ pub struct Learning {
     state: Mutex<State>,
     /// Locked while texts are counted; requests do not wait for this lock.
     counted: Mutex<Counted>,
-    digester: Arc<Digester>,
+    /// Of all names that share a limit.
     waiting_bytes: Arc<AtomicUsize>,
 }
 
@@ -118,10 +125,24 @@ impl State {
             self.known.pop_last();
         }
     }
+
+    /// True if a process without this state would be the same.
+    fn is_empty(&self) -> bool {
+        self.ended.is_none() && !self.unsaved && self.waiting.is_empty() && self.known.is_empty()
+    }
+
+    /// Marks it as dropped if `condition` holds. Docs are offered under the same lock: none can come between.
+    fn drop_if(&mut self, condition: impl Fn(&Self) -> bool) -> bool {
+        let drops = condition(self);
+        if drops {
+            self.ended = Some(Ended::Dropped);
+        }
+        drops
+    }
 }
 
 impl Learning {
-    fn new(digester: Arc<Digester>, waiting_bytes: Arc<AtomicUsize>, terming: Terming) -> Self {
+    fn new(waiting_bytes: Arc<AtomicUsize>, terming: Terming) -> Self {
         Self {
             state: Mutex::new(State {
                 terming: terming.text(),
@@ -129,7 +150,6 @@ impl Learning {
                 ..State::default()
             }),
             counted: Mutex::default(),
-            digester,
             waiting_bytes,
         }
     }
@@ -150,19 +170,12 @@ impl Learning {
         Ok(())
     }
 
-    /// The digest of a text.
-    pub(crate) fn digest(&self, text: &str) -> u64 {
-        self.digester.digest(text)
-    }
-
-    /// True if it learns no more.
-    pub(crate) fn has_ended(&self) -> bool {
-        locked(&self.state).ended.is_some()
-    }
-
-    /// Offers docs by their digests; `text` returns the text of a doc by index.
-    pub(crate) fn offer(&self, digests: &[u64], mut text: impl FnMut(usize) -> Box<str>) {
+    /// Offers docs by their digests; `text` returns the text of a doc by index. False if it was dropped.
+    pub(super) fn offer(&self, digests: &[u64], text: &mut impl FnMut(usize) -> Box<str>) -> bool {
         let mut state = locked(&self.state);
+        if let Some(ended) = state.ended {
+            return ended != Ended::Dropped;
+        }
         for (at, &digest) in digests.iter().enumerate() {
             if !state.wants(digest) {
                 continue;
@@ -176,6 +189,7 @@ impl Learning {
             state.meet(digest);
             state.waiting.push((digest, text));
         }
+        true
     }
 
     /// Counts the waiting texts and merges the sample with the stored one. Returns the new sample to store;
@@ -279,12 +293,67 @@ impl Learning {
     }
 }
 
+/// A name that a request may add to. It takes a place among the names only when docs are offered, so a
+/// request that is refused before leaves nothing.
+pub struct Lesson {
+    learnings: Arc<Learnings>,
+    name: Vec<u8>,
+    owner: Vec<u8>,
+    terming: Terming,
+}
+
+impl std::fmt::Debug for Lesson {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Lesson")
+    }
+}
+
+impl Lesson {
+    /// The digest of a text.
+    pub(crate) fn digest(&self, text: &str) -> u64 {
+        self.learnings.digester.digest(text)
+    }
+
+    /// True if the name learns no more.
+    pub(crate) fn has_ended(&self) -> bool {
+        let known = self.learnings.find(&self.name);
+        known.is_some_and(|learning| locked(&learning.state).ended.is_some())
+    }
+
+    /// Offers docs by their digests; `text` returns the text of a doc by index. Nothing is learned if other
+    /// requests took the last place or began with other settings meanwhile: the next request is refused.
+    pub(crate) fn offer(&self, digests: &[u64], mut text: impl FnMut(usize) -> Box<str>) {
+        // A name that is dropped after it was found begins again, with these docs.
+        while let Ok(learning) = self.learnings.of(&self.name, &self.owner, self.terming) {
+            if learning.offer(digests, &mut text) {
+                break;
+            }
+        }
+        // There may be no docs, or no room for them to wait.
+        self.learnings.forget(&self.name);
+    }
+}
+
+/// Names by their stored form.
+type Names = HashMap<Box<[u8]>, Arc<Learning>>;
+
 /// The names that a process learns.
 pub struct Learnings {
     key: Key,
-    names: RwLock<HashMap<Box<[u8]>, Arc<Learning>>>,
-    digester: Arc<Digester>,
-    waiting_bytes: Arc<AtomicUsize>,
+    names: RwLock<Names>,
+    digester: Digester,
+    public_bytes: Arc<AtomicUsize>,
+    owned_bytes: Arc<AtomicUsize>,
+}
+
+/// Checks that a name has a place among the others.
+fn check_room(names: &Names, owner: &[u8]) -> Result<(), Unlearnt> {
+    let is_owned = |name: &[u8]| name.starts_with(owner) && name.get(owner.len()) == Some(&OWNED);
+    let owned = || names.keys().filter(|name| is_owned(name)).count();
+    if !owner.is_empty() && owned() >= MOST_OWNED || names.len() >= MOST_NAMES {
+        return Err(Unlearnt::Names);
+    }
+    Ok(())
 }
 
 impl Default for Learnings {
@@ -298,8 +367,9 @@ impl Learnings {
         Self {
             key: *key,
             names: RwLock::default(),
-            digester: Arc::new(Digester::new(key)),
-            waiting_bytes: Arc::default(),
+            digester: Digester::new(key),
+            public_bytes: Arc::default(),
+            owned_bytes: Arc::default(),
         }
     }
 
@@ -308,29 +378,67 @@ impl Learnings {
         names.get(name).cloned()
     }
 
-    /// The learning state of a name; created by the first request.
+    /// A name that docs with these settings may be offered to. Nothing changes until they are.
     ///
     /// # Errors
     /// There are too many names, or its docs are counted with other settings.
-    pub(in crate::fuse) fn of(
-        &self,
-        name: &[u8],
+    pub(in crate::fuse) fn lesson(
+        self: &Arc<Self>,
+        name: Vec<u8>,
         owner: &[u8],
         terming: Terming,
-    ) -> Result<Arc<Learning>, Unlearnt> {
-        if let Some(known) = self.find(name) {
+    ) -> Result<Lesson, Unlearnt> {
+        if let Some(known) = self.find(&name) {
             known.check(terming)?;
-            return Ok(known);
+        } else {
+            check_room(&self.names.read().unwrap_or_else(PoisonError::into_inner), owner)?;
+        }
+        Ok(Lesson {
+            learnings: self.clone(),
+            name,
+            owner: owner.into(),
+            terming,
+        })
+    }
+
+    /// The learning state of a name; created for the first docs.
+    pub(super) fn of(&self, name: &[u8], owner: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.get(name) {
+            known.check(terming)?;
+            return Ok(known.clone());
+        }
+        check_room(&names, owner)?;
+        let bytes = if owner.is_empty() {
+            &self.public_bytes
+        } else {
+            &self.owned_bytes
+        };
+        let learning = Arc::new(Learning::new(bytes.clone(), terming));
+        names.insert(name.into(), learning.clone());
+        Ok(learning)
+    }
+
+    /// Drops a name under which nothing is known or waits, so that it takes no place.
+    pub fn forget(&self, name: &[u8]) {
+        let is_empty = |learning: Arc<Learning>| locked(&learning.state).is_empty();
+        if !self.find(name).is_some_and(is_empty) {
+            return;
         }
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        let is_owned = |name: &[u8]| name.starts_with(owner) && name.get(owner.len()) == Some(&OWNED);
-        let owned = || names.keys().filter(|name| is_owned(name)).count();
-        if !owner.is_empty() && owned() >= MOST_OWNED || names.len() >= MOST_NAMES {
-            return Err(Unlearnt::Names);
+        let learning = names.get(name);
+        if learning.is_some_and(|learning| locked(&learning.state).drop_if(State::is_empty)) {
+            names.remove(name);
         }
-        let begin = || Learning::new(self.digester.clone(), self.waiting_bytes.clone(), terming);
-        let learning = names.entry(name.into()).or_insert_with(|| Arc::new(begin()));
-        Ok(learning.clone())
+    }
+
+    /// True if the texts that share a limit with those of this name take half of it: further ones may soon
+    /// be lost.
+    #[must_use]
+    pub fn is_crowded(&self, name: &[u8]) -> bool {
+        let is_crowded =
+            |learning: Arc<Learning>| learning.waiting_bytes.load(Ordering::Relaxed) >= MANY_WAITING;
+        self.find(name).is_some_and(is_crowded)
     }
 
     /// Names with something to store, in order.
@@ -378,13 +486,14 @@ impl Learnings {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(learning) = names.remove(name) {
             // A request may still offer docs to it.
-            learning.end(Ended::Full);
+            learning.end(Ended::Dropped);
         }
     }
 
     /// Allows another try for names that could not be stored.
     pub fn retry(&self) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        names.retain(|_, learning| locked(&learning.state).ended != Some(Ended::Names));
+        let is_over = |state: &State| state.ended == Some(Ended::Names);
+        names.retain(|_, learning| !locked(&learning.state).drop_if(is_over));
     }
 }

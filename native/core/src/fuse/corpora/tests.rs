@@ -5,6 +5,7 @@ use super::sample::{Doc, SAMPLE_DOCS, Sample, take};
 use super::statistics::{FORMAT, mark};
 use super::*;
 use crate::fuse::Visible;
+use crate::tokens::analyzer::Forms;
 use crate::tokens::tokenize::{self, Keyed};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -241,29 +242,120 @@ fn a_sample_has_the_smallest_digests_and_no_doc_of_too_many_terms() {
     );
 }
 
+const PLAIN: Terming = Terming {
+    tokenizer: Tokenizer::Ws,
+    forms: Forms {
+        stemmer: None,
+        fold_accents: false,
+    },
+    normalize: false,
+};
+
+/// Offers a doc to a name, or says why it cannot be learned.
+fn teach(corpora: &Corpora, owner: &str, name: &str, digest: u64, text: &str) -> Option<Unlearnt> {
+    let lesson = Visible::to(owner.as_bytes(), corpora, None).learn(name.as_bytes(), PLAIN);
+    lesson
+        .map(|lesson| lesson.offer(&[digest], |_| text.into()))
+        .err()
+}
+
 #[test]
 fn names_that_are_learnt_are_few_and_texts_that_wait_are_short() {
     let corpora = Corpora::new(&KEY);
-    let visible = |owner: &'static [u8]| Visible::to(owner, &corpora, None);
-    let terming = Terming::of(Tokenizer::Ws, None);
-    let learn = |owner, name: String| visible(owner).learn(name.as_bytes(), terming).err();
+    let learn = |owner, name: &str| teach(&corpora, owner, name, 9, "a");
     for number in 0..8 {
-        assert_eq!(learn(b"ada", format!("n{number}")), None);
+        assert_eq!(learn("ada", &format!("n{number}")), None);
     }
-    assert_eq!(learn(b"ada", "n8".to_owned()), Some(Unlearnt::Names));
-    assert_eq!(learn(b"ada", "n7".to_owned()), None);
+    assert_eq!(learn("ada", "n8"), Some(Unlearnt::Names));
+    assert_eq!(learn("ada", "n7"), None);
     for number in 8..1_024 {
-        assert_eq!(learn(b"", format!("n{number}")), None);
+        assert_eq!(learn("", &format!("n{number}")), None);
     }
-    assert_eq!(learn(b"", "more".to_owned()), Some(Unlearnt::Names));
-    let learning = visible(b"").learn(b"n8", terming).expect("a name that is known");
+    assert_eq!(learn("", "more"), Some(Unlearnt::Names));
+    let lesson = Visible::to(b"", &corpora, None).learn(b"n8", PLAIN);
+    let lesson = lesson.expect("a name that is known");
+    let learnings = corpora.learnings();
+    assert!(!learnings.is_crowded(b"n8"));
     // Of two texts of 9 MiB only one waits; the other is not learned until the first is counted.
-    learning.offer(&[1, 2], |_| "a ".repeat(9 << 19).into());
+    lesson.offer(&[1, 2], |_| "a ".repeat(9 << 19).into());
+    assert!(learnings.is_crowded(b"n8") && learnings.is_crowded(b"n9"));
+    // Names of owners have room of their own.
+    assert!(!learnings.is_crowded(b"ada/n7"));
+    assert_eq!(teach(&corpora, "ada", "n7", 1, &"a ".repeat(9 << 19)), None);
     let docs = |digests: &[u64]| {
-        learning.offer(digests, |_| "a".into());
-        let step = corpora.learnings().step(b"n8", None, [0; 8]).expect("no sample");
+        lesson.offer(digests, |_| "a".into());
+        let step = learnings.step(b"n8", None, [0; 8]).expect("no sample");
         step.map(|step| step.docs)
     };
-    assert_eq!(docs(&[]), Some(1));
-    assert_eq!(docs(&[1, 2]), Some(2));
+    assert_eq!(docs(&[]), Some(2));
+    assert!(!learnings.is_crowded(b"n8"));
+    assert_eq!(docs(&[1, 2]), Some(3));
+    assert_eq!(
+        learnings
+            .step(b"ada/n7", None, [0; 8])
+            .expect("no sample")
+            .map(|step| step.docs),
+        Some(2)
+    );
+}
+
+#[test]
+fn a_name_takes_a_place_only_with_docs() {
+    let corpora = Corpora::new(&KEY);
+    let visible = Visible::to(b"ada", &corpora, None);
+    let lesson = |name: &str, terming| visible.learn(name.as_bytes(), terming);
+    // Refused later, or without docs.
+    for number in 0..20 {
+        let lesson = lesson(&format!("n{number}"), PLAIN).expect("room");
+        if number % 2 == 0 {
+            lesson.offer(&[], |_| unreachable!());
+        }
+    }
+    // No room for a text to wait.
+    lesson("long", PLAIN)
+        .expect("room")
+        .offer(&[1], |_| "a".repeat(17 << 20).into());
+    // Settings are those of the first docs, not of a request that was refused.
+    let ngram = Terming::of(Tokenizer::Keyed(Keyed::Ngram), None);
+    let (late, first) = (lesson("n0", PLAIN).expect("room"), lesson("n0", ngram));
+    first.expect("room").offer(&[1], |_| "a".into());
+    late.offer(&[2], |_| "a".into());
+    assert!(matches!(lesson("n0", PLAIN), Err(Unlearnt::Terming(_))));
+    for number in 1..8 {
+        assert_eq!(teach(&corpora, "ada", &format!("n{number}"), 1, "a"), None);
+    }
+    assert_eq!(teach(&corpora, "ada", "n8", 1, "a"), Some(Unlearnt::Names));
+    let step = corpora
+        .learnings()
+        .step(b"ada/n0", None, [0; 8])
+        .expect("no sample");
+    assert_eq!(step.map(|step| step.docs), Some(1));
+}
+
+#[test]
+fn docs_that_come_while_a_name_is_dropped_are_learned() {
+    let corpora = Corpora::new(&KEY);
+    let learnings = corpora.learnings();
+    let lesson = Visible::to(b"", &corpora, None).learn(b"shop", PLAIN);
+    let lesson = lesson.expect("room");
+    lesson.offer(&[1], |_| "a".into());
+    corpora.remove(b"shop");
+    lesson.offer(&[2], |_| "a".into());
+    // It has something to store, and stays.
+    learnings.forget(b"shop");
+    assert_eq!(learnings.unsaved(), ["shop"]);
+    let step = learnings.step(b"shop", None, [0; 8]).expect("no sample");
+    assert_eq!(step.map(|step| step.docs), Some(1));
+    // Found, and dropped before the offer: it says so, and holds no room that nobody would free.
+    let found = |name: &[u8]| learnings.of(name, b"", PLAIN).expect("room");
+    let offer = |found: &super::learning::Learning| found.offer(&[2], &mut |_| "a".into());
+    let (removed, forgotten, over, full) = (found(b"shop"), found(b"idle"), found(b"over"), found(b"full"));
+    corpora.remove(b"shop");
+    learnings.forget(b"idle");
+    learnings.end(b"full", true);
+    learnings.end(b"over", false);
+    assert!(offer(&over) && offer(&full));
+    learnings.retry();
+    assert!(!offer(&removed) && !offer(&forgotten) && !offer(&over) && offer(&full));
+    assert_eq!(learnings.unsaved(), [""; 0]);
 }

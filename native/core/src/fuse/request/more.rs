@@ -11,7 +11,7 @@ use super::options::{Doc, Options};
 use super::results::{self, Collapse, CollapseBy, Diversify, Highlight, LikenessBy};
 use super::unknown::{Notes, Unknown};
 use super::values::{NOWHERE, number, whole, word};
-use crate::fuse::corpora::{Learning, Version};
+use crate::fuse::corpora::{Lesson, Version};
 use crate::json::{Scanner, Span, Unfit};
 use crate::tokens::analyzer::Analyzer;
 use crate::tokens::tokenize::Tokenizer;
@@ -29,8 +29,8 @@ pub struct More {
     pub(in crate::fuse) corpus_found: Option<Arc<Version>>,
     /// True if the request's docs are learnt under that name.
     pub learn: bool,
-    /// The learning of that name.
-    pub learning: Option<Arc<Learning>>,
+    /// That name, if its docs may be learnt.
+    pub lesson: Option<Lesson>,
     /// The profile that the request names.
     pub profile: Option<NamedProfile>,
     /// Treatment of a doc without a dense score.
