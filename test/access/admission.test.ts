@@ -408,6 +408,11 @@ test('the holder is the first key of its chain once the key is known here, or el
   assert.deepEqual(access.holderOf(key), hash, 'nobody has looked');
   await withKey(access, key);
   assert.deepEqual(Buffer.from(access.holderOf(key) ?? []), first.hash);
+  // Its record may change while the request that it was admitted with is still arriving.
+  access.changed(hash);
+  assert.deepEqual(Buffer.from(access.holderOf(key) ?? []), first.hash);
+  access.allChanged();
+  assert.deepEqual(Buffer.from(access.holderOf(key) ?? []), first.hash);
   assert.equal(access.holderOf('fg_x'), null);
 });
 

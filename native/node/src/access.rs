@@ -274,7 +274,7 @@ impl Access {
         self.inner.forget_all();
     }
 
-    /// The subject of a key's usage; null if the process does not know the key.
+    /// The subject of a key's usage, even if the key was forgotten; null if it was never known.
     #[napi]
     pub fn usage_subject(&self, key: String) -> Option<Buffer> {
         self.inner.usage_subject(key.as_bytes()).map(Buffer::from)

@@ -151,12 +151,12 @@ impl Access {
 
     /// Forgets a key, so that its record is looked up again.
     pub fn forget(&mut self, hash: &Hash) {
-        self.known.remove(hash);
+        self.known.forget(hash);
     }
 
     /// Forgets every key.
     pub fn forget_all(&mut self) {
-        self.known.clear();
+        self.known.forget_all();
     }
 
     /// Decides about a request with a key and counts it.
@@ -241,10 +241,10 @@ impl Access {
         }
     }
 
-    /// The subject of a key's usage; `None` if the process does not know the key.
+    /// The subject of a key's usage, even if the key was forgotten; `None` if it was never known.
     pub fn usage_subject(&self, key: &[u8]) -> Option<UsageSubject> {
-        let record = self.known.get(&keys::hash(key)?)?;
-        Some(usage_subject(KEYS, &record.counted_as))
+        let holder = self.known.counted_as(&keys::hash(key)?)?;
+        Some(usage_subject(KEYS, &holder))
     }
 
     /// Charges a key's holder; false if the process does not know the key (any more): then nothing is

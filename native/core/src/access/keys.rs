@@ -79,18 +79,36 @@ pub struct Record {
 /// Most known keys (about 40 MB); beyond that the table is cleared.
 const MOST_KNOWN: usize = 1 << 18;
 
+/// A key's record, as it was last read.
+struct Entry {
+    hash: Hash,
+    record: Record,
+    /// False once the record may have changed.
+    is_current: bool,
+}
+
 /// The keys that one process knows.
 #[derive(Default)]
 pub struct Known {
     /// By the first eight bytes of the hash; of two keys that share them the table has the last.
-    by_prefix: HashMap<u64, (Hash, Record)>,
+    by_prefix: HashMap<u64, Entry>,
 }
 
 impl Known {
+    fn entry(&self, hash: &Hash) -> Option<&Entry> {
+        let entry = self.by_prefix.get(&prefix(hash))?;
+        bool::from(entry.hash.ct_eq(hash)).then_some(entry)
+    }
+
     /// The record of the key with this hash.
     pub fn get(&self, hash: &Hash) -> Option<Record> {
-        let (known, record) = self.by_prefix.get(&prefix(hash))?;
-        bool::from(known.ct_eq(hash)).then_some(*record)
+        let entry = self.entry(hash)?;
+        entry.is_current.then_some(entry.record)
+    }
+
+    /// The key whose usage this one shares. That never changes, so it is known of a forgotten key, too.
+    pub fn counted_as(&self, hash: &Hash) -> Option<Hash> {
+        Some(self.entry(hash)?.record.counted_as)
     }
 
     /// Adds a key, or its new record.
@@ -98,17 +116,26 @@ impl Known {
         if self.by_prefix.len() >= MOST_KNOWN {
             self.by_prefix.clear();
         }
-        self.by_prefix.insert(prefix(&hash), (hash, record));
+        let entry = Entry {
+            hash,
+            record,
+            is_current: true,
+        };
+        self.by_prefix.insert(prefix(&hash), entry);
     }
 
-    /// Forgets a key, so that its record is looked up again.
-    pub fn remove(&mut self, hash: &Hash) {
-        self.by_prefix.remove(&prefix(hash));
+    /// Forgets a key's record, so that it is looked up again.
+    pub fn forget(&mut self, hash: &Hash) {
+        if let Some(entry) = self.by_prefix.get_mut(&prefix(hash)) {
+            entry.is_current = false;
+        }
     }
 
-    /// Forgets every key.
-    pub fn clear(&mut self) {
-        self.by_prefix.clear();
+    /// Forgets the record of every key.
+    pub fn forget_all(&mut self) {
+        for entry in self.by_prefix.values_mut() {
+            entry.is_current = false;
+        }
     }
 }
 
@@ -180,7 +207,7 @@ mod tests {
         assert_eq!(known.get(&twin), None);
         known.insert(twin, record(2));
         assert_eq!((known.get(&twin), known.get(&[7; 32])), (Some(record(2)), None));
-        known.remove(&twin);
+        known.forget(&twin);
         assert_eq!(known.get(&twin), None);
     }
 }

@@ -136,21 +136,32 @@ fn a_key_that_was_forgotten_is_unknown_until_it_is_read_again() {
             assert!(access.know(*hash, record(0, *hash)));
         }
     };
-    let known = |access: &Access| {
+    let known = |access: &mut Access| {
         both.each_ref()
-            .map(|(raw, _)| access.usage_subject(raw.as_bytes()).is_some())
+            .map(|(raw, _)| access.admit_key(raw.as_bytes(), now).outcome != Outcome::Unknown)
     };
+    assert_eq!(known(access), [false, false]);
     know(access);
     assert_eq!(known(access), [true, true]);
     access.forget(&both[0].1);
     assert_eq!(known(access), [false, true]);
-    assert_eq!(
-        access.admit_key(both[0].0.as_bytes(), now).outcome,
-        Outcome::Unknown
-    );
     know(access);
+    assert_eq!(known(access), [true, true]);
     access.forget_all();
     assert_eq!(known(access), [false, false]);
+}
+
+#[test]
+fn whose_usage_a_key_shares_is_known_after_it_was_forgotten() {
+    let mut scratch = Scratch::new("holder");
+    let access = &mut scratch.access;
+    let [(_, first), (raw, second), (other, _)] = [key(1), key(2), key(3)];
+    assert!(access.know(second, record(0, first)));
+    access.forget(&second);
+    assert_eq!(access.usage_subject(raw.as_bytes()), Some(subject_of(first)));
+    access.forget_all();
+    assert_eq!(access.usage_subject(raw.as_bytes()), Some(subject_of(first)));
+    assert_eq!(access.usage_subject(other.as_bytes()), None);
 }
 
 #[test]
