@@ -18,7 +18,7 @@ import {
   storeLearnt,
 } from '../../src/store/tables/corpora.js';
 import { isStoredName } from '../../src/store/tables/names.js';
-import type { Store } from '../../src/store/store.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { answered, requestWith, staticMode } from '../support/embedding.js';
 import { bothEngines } from './engines.js';
 import { storeAt } from '../support/openStore.js';
@@ -87,6 +87,45 @@ for (const { name, skip, fresh } of bothEngines()) {
         (await allCorpora(store)).map((each) => each.name),
         ['shop', 'shop.b'],
       );
+    });
+
+    test('what a failed removal leaves goes with the next, or with the name', async (context) => {
+      const store = await storeAt(await fresh());
+      context.after(() => store.close());
+      const numbers = async (): Promise<(number | undefined)[]> =>
+        (await store.scan('corpusVersions', { limit: 100 })).map(({ key: name }) => name.at(-1));
+      /** Removes a name; the store answers no more once it is gone, and one of its versions. */
+      const removedInPart = async (name: string): Promise<void> => {
+        const commit = store.commit.bind(store);
+        const failing = context.mock.method(store, 'commit', (...unit: Parameters<Store['commit']>) =>
+          failing.mock.callCount() < 2 ? commit(...unit) : Promise.reject(new StoreUnavailable('away')),
+        );
+        await assert.rejects(removeCorpus(store, name), StoreUnavailable);
+        failing.mock.restore();
+        assert.equal(await findCorpus(store, name), undefined);
+      };
+      for (let version = 1; version <= 3; version += 1) assert.equal(await put(store, 'shop'), version);
+      await removedInPart('shop');
+      assert.deepEqual(await numbers(), [2, 3]);
+      assert.equal(await put(store, 'shop'), 4);
+      assert.equal(await removeCorpus(store, 'shop'), true);
+      assert.deepEqual(await numbers(), []);
+
+      assert.deepEqual([await put(store, 'shop'), await put(store, 'shop')], [5, 6]);
+      await removedInPart('shop');
+      assert.deepEqual(await numbers(), [6]);
+      assert.equal(await removeCorpus(store, 'shop'), false, 'it is gone already');
+      assert.deepEqual(await numbers(), []);
+
+      assert.deepEqual([await put(store, 'shop'), await put(store, 'shop')], [7, 8]);
+      await removedInPart('shop');
+      assert.deepEqual(await numbers(), [8]);
+      for (let at = 1; at < mostRemovedCorpora; at += 1) {
+        await put(store, `n${at}`);
+        await removeCorpus(store, `n${at}`);
+      }
+      assert.equal(await put(store, 'new'), 9, 'the removed names are forgotten');
+      assert.deepEqual(await numbers(), [9]);
     });
 
     test('of several at once each gets a number of its own', async (context) => {

@@ -118,6 +118,7 @@ async function findGivenOut(store: Store): Promise<{ version: number; value: Uin
 async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Promise<void> {
   const { version, value } = await findGivenOut(store);
   const last = removed.reduce((most, { lastVersion }) => Math.max(most, lastVersion), version);
+  for (const each of removed) await removeStatistics(store, each);
   await store.commit([
     writeOver('state', givenOutKey, value, givenOutTable.encode({ version: last })),
     ...removed.map(({ key, value: from }) => removeOver('corpora', key, from)),
@@ -330,19 +331,19 @@ export async function removeCorpus(store: Store, name: string): Promise<boolean>
   for (;;) {
     const [from, learning] = [await store.get('corpora', key), await store.get('corpusLearning', key)];
     const had = from === undefined ? undefined : { from, ...corpusTable.decode(from) };
-    const versions = had?.versions ?? [];
-    if (versions.length === 0 && learning === undefined) return false;
-    const outcome = await store.commit([
-      ...(had === undefined
-        ? []
-        : [writeOver('corpora', key, had.from, corpusTable.encode({ ...had, versions: [] }))]),
-      ...(await removedLearning(store, key, learning)),
-      { kind: 'append', log: 'corpusChanges', value: key },
-    ]);
-    if (outcome.kind !== 'done') continue;
-    // A crash after this leaves statistics that no name refers to.
-    for (const { version } of versions) await removeStatistics(store, name, version);
-    return true;
+    const isThere = (had?.versions ?? []).length > 0 || learning !== undefined;
+    if (isThere) {
+      const outcome = await store.commit([
+        ...(had === undefined
+          ? []
+          : [writeOver('corpora', key, had.from, corpusTable.encode({ ...had, versions: [] }))]),
+        ...(await removedLearning(store, key, learning)),
+        { kind: 'append', log: 'corpusChanges', value: key },
+      ]);
+      if (outcome.kind !== 'done') continue;
+    }
+    if (had !== undefined) await removeStatistics(store, had);
+    return isThere;
   }
 }
 
@@ -360,8 +361,15 @@ async function removedLearning(
   ];
 }
 
-async function removeStatistics(store: Store, name: string, version: number): Promise<void> {
-  const key = versionKey(name, version);
-  const from = await store.get('corpusVersions', key);
-  if (from !== undefined) await store.commit([removeOver('corpusVersions', key, from)]);
+/**
+ * Removes the statistics of all numbers that a removed name has given out, one at a time: each may have
+ * megabytes. A call that fails leaves some, which no name refers to; the next call removes them.
+ */
+async function removeStatistics(store: Store, { name, lastVersion }: CorpusRecord): Promise<void> {
+  const range = { from: versionKey(name, 0), to: versionKey(name, lastVersion + 1), limit: 1 };
+  for (;;) {
+    const [left] = await store.scan('corpusVersions', range);
+    if (left === undefined) return;
+    await store.commit([removeOver('corpusVersions', left.key, left.value)]);
+  }
 }
