@@ -62,6 +62,26 @@ test('on an open server, a profile without a key is everybody’s, and charged b
   assert.equal((await get('shop', 'ada-')).status, 200);
 });
 
+test('a profile is shown as it was put, version by version', async () => {
+  const { put, get } = await server(true);
+  const all: ProfileSettings[] = [
+    { entity_map: { 'a"\\b': 'c\u2028 \ud83d\ude00', ['__proto__']: 'd' } },
+    { legs: { bm25: { weight: 2 } } },
+    {},
+  ];
+  const made = [];
+  for (const settings of all) made.push((await put('shop', '', settings)).body);
+  const shown = (await get('shop', '')).body['versions'] as Record<string, unknown>[];
+  assert.deepEqual(
+    shown.map((version) => ({ name: 'shop', ...version })),
+    made,
+  );
+  assert.deepEqual(
+    shown.map(({ settings }) => JSON.stringify(settings)),
+    all.map((settings) => JSON.stringify(settings)),
+  );
+});
+
 test('on other servers only keys may put and remove', async () => {
   const { put, remove } = await server(false);
   for (const answer of [await put('shop', ''), await remove('shop', '')]) {

@@ -9,6 +9,7 @@ import { fuseHandler } from '../../src/search/fuse.js';
 import {
   allProfiles,
   findProfile,
+  mostProfileBytes,
   mostProfileVersions,
   ownedProfileLimits,
   putProfile,
@@ -98,9 +99,13 @@ for (const { name, skip, fresh } of bothEngines()) {
       assert.match(String(await put(store, `${owner}/more`)), /^There are 32 profiles/);
       assert.equal(await put(store, `${owner}/n0`), 2);
       assert.equal(await put(store, 'everybody'), 1);
-      const big = { entity_map: { a: 'b'.repeat(bytes / 2) } };
-      assert.equal(await put(store, `${owner}/n1`, big), 2);
-      assert.match(String(await put(store, `${owner}/n2`, big)), /more than 1048576 bytes/);
+      const most = JSON.stringify('b'.repeat(mostProfileBytes - '{"k1":1}""'.length));
+      const own = (at: number) => putProfile(store, `${owner}/n${at}`, most, 1_000);
+      assert.deepEqual(await own(1), { ok: true, version: 2 }, 'to the byte');
+      assert.match(String(await put(store, `${owner}/n1`)), /more than 262144 bytes of settings in its/);
+      for (let at = 2; at * mostProfileBytes < bytes; at += 1) assert.equal((await own(at)).ok, true);
+      const over = await own(9);
+      assert.match(over.ok ? '' : over.detail, /more than 1048576 bytes/);
       for (let version = 2; version <= mostProfileVersions; version += 1) await put(store, 'everybody');
       assert.match(String(await put(store, 'everybody')), /64 versions/);
     });

@@ -17,6 +17,9 @@ export interface NameSize {
   readonly bytes: number;
 }
 
+/** The size of a name that is not there. */
+export const noSize: NameSize = { versions: 0, bytes: 0 };
+
 /** Where names are stored, and their limits. */
 export interface KnownNamesParts {
   /** The log of changed names. */
@@ -70,9 +73,9 @@ export class KnownNames {
     return this.over(name, added) === undefined ? undefined : this.overLimit(name, added);
   }
 
-  /** Number of a name's versions, as of the last call of one of the above. */
-  versionsOf(name: string): number {
-    return this.sizes.get(name)?.versions ?? 0;
+  /** A name's versions and their bytes, as of the last call of one of the above. */
+  sizeOf(name: string): NameSize {
+    return this.sizes.get(name) ?? noSize;
   }
 
   private over(name: string, added: number): string | undefined {

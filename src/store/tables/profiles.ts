@@ -3,13 +3,16 @@
  * number is never reused: a new name begins after the numbers of all removed names.
  */
 import { findRecord, recordsAfter, removeOver, writeOver } from '../entries.js';
-import { knownNames } from './knownNames.js';
+import { knownNames, noSize, type NameSize } from './knownNames.js';
 import type { NameLimits } from './names.js';
 import type { Operation, Store } from '../store.js';
 import { integer, rows, table, text, type ValueOf } from '../table.js';
 
 /** Most versions of a name. */
 export const mostProfileVersions = 64;
+
+/** Most bytes of the settings of a name's versions together: one record has them all. */
+export const mostProfileBytes = 256 * 1024;
 
 /** Limits of all names together: every worker holds them. */
 const allProfileLimits: NameLimits = { names: 4_096, bytes: 32 * 1024 * 1024 };
@@ -64,24 +67,28 @@ export async function allProfiles(store: Store): Promise<ProfileRecord[]> {
 export type ProfilePut =
   { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
 
+function sizeOf({ versions }: ProfileRecord): NameSize {
+  const bytes = versions.reduce((sum, { settings }) => sum + Buffer.byteLength(settings), 0);
+  return { versions: versions.length, bytes };
+}
+
 /** Sizes of all profiles of a store. */
 const knownProfiles = knownNames({
   changes: 'profileChanges',
   space: 'profiles',
-  sizeOf(record) {
-    const { versions } = profileTable.decode(record);
-    const bytes = versions.reduce((sum, { settings }) => sum + Buffer.byteLength(settings), 0);
-    return { versions: versions.length, bytes };
-  },
+  sizeOf: (record) => sizeOf(profileTable.decode(record)),
   limits: { owned: ownedProfileLimits, all: allProfileLimits },
   words: { one: 'profile', many: 'profiles', content: 'settings' },
 });
 
-/** The limit that one more version of a name would exceed. */
-function overVersions(versions: number): string | undefined {
-  if (versions < mostProfileVersions) return undefined;
-  const most = `${mostProfileVersions} versions, as many as it may`;
-  return `The profile has ${most}. Remove it, or take another name.`;
+/** The limit of a name that one more version of it, with `added` bytes, would exceed. */
+function overName({ versions, bytes }: NameSize, added: number): string | undefined {
+  const most =
+    versions >= mostProfileVersions
+      ? `has ${mostProfileVersions} versions, as many as it may`
+      : `would have more than ${mostProfileBytes} bytes of settings in its versions`;
+  const isOver = versions >= mostProfileVersions || bytes + added > mostProfileBytes;
+  return isOver ? `The profile ${most}. Remove it, or take another name.` : undefined;
 }
 
 /** The greatest number of all removed names, and the operation that raises it to `to` or keeps it. */
@@ -107,14 +114,15 @@ export async function putProfile(
   const key = Buffer.from(name);
   const known = knownProfiles(store);
   for (;;) {
-    const over = await known.overLimit(name, Buffer.byteLength(settings));
-    // Refused before the record is decoded: it may have two megabytes.
-    const refusal = overVersions(known.versionsOf(name)) ?? over;
+    const bytes = Buffer.byteLength(settings);
+    const over = await known.overLimit(name, bytes);
+    // Refused before the record is decoded: an older version of this program let it have two megabytes.
+    const refusal = overName(known.sizeOf(name), bytes) ?? over;
     if (refusal !== undefined) return { ok: false, detail: refusal };
     const from = await store.get('profiles', key);
     const had = from === undefined ? undefined : profileTable.decode(from);
     // Another process may have added one since: the record itself is exact.
-    const detail = overVersions(had?.versions.length ?? 0);
+    const detail = overName(had === undefined ? noSize : sizeOf(had), bytes);
     if (detail !== undefined) return { ok: false, detail };
     // Read after the name was found absent: a process that removed it raised this number in the same unit.
     const removed = had === undefined ? await givenOut(store) : undefined;
