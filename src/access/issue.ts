@@ -5,6 +5,7 @@ import {
   findKeyById,
   endedOverlap,
   insertKey,
+  isOver,
   replaceKeys,
   unlinked,
 } from '../store/tables/keys.js';
@@ -104,7 +105,7 @@ export function revokeKey(
   });
 }
 
-/** Outcome of rotating a key; `unchanged`: it is not active. */
+/** Outcome of rotating a key; `unchanged`: it is not active, or its term is over. */
 export type Reissue =
   | IssuedKey
   | Exclude<KeyChange, { kind: 'changed' }>
@@ -128,12 +129,12 @@ export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue
   let outcome: Extract<Reissue, { kind: 'issued' | 'replaced' }> | undefined;
   const decide = async (key: KeyRecord): Promise<ChangedKey | undefined> => {
     outcome = undefined;
-    if (key.status !== 'active') return undefined;
+    const nowMs = clock.wallMs();
+    if (key.status !== 'active' || isOver(key, nowMs)) return undefined;
     if (key.replacedBy !== null) {
       outcome = { kind: 'replaced', by: key.replacedBy };
       return undefined;
     }
-    const nowMs = clock.wallMs();
     const { tier, origin, expiresAtMs } = key;
     outcome = newKey(parts, { tier, origin, issuedAtMs: nowMs, expiresAtMs }, nowMs);
     const { to } = endedKey(key, `replaced by ${outcome.key.id}`, nowMs);

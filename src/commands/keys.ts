@@ -11,6 +11,7 @@ import {
 } from '../access/issue.js';
 import type { TiersResult } from '../access/tiers.js';
 import { isClaim } from '../checkout/order/book.js';
+import { keyInUse } from '../checkout/order/orderKeys.js';
 import { reissueOrderKey } from '../checkout/order/reissue.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, allKeys, isOver, type KeyRecord } from '../store/tables/keys.js';
@@ -161,15 +162,16 @@ async function revoke(
 async function reissue(parts: KeysParts, context: CommandContext, id: string, { json }: Json): Ended {
   const found = await findKeyById(context.store, id);
   const isSold = (await orderOf(context.store, found)) !== undefined;
-  const isRefused = found?.status !== 'active' || found.replacedBy !== null || isSold;
+  const isUsable = found !== undefined && stateOf(found, parts.clock.wallMs()) === 'active';
+  const isRefused = !isUsable || found.replacedBy !== null || isSold;
   const text = isRefused ? '' : json === true ? '{' : 'Key ';
   const unseen = await beginReveal(parts, text);
   if (unseen !== undefined) return { wrong: unseen };
   const outcome = await reissueKey(issueParts(parts, context), id);
   if (outcome.kind === 'absent') return absent(id);
   if (outcome.kind === 'unchanged') {
-    const { status } = outcome.key;
-    return { wrong: `Key ${id} is ${status} and cannot be reissued. Create another: fusegate keys create` };
+    const state = stateOf(outcome.key, parts.clock.wallMs());
+    return { wrong: `Key ${id} is ${state} and cannot be reissued. Create another: fusegate keys create` };
   }
   if (outcome.kind === 'replaced') {
     const { by } = outcome;
@@ -210,7 +212,8 @@ async function reissueAny(
   }
   const found = await findOrderNamed(context.store, order);
   const isClaimed = found !== undefined && (claim === undefined || isClaim(found, claim));
-  const text = !isClaimed || found.key !== 'active' ? '' : options.json === true ? '{' : 'The key ';
+  const key = isClaimed ? await keyInUse(context, found, parts.clock.wallMs()) : undefined;
+  const text = key === undefined ? '' : options.json === true ? '{' : 'The key ';
   const unseen = await beginReveal(parts, text);
   if (unseen !== undefined) return { wrong: unseen };
   const outcome = await reissueOrderKey({ ...parts, ...context }, found?.id ?? '', claim ?? null);

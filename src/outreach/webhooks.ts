@@ -7,6 +7,7 @@ import { announceEnd, isEndAnnounced } from '../store/tables/events.js';
 import { allKeys, type KeyRecord } from '../store/tables/keys.js';
 import { keepLease, type LeaseKeeper } from '../store/leases.js';
 import { whenUnavailable, type Fence, type Store } from '../store/store.js';
+import { whenUnreadable } from '../store/table.js';
 import {
   allWebhooks,
   eventLogs,
@@ -262,8 +263,13 @@ class Receiver {
   private async attempt(event: OutboundEvent): Promise<Attempt> {
     const { clock, log, secrets, send } = this.parts;
     const { webhook, turn, counts } = this;
-    const body = await bodyOf(event);
+    // A later version, or a restore, may make a record readable that this version cannot read.
+    const body = await whenUnreadable(bodyOf(event), ({ message: reason }) => ({ reason }));
     if (body === undefined) return { kind: 'void' };
+    if (typeof body !== 'string') {
+      log.error({ webhook: webhook.id, event: event.id, ...body }, 'an event waits');
+      return { kind: 'failed', ...body, retryAfterS: 0 };
+    }
     const head = messageHead(secrets, webhook, { id: event.id, body, nowMs: clock.wallMs() });
     if (head === undefined) {
       const reason = `This process was not given its master secret ${webhook.secretId}`;
@@ -356,9 +362,9 @@ export class Webhooks {
 
   /** Logs a failed round; the next round does what is left. */
   private async reported(round: Promise<void>): Promise<void> {
-    await whenUnavailable(round, ({ message }) => {
-      this.parts.log.warn({ reason: message }, 'events are sent to webhooks later');
-    });
+    const later = ({ message: reason }: Error): void =>
+      this.parts.log.warn({ reason }, 'events are sent to webhooks later');
+    await whenUnreadable(whenUnavailable(round, later), later);
   }
 
   /** Announces near expiries of keys, once an hour. */

@@ -158,8 +158,19 @@ function jsonOf(record: Uint8Array): Json {
 /** A record that this version cannot read. */
 export class UnreadableRecord extends Error {
   constructor(kind: string, reason: string) {
-    super(`A ${kind} record of the store cannot be read: ${reason}`);
+    super(`A record of the store (${kind}) cannot be read: ${reason}`);
   }
+}
+
+/** The answer, or what `otherwise` gives if it needs a record that this version cannot read. */
+export function whenUnreadable<Value, Other>(
+  answer: Promise<Value>,
+  otherwise: (failure: UnreadableRecord) => Other,
+): Promise<Value | Other> {
+  return answer.catch((error: unknown) => {
+    if (error instanceof UnreadableRecord) return otherwise(error);
+    throw error;
+  });
 }
 
 /** Reads a record of one of the formats 1 to `last`. @throws UnreadableRecord */

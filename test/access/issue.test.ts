@@ -142,7 +142,7 @@ describe('a key made again', () => {
     assert.equal(await store.last('keyChanges'), at + 2, 'both are told to the processes that serve');
   });
 
-  test('replaces active keys only', async () => {
+  test('replaces only keys that can be used', async () => {
     const revoked = await issue();
     await revokeKey(parts, revoked.key.id, 'leaked');
     const suspended = await issue();
@@ -155,6 +155,15 @@ describe('a key made again', () => {
       assert.equal(await store.last('keyChanges'), last);
     }
     assert.deepEqual(await reissueKey(parts, 'key_none'), { kind: 'absent' });
+    // Its successor would be refused from the first request on.
+    const { key } = await issue(1);
+    wall.ms += day - 1;
+    assert.equal((await reissueKey(parts, key.id)).kind, 'issued', 'until the last millisecond');
+    const over = await issue(1);
+    wall.ms += day;
+    const last = await store.last('keyChanges');
+    assert.equal((await reissueKey(parts, over.key.id)).kind, 'unchanged');
+    assert.equal(await store.last('keyChanges'), last);
   });
 });
 

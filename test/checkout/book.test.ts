@@ -18,7 +18,7 @@ import {
 import type { OrderEvent } from '../../src/checkout/order/orders.js';
 import { native } from '../../src/native/addon.js';
 import { findKeyById, allKeys, type KeyRecord } from '../../src/store/tables/keys.js';
-import { decodeLedger, findOrder, findOrderAt, openOrders } from '../../src/store/tables/orders.js';
+import { decodeLedger, findOrder, findOrderAt } from '../../src/store/tables/orders.js';
 import { reissueKey, revokeKey } from '../../src/access/issue.js';
 import { SetClock } from '../support/access.js';
 import { systemClock } from '../../src/system/clock.js';
@@ -29,6 +29,7 @@ import { FailingStore } from '../support/serving.js';
 import { pollOrder } from '../../src/checkout/rail.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { collect } from '../support/collect.js';
+import { allOpen } from '../support/shop.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 
@@ -391,7 +392,7 @@ test('an order is open as long as its network can change it', async (context) =>
   const [first, second] = [await made(parts), await made(parts)];
   const card = await made(parts, byCard);
   const open = async (): Promise<string[]> => {
-    return (await collect(openOrders(parts.store, 'lightning'))).map(({ id }) => id);
+    return (await allOpen(parts.store, 'lightning')).map(({ id }) => id);
   };
   assert.deepEqual(await open(), [first.order.id, second.order.id].sort());
   await happened(parts, first.order.id, settled);

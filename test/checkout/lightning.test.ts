@@ -22,12 +22,10 @@ import type {
 } from '../../src/contract/lightning.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
-import { openOrders } from '../../src/store/tables/orders.js';
 import { limitsFile, SetClock, testAccess } from '../support/access.js';
 import { request } from '../support/serving.js';
 import { channel, LndServer } from '../support/lndServer.js';
-import { call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from '../support/shop.js';
-import { collect } from '../support/collect.js';
+import { allOpen, call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from '../support/shop.js';
 import { StoreUnavailable, type Fence, type Store } from '../../src/store/store.js';
 
 const shop = await Shop.open();
@@ -305,7 +303,7 @@ describe('looking orders up', () => {
     await lightning.refresh(done);
     node.settle(paid.place);
     const before = node.count(`/v1/invoice/${done.place}`);
-    const open = (await collect(openOrders(shop.aside.store, 'lightning'))).length;
+    const open = (await allOpen(shop.aside.store, 'lightning')).length;
     const looked = await lightning.reconcile();
     assert.equal(looked, open);
     assert.deepEqual(

@@ -24,7 +24,8 @@ async function open(more: Partial<LookUpParts<'btc'>> = {}) {
   };
   const { store, clock } = shop.book;
   const said: unknown[] = [];
-  const log = { warn: (about: unknown, text?: string): void => void said.push([text, about]) };
+  const say = (about: unknown, text?: string): void => void said.push([text, about]);
+  const log = { warn: say };
   const of = new LookUps({ ...{ store, clock, log, rail: 'btc', freshMs: 1_000, lookUp }, ...more });
   return { shop, looked, fences, of, said };
 }
@@ -41,6 +42,13 @@ async function waiting(shop: Shop, id: string): Promise<BtcOrder> {
   const order = await shop.stored(id);
   assert.ok(order.rail === 'btc');
   return order;
+}
+
+/** Makes an order one that a later version has written. */
+async function unreadable(shop: Shop, id: string): Promise<void> {
+  await shop.aside.store.commit([
+    { kind: 'put', space: 'orders', key: Buffer.from(id), value: Buffer.of(99) },
+  ]);
 }
 
 /** Has an order paid for, in so many blocks. */
@@ -149,6 +157,37 @@ describe('a round', () => {
     assert.deepEqual(fences, [fence, fence]);
     assert.equal(await of.reconcile(), 2);
     assert.deepEqual(fences.slice(2), [undefined, undefined]);
+  });
+
+  test('leaves out an order that this version cannot read, and says so once', async () => {
+    const { shop, looked, of, said } = await open();
+    const [one, later, other] = [await ordered(shop), await ordered(shop), await ordered(shop)];
+    await unreadable(shop, later.id);
+    assert.equal(await of.reconcile({ fence }), 2);
+    assert.deepEqual(new Set(looked), new Set([one.id, other.id]));
+    assert.equal(await of.reconcile({ fence }), 2);
+    assert.match(JSON.stringify(said), /\(order\) cannot be read: this version does not know format 99;/);
+    assert.equal(said.length, 1);
+    assert.doesNotMatch(JSON.stringify(said), new RegExp(later.id));
+  });
+
+  test('leaves out an expired order that a later version has written before its turn', async () => {
+    let ids: readonly string[] = [];
+    const opened = await open({
+      async lookUp({ id }) {
+        opened.looked.push(id);
+        await unreadable(opened.shop, ids[1] ?? '');
+        return true;
+      },
+    });
+    const { shop, looked, of, said } = opened;
+    const orders = [await ordered(shop), await ordered(shop)];
+    ids = orders.map(({ id }) => id).sort();
+    shop.time.nowMs += 2 * hour;
+    for (const id of ids) await shop.happened(id, { kind: 'outputs', outputs: [] });
+    assert.equal((await waiting(shop, ids[1] ?? '')).status, 'expired');
+    assert.equal(await of.reconcile(), 1);
+    assert.deepEqual([looked, said.length], [[ids[0]], 1]);
   });
 
   test('after another round takes only what has become due, and few of the expired orders', async () => {

@@ -9,10 +9,8 @@ import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout
 import type { Chain } from '../../src/checkout/onchain/chain.js';
 import { transition, type OrderEvent } from '../../src/checkout/order/orders.js';
 import { gapSentence, rescan, type Rescan } from '../../src/checkout/onchain/scan.js';
-import { openOrders } from '../../src/store/tables/orders.js';
-import { account, onRail, pricedWish, Shop } from '../support/shop.js';
+import { allOpen, account, onRail, pricedWish, Shop } from '../support/shop.js';
 import { Dice, SimulatedChain } from '../support/world.js';
-import { collect } from '../support/collect.js';
 
 const shop = await Shop.open();
 const price = 50_000n;
@@ -129,7 +127,7 @@ describe('an on-chain order', () => {
   test('is looked after for thirty days after its end, and no longer', async () => {
     const { order } = await shop.make('btc');
     const isOpen = async (): Promise<boolean> => {
-      const open = await collect(openOrders(shop.book.store, 'btc'));
+      const open = await allOpen(shop.book.store, 'btc');
       return open.some(({ id }) => id === order.id);
     };
     const after = async (ms: number): Promise<OrderRecord> => {

@@ -33,6 +33,7 @@ class Watched {
   stops = 0;
   /** What was logged, each with the number of things that were done before. */
   readonly logged: unknown[] = [];
+  readonly faults: object[] = [];
   private count = 0;
   readonly hints: ChainHints;
   readonly watcher: Watcher;
@@ -58,7 +59,10 @@ class Watched {
     const hints: ChainHints[] = [];
     this.watcher = new Watcher({
       ...{ store: read, clock, account: own, rounds },
-      log: { debug: (about: object) => this.logged.push([about, this.count]) },
+      log: {
+        debug: (about: object) => this.logged.push([about, this.count]),
+        warn: (about: object) => this.faults.push(about),
+      },
       follow: (given) => {
         hints.push(given);
         const watch = (addresses: readonly string[]): unknown => this.did(['watch', ...addresses].join(' '));
@@ -260,6 +264,31 @@ describe('an order that any process makes', () => {
     assert.deepEqual(await watched.next(1), [['watch', ...expected].join(' ')]);
     const found = most();
     assert.ok(found <= 3, `${found} addresses in a turn`);
+  });
+});
+
+describe('an order that this version cannot read', () => {
+  test('is left out, and no other waits for it', async () => {
+    const { watched, prepared, hints, watcher, clock } = await Watched.over(async (shop) => {
+      const orders = [await ordered(shop), await ordered(shop), await ordered(shop)] as const;
+      const key = Buffer.from(orders[1].id);
+      await shop.aside.store.commit([{ kind: 'put', space: 'orders', key, value: Buffer.of(99) }]);
+      return orders;
+    });
+    const [first, unreadable, third] = prepared;
+    const others = inOrderOfIds([first, third]);
+    hints.onConnected();
+    assert.deepEqual(await watched.next(3), [watch(...others), ...others.map(look)]);
+    hints.onAddresses([unreadable.place, third.place]);
+    assert.deepEqual(await watched.next(1), [look(third)]);
+    await found(watched.shop, first, 50_000n, 1);
+    hints.onBlock();
+    assert.deepEqual(await watched.next(1), [look(first)]);
+    await clock.pass(600_000);
+    await watcher.stop();
+    const reason =
+      'A record of the store (order) cannot be read: this version does not know format 99; a later one may.';
+    assert.deepEqual(watched.faults, [{ reason }], 'said once');
   });
 });
 

@@ -53,3 +53,22 @@ test('a sold key can be replaced only through its order, with the claim token or
   const gone = await keys('reissue', '--order', order.id, '--force');
   assert.match(gone.said, /has no key in use\./);
 });
+
+test('a key whose term is over is not replaced, and nothing is printed of another', async () => {
+  const STORE_URL = `lmdb:${memoryFolder()}/store`;
+  const store = await storeAt(STORE_URL);
+  const shop = await Shop.open(store);
+  const { order } = await shop.make('card');
+  await shop.happened(order.id, { kind: 'card paid', cents: 3_300n });
+  await store.close();
+  const keys = (...args: string[]) => here(['keys', ...args], { STORE_URL, MASTER_SECRET }, shop.book.clock);
+  const created = await keys('create', '--tier', 'developer', '--term-days', '1', '--json');
+  const { id } = JSON.parse(created.text) as { readonly id: string };
+  shop.time.nowMs += 366 * 86_400_000;
+  const sold = await keys('reissue', '--order', order.id, '--force');
+  assert.deepEqual([sold.code, sold.text], [1, '']);
+  assert.match(sold.said, /has no key in use\./);
+  const direct = await keys('reissue', id);
+  assert.deepEqual([direct.code, direct.text], [1, '']);
+  assert.match(direct.said, /is expired and cannot be reissued\. Create another: fusegate keys create/);
+});

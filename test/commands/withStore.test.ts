@@ -37,8 +37,8 @@ test('a command that meets such a record says so in one sentence, and ends with 
     assert.equal(await withStore(parts, async () => Promise.resolve(fail()).then(() => 0)), 1);
   }
   assert.deepEqual(said.slice(0, 2), [
-    'A size record of the store cannot be read: this version does not know format 2; a later one may.',
-    'A size record of the store cannot be read: it is damaged (its bytes is not an integer).',
+    'A record of the store (size) cannot be read: this version does not know format 2; a later one may.',
+    'A record of the store (size) cannot be read: it is damaged (its bytes is not an integer).',
   ]);
   assert.match(said[2] ?? '', /it is away/);
 });

@@ -11,6 +11,7 @@ import { webhookSender } from '../../src/compose/webhooks.js';
 import { eraseEntries } from '../../src/store/entries.js';
 import { insertKey, unlinked, type KeyRecord } from '../../src/store/tables/keys.js';
 import { decodeLead, encodeLead } from '../../src/store/tables/leads.js';
+import { encodeOrder } from '../../src/store/tables/order.js';
 import { findWebhook, removeWebhook, waitingDeliveries } from '../../src/store/tables/webhooks.js';
 import { parseNetwork } from '../../src/system/network.js';
 import { Shop } from '../support/shop.js';
@@ -179,6 +180,41 @@ test('interest in a delivery model is reported as a lead, with its own fields', 
     ...{ cloud: null, monthly_chars: null, timeline: null, compliance: null },
     ...{ source: null, segment: null, campaign: null, event_id: 'evt_mail' },
   });
+});
+
+test('an event about a record that this version cannot read waits, and delays nothing', async () => {
+  const world = await WebhookWorld.sending('one');
+  const shop = await Shop.open();
+  const { order } = await shop.make('card');
+  const key = Buffer.from(order.id);
+  await world.store.commit([{ kind: 'put', space: 'orders', key, value: Buffer.of(99) }]);
+  await world.happens('order.paid', order.id);
+  await world.lead('lead_1', 'the next');
+  await world.clock.pass(2_000);
+  assert.deepEqual(messages(world), ['the next']);
+  const waiting = await waitingDeliveries(world.store, 'wh_one');
+  assert.deepEqual(
+    waiting.map(({ object }) => object),
+    [order.id],
+  );
+  assert.ok(world.warned.includes('an event waits'));
+  // Here it is a later version that can read it.
+  await world.store.commit([{ kind: 'put', space: 'orders', key, value: encodeOrder(order) }]);
+  await world.clock.pass(60_000);
+  assert.deepEqual(
+    world.seen.map(({ body }) => body.type),
+    ['lead.received', 'order.paid'],
+  );
+});
+
+test('events of a later version are not passed over, and end no process', async () => {
+  const world = await WebhookWorld.sending('one');
+  await world.store.commit([{ kind: 'append', log: 'events', value: Buffer.of(99) }]);
+  await world.clock.pass(2_000);
+  assert.ok(world.warned.includes('events are sent to webhooks later'));
+  await world.lead('lead_1', 'the next');
+  await world.clock.pass(2_000);
+  assert.deepEqual(messages(world), []);
 });
 
 test('erased events are not sent, neither at first nor again, and delay nothing', async () => {

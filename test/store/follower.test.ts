@@ -171,7 +171,7 @@ describe('a process that follows changed names', () => {
     const world = await World.of(await openTestStore(), 'a', 'later', 'z');
     await world.follower.start();
     assert.deepEqual(world.taken.splice(0), ['a', 'z']);
-    const reason = 'A test record of the store cannot be read: a later version wrote it.';
+    const reason = 'A record of the store (test) cannot be read: a later version wrote it.';
     assert.deepEqual(world.logged.splice(0), [{ name: 'later', reason }]);
     await world.change('later', 'b');
     await world.follower.look();

@@ -19,7 +19,6 @@ import {
   findOrderNamed,
   forgetOrderEmails,
   insertOrder,
-  openOrders,
   unconfirmedOrdersBy,
   type LedgerEntry,
 } from '../../src/store/tables/orders.js';
@@ -28,7 +27,7 @@ import type { Operation, Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { openTestStore } from '../support/serving.js';
 import { commit } from './subject.js';
-import { collect } from '../support/collect.js';
+import { allOpen } from '../support/shop.js';
 
 const store = await openTestStore();
 
@@ -83,7 +82,7 @@ const unpaid = async (rail: OrderRecord['rail'], most = 99): Promise<number> =>
   await countUnpaid(store, rail, most);
 
 async function open(rail: OrderRecord['rail']): Promise<string[]> {
-  return (await collect(openOrders(store, rail))).map(({ id }) => id);
+  return (await allOpen(store, rail)).map(({ id }) => id);
 }
 
 test('what buyers wrote is erased from orders that were never paid', async () => {
@@ -325,7 +324,7 @@ describe('an order', () => {
     );
     assert.deepEqual([await unconfirmedBy(other), await unconfirmedBy(Buffer.alloc(16))], [['e'], []]);
     assert.equal(await countUnpaid(own, 'btc', 9), 4);
-    assert.equal((await collect(openOrders(own, 'btc'))).length, 6);
+    assert.equal((await allOpen(own, 'btc')).length, 6);
     const marks = (await own.scan('openOrders', { limit: 99 })).map(({ key }) => Buffer.from(key).toString());
     assert.deepEqual(
       marks.filter((mark) => mark.startsWith('unpaid-by ')),
@@ -351,9 +350,9 @@ describe('an order', () => {
       lead('openOrders', `unpaid-by ${orderedBy.toString('hex')}:gone`, 'gone'),
     );
     assert.equal(await findOrderAt(own, 'card', 'place'), undefined);
-    assert.deepEqual(await collect(openOrders(own, 'card')), []);
+    assert.deepEqual(await allOpen(own, 'card'), []);
     assert.deepEqual(
-      (await collect(openOrders(own, 'btc'))).map((each) => each.id),
+      (await allOpen(own, 'btc')).map((each) => each.id),
       ['a'],
     );
     assert.deepEqual(await unconfirmedOrdersBy(own, orderedBy, 9), []);

@@ -17,7 +17,7 @@ import {
 } from '../../src/store/table.js';
 
 /** How errors begin. */
-const unreadable = 'A thing record of the store cannot be read:';
+const unreadable = 'A record of the store (thing) cannot be read:';
 
 const recordOf = (format: number, json: string): Buffer =>
   Buffer.concat([Buffer.of(format), Buffer.from(json)]);

@@ -25,13 +25,28 @@ import type { Answer, Handler, RouteRequest } from '../../src/contract/exchange.
 import { rails } from '../../src/contract/pricing.js';
 import { native } from '../../src/native/addon.js';
 import { allKeys, type KeyRecord } from '../../src/store/tables/keys.js';
-import { decodeLedger, findOrder, isOn, allOrders, type LedgerEntry } from '../../src/store/tables/orders.js';
+import {
+  decodeLedger,
+  findOrder,
+  isOn,
+  allOrders,
+  openOrders,
+  type LedgerEntry,
+} from '../../src/store/tables/orders.js';
 import { whenUnavailable, StoreUnavailable, type Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { FailingStore, openTestStore, request } from './serving.js';
 import { Time } from './world.js';
 import { collect } from './collect.js';
+
+/** The open orders of a rail, each of which can be read. */
+export function allOpen<Rail extends OrderRecord['rail']>(
+  store: Store,
+  rail: Rail,
+): Promise<OrderOn<Rail>[]> {
+  return collect(openOrders(store, rail, ({ message }) => assert.fail(message)));
+}
 
 /** The tiers that ship: 50,000, 250,000 and 2,000,000 sat, 10 % more by card, 30 days. */
 export const tiers = ((): Tiers => {

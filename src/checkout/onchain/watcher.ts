@@ -4,13 +4,14 @@
  */
 import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
-import { findOrderAt, findOrderOn, openOrders } from '../../store/tables/orders.js';
+import { findOrderAt, findOrderOn, openOrders, type LeftOut } from '../../store/tables/orders.js';
+import { whenUnreadable } from '../../store/table.js';
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { addressesOf, type Account } from './account.js';
 import type { Chain, Following } from './chain.js';
-import { Rounds } from '../order/lookUps.js';
+import { leftOut, Rounds } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
 
 /** Rounds over orders that are due, that have ended, and that are paid. */
@@ -25,7 +26,7 @@ export interface WatcherParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'every' | 'wallMs'>;
   readonly account: Account;
-  readonly log: Pick<Log, 'debug'>;
+  readonly log: Pick<Log, 'debug' | 'warn'>;
   readonly follow: NonNullable<Chain['follow']>;
   /** The state of its rounds, which outlives it. */
   readonly rounds: WatcherRounds;
@@ -56,6 +57,7 @@ const allMs = 600_000;
 export class Watcher {
   private readonly following: Following;
   private readonly timers: readonly Timer[];
+  private readonly leftOut: LeftOut;
   private nextIndex: number | undefined;
   /** Hints do not wait for rounds over all orders, which may take a while. */
   private readonly work: Record<'hints' | 'rounds', Promise<unknown>> = {
@@ -71,7 +73,8 @@ export class Watcher {
   private stopped = false;
 
   constructor(private readonly parts: WatcherParts) {
-    const { clock, follow } = parts;
+    const { clock, follow, log } = parts;
+    this.leftOut = leftOut(log);
     this.following = follow({
       onConnected: () => this.then('rounds', () => this.begin()),
       onAddresses: (found) => this.then('hints', () => this.touch(found)),
@@ -122,7 +125,7 @@ export class Watcher {
     const index = await nextAddressIndex(store, account.digest);
     const addresses: string[] = [];
     const list = async (): Promise<void> => {
-      for await (const { place, network } of openOrders(store, 'btc')) {
+      for await (const { place, network } of openOrders(store, 'btc', this.leftOut)) {
         if (network === account.network) addresses.push(place);
       }
     };
@@ -162,7 +165,7 @@ export class Watcher {
   private async touch(addresses: readonly string[]): Promise<void> {
     for (const each of addresses) {
       if (this.stopped) return;
-      const order = await findOrderAt(this.parts.store, 'btc', each);
+      const order = await this.at(each);
       if (order?.open === true) await this.parts.lookUp(order);
     }
   }
@@ -189,9 +192,9 @@ export class Watcher {
   }
 
   private async lookForLost(): Promise<void> {
-    const { store, lookUp } = this.parts;
+    const { lookUp } = this.parts;
     for (const [place, left] of this.lost) {
-      const order = await findOrderAt(store, 'btc', place);
+      const order = await this.at(place);
       if (this.stopped) return;
       if (left > 0 && order?.open === true && order.outputs.length === 0) {
         this.lost.set(place, left - 1);
@@ -218,12 +221,18 @@ export class Watcher {
 
   /** An order, until the watcher is stopped. */
   private async find(id: string): Promise<BtcOrder | undefined> {
-    return this.stopped ? undefined : findOrderOn(this.parts.store, 'btc', id);
+    if (this.stopped) return undefined;
+    return whenUnreadable(findOrderOn(this.parts.store, 'btc', id), this.leftOut);
+  }
+
+  /** The order at an address. */
+  private at(address: string): Promise<BtcOrder | undefined> {
+    return whenUnreadable(findOrderAt(this.parts.store, 'btc', address), this.leftOut);
   }
 
   /** Open orders, until the watcher is stopped. */
   private async *open(which: (order: BtcOrder) => boolean): AsyncGenerator<BtcOrder> {
-    for await (const order of openOrders(this.parts.store, 'btc')) {
+    for await (const order of openOrders(this.parts.store, 'btc', this.leftOut)) {
       if (this.stopped) return;
       if (which(order)) yield order;
     }

@@ -1,6 +1,7 @@
 /** Look-ups of open orders: of one order for its polls, and of all orders in rounds. */
 import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
-import { findOrderOn, openOrders } from '../../store/tables/orders.js';
+import { findOrderOn, openOrders, type LeftOut } from '../../store/tables/orders.js';
+import { whenUnreadable } from '../../store/table.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
 import { timeText, type Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
@@ -155,12 +156,24 @@ function nextOf<Order>({ urgent, expired, later }: Turns<Order>): Order | string
   return urgent.shift() ?? expired.shift() ?? later.shift();
 }
 
+/** Logs that an order is left out of look-ups, once for each reason. */
+export function leftOut(log: Pick<Log, 'warn'>): LeftOut {
+  const told = new Set<string>();
+  return ({ message: reason }) => {
+    if (!told.has(reason)) log.warn({ reason }, 'an order is left out: nobody looks for its payment');
+    told.add(reason);
+    return undefined;
+  };
+}
+
 /** The look-ups of one process. */
 export class LookUps<Name extends OrderRecord['rail']> {
   private readonly looked: Recent<boolean>;
   private readonly rounds = new Rounds<OrderOn<Name>>();
+  private readonly leftOut: LeftOut;
 
   constructor(private readonly parts: LookUpParts<Name>) {
+    this.leftOut = leftOut(parts.log);
     this.looked = new Recent(parts.clock, parts.freshMs);
   }
 
@@ -202,7 +215,7 @@ export class LookUps<Name extends OrderRecord['rail']> {
   private async round({ fence, lastMs, onFailed }: RoundWish): Promise<number | undefined> {
     const round = await this.rounds.run({
       orders: this.due(lastMs),
-      find: (id) => this.find(id),
+      find: (id) => whenUnreadable(this.find(id), this.leftOut),
       lookUp: (order) => this.lookUp(order, fence),
     });
     for (const id of round?.failed ?? []) onFailed?.(id);
@@ -212,7 +225,7 @@ export class LookUps<Name extends OrderRecord['rail']> {
   private async *due(lastMs: number | undefined): AsyncGenerator<OrderOn<Name>> {
     const { store, rail, clock } = this.parts;
     const nowMs = clock.wallMs();
-    for await (const order of openOrders(store, rail)) {
+    for await (const order of openOrders(store, rail, this.leftOut)) {
       const isIncluded = lastMs === undefined || isDue(order, lastMs, nowMs) || this.rounds.isOwed(order.id);
       if (isIncluded) yield order;
     }

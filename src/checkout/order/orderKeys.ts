@@ -5,6 +5,7 @@ import {
   endedKey,
   endedOverlap,
   findKeyById,
+  isOver,
   overlapping,
   type KeyRecord,
   type KeyStep,
@@ -57,6 +58,16 @@ export function keyOf(
   order: OrderRecord,
 ): Promise<KeyRecord | undefined> {
   return findKeyById(store, order.keyId ?? '');
+}
+
+/** The key of an order, if it can be used now. */
+export async function keyInUse(
+  parts: Pick<KeyParts, 'store'>,
+  order: OrderRecord,
+  nowMs: number,
+): Promise<KeyRecord | undefined> {
+  const key = order.key === 'active' ? await keyOf(parts, order) : undefined;
+  return key?.status === 'active' && !isOver(key, nowMs) ? key : undefined;
 }
 
 /** The old key, ended because another replaces it, and the key that it had replaced if that still works. */

@@ -4,7 +4,7 @@ import type { KeyRecord } from '../../store/tables/keys.js';
 import type { OrderRecord } from '../../store/tables/order.js';
 import { changeOrder, type OrderChange } from '../../store/tables/orders.js';
 import { isClaim, type BookParts } from './book.js';
-import { keyOf, keyRecord, rawKeyOf, endedKeys } from './orderKeys.js';
+import { keyInUse, keyRecord, rawKeyOf, endedKeys } from './orderKeys.js';
 import { revealed } from './poll.js';
 
 /**
@@ -35,7 +35,7 @@ export type Reissued =
     }
   /** There is no such order, or the claim token is wrong: the answer does not disclose which. */
   | { readonly kind: 'absent' }
-  /** It has no active key: it is unpaid, or its key was suspended or ended. */
+  /** It has no active key: it is unpaid, or its key was suspended, ended or has expired. */
   | { readonly kind: 'without key'; readonly order: OrderRecord };
 
 /**
@@ -51,13 +51,11 @@ export async function reissueOrderKey(
   let made: Pick<Extract<Reissued, { kind: 'reissued' }>, 'key' | 'rawKey'> | undefined;
   let refusal: Reissued | undefined;
   const decide = async (record: OrderRecord): Promise<OrderChange | undefined> => {
-    const found = await keyOf(parts, record);
-    if (claim !== null && !isClaim(record, claim)) refusal = { kind: 'absent' };
-    else if (record.key !== 'active' || found?.status !== 'active') {
-      refusal = { kind: 'without key', order: record };
-    }
-    if (refusal !== undefined || found === undefined) return undefined;
     const nowMs = parts.clock.wallMs();
+    const found = await keyInUse(parts, record, nowMs);
+    if (claim !== null && !isClaim(record, claim)) refusal = { kind: 'absent' };
+    else if (found === undefined) refusal = { kind: 'without key', order: record };
+    if (refusal !== undefined || found === undefined) return undefined;
     const next = { ...record, keyGeneration: record.keyGeneration + 1, seed: parts.randomness(32) };
     const rawKey = rawKeyOf(parts, next);
     const { expiresAtMs } = found;

@@ -19,7 +19,15 @@ import {
   type Operation,
   type Store,
 } from '../store.js';
-import { choice, integer, table, text, type ValueOf } from '../table.js';
+import {
+  choice,
+  integer,
+  table,
+  text,
+  whenUnreadable,
+  type UnreadableRecord,
+  type ValueOf,
+} from '../table.js';
 
 /** Key of an order in its space. */
 function orderKey(id: string): Buffer {
@@ -153,14 +161,22 @@ export async function unconfirmedOrdersBy(
   return found.flatMap((order) => order ?? []);
 }
 
-/** The open orders of a rail, in the order of ids. */
+/** Takes the reason why an order is left out. */
+export type LeftOut = (failure: UnreadableRecord) => undefined;
+
+/**
+ * The open orders of a rail, in the order of ids. Those that this version cannot read go to `leftOut`: the
+ * others must not wait for them.
+ */
 export async function* openOrders<Rail extends OrderRecord['rail']>(
   store: Store,
   rail: Rail,
+  leftOut: LeftOut,
 ): AsyncGenerator<OrderOn<Rail>, void> {
   for await (const { value } of recordsUnder(store, 'openOrders', Buffer.from(`${rail}:`))) {
-    const order = await findOrder(store, Buffer.from(value).toString());
-    if (isOn(order, rail)) yield order;
+    const found = findOrderOn(store, rail, Buffer.from(value).toString());
+    const order = await whenUnreadable(found, leftOut);
+    if (order !== undefined) yield order;
   }
 }
 
