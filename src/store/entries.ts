@@ -1,9 +1,13 @@
 /** Helpers for records and whole logs: find one, append, read all, erase some, remove old ones. */
+import { inSlice } from '../system/slices.js';
 import type { Log, Space } from './spaces.js';
 import type { Entry, LogEntry, Operation, Range, Store } from './store.js';
 
 /** Entries read, erased or removed in one step. */
 const pageEntries = 500;
+
+/** Entries read in one step of a search for old ones: usually the first is young, and one may have 1 MB. */
+const searchedEntries = 16;
 
 /** The record under a key; undefined if there is none. */
 export async function findRecord<Value>(
@@ -64,13 +68,18 @@ export function removeOver(space: Space, key: Uint8Array, from: Uint8Array): Ope
   return { kind: 'replace', space, key, from, to: undefined };
 }
 
-/** The entries after a position, in order, including those appended meanwhile. */
-export async function* entriesAfter(store: Store, log: Log, after: number): AsyncGenerator<LogEntry, void> {
+/** The entries after a position, in order, including those appended meanwhile; `limit` at a time. */
+export async function* entriesAfter(
+  store: Store,
+  log: Log,
+  after: number,
+  limit = pageEntries,
+): AsyncGenerator<LogEntry, void> {
   for (let position = after; ;) {
-    const page = await store.read(log, { after: position, limit: pageEntries });
+    const page = await store.read(log, { after: position, limit });
     yield* page;
     position = page.at(-1)?.position ?? position;
-    if (page.length < pageEntries) return;
+    if (page.length < limit) return;
   }
 }
 
@@ -184,8 +193,8 @@ export async function removeOldEntries(
 ): Promise<number> {
   let upTo = 0;
   let future = 0;
-  for await (const { position, value } of entriesAfter(store, log, 0)) {
-    const atMs = timeOf(value);
+  for await (const { position, value } of entriesAfter(store, log, 0, searchedEntries)) {
+    const atMs = await inSlice(() => timeOf(value));
     if (atMs === undefined) continue;
     if (atMs > nowMs && future < mostFuture) future += 1;
     else if (atMs >= beforeMs) break;

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import type { Account } from '../../src/checkout/onchain/account.js';
 import { readAccount } from '../../src/checkout/onchain/addresses.js';
 import { LndChain } from '../../src/checkout/onchain/lndChain.js';
+import type { NodeAnswer } from '../../src/checkout/nodeAnswer.js';
 import type { Lnd, LndAnswer, NodeInfo, WalletAccount, WalletTransaction } from '../../src/checkout/lnd.js';
 import { systemClock } from '../../src/system/clock.js';
 
@@ -67,7 +68,7 @@ describe('an account of LND', () => {
       if (answer.kind === 'failed') assert.fail(answer.reason);
       return answer.value.reduce((total, { sat }) => total + sat, 0n);
     };
-    return { lnd, sum };
+    return { lnd, chain, sum };
   };
 
   test('is read for one look-up after the other, and a payment counts once', async () => {
@@ -127,6 +128,32 @@ describe('an account of LND', () => {
     assert.equal(await read(), 25_000n);
     assert.equal(await read(), 25_000n);
     assert.deepEqual(lnd.asked, [1, 1, 1, tip - 144 + 1]);
+  });
+
+  test('shows settled payments beside recent ones, each once, with the depth at the time', async () => {
+    const { lnd, chain } = made();
+    const read = async <Value>(asked: Promise<NodeAnswer<Value>>): Promise<Value> => {
+      await turn();
+      await lnd.letGo();
+      const answer = await asked;
+      if (answer.kind === 'failed') assert.fail(answer.reason);
+      return answer.value;
+    };
+    const other = { ...paid('bb', 400), outputs: [{ address: 'another', vout: 0, sat: 1n }] };
+    lnd.wallet = [paid('aa', 500), other, paid('cc', tip - 3)];
+    for (const round of ['first', 'second']) {
+      const found = await read(chain.lookup('ours'));
+      assert.deepEqual(
+        found.map(({ txid, confirmations }) => [txid, confirmations]).sort(),
+        [
+          ['aa', tip - 500 + 1],
+          ['cc', 4],
+        ],
+        round,
+      );
+    }
+    assert.deepEqual(await read(chain.used(['ours', 'another', 'nobody’s'])), new Set(['ours', 'another']));
+    assert.deepEqual(await read(chain.lookup('nobody’s')), []);
   });
 
   test('is found by its key if no name is configured', async () => {

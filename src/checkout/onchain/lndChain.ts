@@ -26,12 +26,16 @@ interface Settled extends Omit<Output, 'confirmations'> {
 /** Outputs by txid and index: an output that is reported twice is there once. */
 type Outputs<Each> = Map<string, Each>;
 
-type ByAddress = ReadonlyMap<string, Outputs<FoundOutput>>;
+/** The account at the time of a reading: outputs that may still change, beside those that are settled. */
+interface View {
+  readonly tip: number;
+  readonly recent: ReadonlyMap<string, Outputs<FoundOutput>>;
+}
 
 /** A reading of the account. */
 interface Reading {
   hasBegun: boolean;
-  readonly answer: Promise<ByAddress | Failed>;
+  readonly answer: Promise<View | Failed>;
 }
 
 function put<Each extends Pick<Output, 'txid' | 'vout'>>(
@@ -114,7 +118,9 @@ export class LndChain implements Chain {
   async used(addresses: readonly string[]): Promise<NodeAnswer<ReadonlySet<string>>> {
     const answer = await this.reading();
     if ('kind' in answer) return answer;
-    return answered(new Set(addresses.filter((address) => answer.has(address))));
+    const has = (address: string): boolean =>
+      answer.recent.has(address) || this.settled.byAddress.has(address);
+    return answered(new Set(addresses.filter(has)));
   }
 
   async firstUnshown(): Promise<NodeAnswer<number>> {
@@ -127,14 +133,20 @@ export class LndChain implements Chain {
   async lookup(address: string): Promise<NodeAnswer<readonly FoundOutput[]>> {
     const answer = await this.reading();
     if ('kind' in answer) return answer;
-    return answered([...(answer.get(address)?.values() ?? [])]);
+    const { recent, tip } = answer;
+    // Only those of this address: the account may have thousands, and any poll causes a reading.
+    const outputs = new Map(recent.get(address));
+    for (const [outpoint, output] of this.settled.byAddress.get(address) ?? []) {
+      outputs.set(outpoint, { ...output, confirmations: tip - output.height + 1 });
+    }
+    return answered([...outputs.values()]);
   }
 
   /**
    * A reading that begins after the call; calls that wait share one. A reading that began before an order was
    * read from the store may be older than the order.
    */
-  private reading(): Promise<ByAddress | Failed> {
+  private reading(): Promise<View | Failed> {
     if (this.last === undefined || this.last.hasBegun) this.last = this.readAfter(this.last?.answer);
     return this.last.answer;
   }
@@ -174,7 +186,7 @@ export class LndChain implements Chain {
 
   /** Queues a reading after the one before. */
   private readAfter(before: Promise<unknown> = Promise.resolve()): Reading {
-    const begin = (): Promise<ByAddress | Failed> => {
+    const begin = (): Promise<View | Failed> => {
       reading.hasBegun = true;
       return this.read();
     };
@@ -182,8 +194,8 @@ export class LndChain implements Chain {
     return reading;
   }
 
-  /** Reads all payments to the account. */
-  private async read(): Promise<ByAddress | Failed> {
+  /** Reads the payments to the account that are not settled yet. */
+  private async read(): Promise<View | Failed> {
     const name = await this.named();
     if (typeof name !== 'string') return name;
     const info = await this.lnd.info();
@@ -195,12 +207,7 @@ export class LndChain implements Chain {
     // An LND that is catching up knows the height of the chain before it knows the payments in its blocks.
     if (info.value.syncedToChain) this.settled.to = Math.max(this.settled.to, tip - settledDepth);
     for (const transaction of recent.value) this.sort(transaction, found);
-    for (const [address, outputs] of this.settled.byAddress) {
-      for (const output of outputs.values()) {
-        put(found, address, { ...output, confirmations: tip - output.height + 1 });
-      }
-    }
-    return found;
+    return { tip, recent: found };
   }
 
   private sort(transaction: WalletTransaction, found: Map<string, Outputs<FoundOutput>>): void {
