@@ -3,7 +3,6 @@
  * with the lock, reads new entries and appends them. The file is a cache: if it does not fit the log it is
  * rebuilt.
  */
-import { entryAt } from '../store/entries.js';
 import { kinds } from '../contract/exploration.js';
 import type { ExploredFragment, VectorsState } from '../native/index.js';
 import { decodeReceipt, decodeReceived, fragmentRecords } from '../store/tables/fragments.js';
@@ -97,11 +96,29 @@ function append({ vectors, embedText, log }: FollowerParts, entry: LogEntry, rec
 }
 
 /**
- * Appends the log entries after the file's position; false if there are no more, or the store did not answer.
+ * The log entries after the file's position. Undefined if the log has another receipt there: the file is of
+ * another store, or the log ended earlier after a failover and gives positions out again.
+ */
+async function entriesToAppend({ store, vectors }: FollowerParts): Promise<readonly LogEntry[] | undefined> {
+  const { position, lastReceipt } = vectors.state();
+  if (position === 0) return store.read('fragments', { after: 0, limit: stepEntries });
+  const [last, ...later] = await store.read('fragments', { after: position - 1, limit: stepEntries + 1 });
+  const isSame = last?.position === position && decodeReceipt(last.value) === lastReceipt;
+  return isSame ? later : undefined;
+}
+
+/**
+ * Appends the log entries after the file's position, or starts over if the file does not belong to the log;
+ * false if there are no more, or the store did not answer.
  */
 async function step(parts: FollowerParts, pace: Pace): Promise<boolean> {
-  const { store, vectors } = parts;
-  const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
+  const { store, vectors, log } = parts;
+  const page = await entriesToAppend(parts);
+  if (page === undefined) {
+    log.warn({}, 'the file of vectors belongs to another store, or to a log that was lost; it is rebuilt');
+    vectors.reset();
+    return true;
+  }
   for (let from = 0; from < page.length; from += readAtOnce) {
     const some = page.slice(from, from + readAtOnce);
     const records = await recordsOf(store, some);
@@ -114,27 +131,11 @@ async function step(parts: FollowerParts, pace: Pace): Promise<boolean> {
   return page.length === stepEntries;
 }
 
-/** True if the last receipt recorded in the file is the log's receipt at that position. */
-async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
-  const { position, lastReceipt } = vectors.state();
-  if (position === 0) return true;
-  const entry = await entryAt(store, 'fragments', position);
-  return entry !== undefined && decodeReceipt(entry.value) === lastReceipt;
-}
-
-/** First step of the writer: cuts off a damaged end, and starts over if the file is of another log. */
-async function begin(parts: FollowerParts): Promise<boolean> {
-  const { vectors, log } = parts;
+/** First step of the writer: cuts off a damaged end. */
+async function begin({ vectors, log }: FollowerParts): Promise<void> {
   const cut = await vectors.begin();
   if (cut > 0)
     log.warn({ fragments: cut }, 'the file of vectors was damaged; these fragments are added again');
-  const fitting = await whenUnavailable(fits(parts), () => undefined);
-  if (fitting === undefined) return false;
-  if (!fitting) {
-    log.warn({}, 'the file of vectors belongs to another store; it is rebuilt');
-    vectors.reset();
-  }
-  return true;
 }
 
 class FollowingProcess implements Follower {
@@ -175,7 +176,10 @@ class FollowingProcess implements Follower {
 
   private async advance(): Promise<void> {
     if (this.state === 'waiting' && this.parts.takeLock()) this.state = 'beginning';
-    if (this.state === 'beginning' && (await begin(this.parts)) && !this.stopped()) this.state = 'writing';
+    if (this.state === 'beginning') {
+      await begin(this.parts);
+      if (!this.stopped()) this.state = 'writing';
+    }
     if (this.state === 'writing') await this.catchUp();
   }
 

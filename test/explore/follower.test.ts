@@ -6,7 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { test } from 'node:test';
 import type { NearResponse } from '../../src/contract/near.js';
-import { openTestStore } from '../support/serving.js';
+import type { Store } from '../../src/store/store.js';
+import { FailingStore, openTestStore } from '../support/serving.js';
 import { fill, receiptOf } from '../support/fillFragments.js';
 import { threadsOf } from '../processes/threads.js';
 import { explored, startDoor, startTestExploration, vectorsFile } from '../support/door.js';
@@ -57,6 +58,32 @@ test('a file of another store is rebuilt, even if that store has more fragments'
     await explored(second);
     assert.equal(second.explore.vectors.count(1_000_000), count);
     assert.ok(told.some((line) => line.includes('another store')));
+  }
+});
+
+test('a failover to a log that ended earlier is noticed, also once it has grown past the file', async () => {
+  for (const count of [150, 250]) {
+    const [lost, server] = [await openTestStore(), await openTestStore()];
+    await fill(lost, 0, 200);
+    // The first 100 arrived at both.
+    await fill(server, 0, 100);
+    await fill(server, 1_100, 1_000 + count);
+    let answering = lost;
+    const store: Store = {
+      ...new FailingStore(lost).seen,
+      read: (...asked) => answering.read(...asked),
+      get: (...asked) => answering.get(...asked),
+      getMany: (...asked) => answering.getMany(...asked),
+      last: (...asked) => answering.last(...asked),
+    };
+    const told: string[] = [];
+    const exploration = startTestExploration({ store, file: vectorsFile(), told });
+    await explored(exploration);
+    answering = server;
+    await until(() => exploration.explore.vectors.state().lastReceipt === receiptOf(1_000 + count - 1));
+    assert.equal(exploration.explore.vectors.count(1_000_000), count);
+    assert.equal(told.filter((line) => line.includes('a log that was lost')).length, 1);
+    await exploration.stop();
   }
 });
 
