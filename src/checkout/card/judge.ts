@@ -1,0 +1,109 @@
+/** Judges paid sessions: the order or the tier that a session pays for, or why it gives no key. */
+import type { Tiers } from '../../access/tiers.js';
+import { tiers as tierNames, type Tier } from '../../contract/pricing.js';
+import type { CardOrder } from '../../store/tables/cardOrder.js';
+import { ratesSince } from '../../store/tables/rates.js';
+import type { Store } from '../../store/store.js';
+import { centsOf } from '../money.js';
+import { longestAgeMs, type Rates } from '../rates.js';
+import type { CardSession } from './cardEvents.js';
+import type { StripeClient } from './stripe.js';
+
+/** Time in which a price may be paid after it was quoted (ms). */
+const quotedMs = 600_000;
+
+/** Dependencies of the judgement. */
+export interface JudgeParts {
+  readonly store: Store;
+  readonly stripe: Pick<StripeClient, 'pricesOf'>;
+  readonly tiers: Tiers;
+  readonly rates: Rates;
+  /** Tiers by Stripe price id. */
+  readonly prices: Readonly<Record<string, Tier>>;
+  readonly allowDiscounts: boolean;
+}
+
+/** A payment that gives no key: the id of its session or intent, and why, a sentence for the operator. */
+export interface Mismatch {
+  readonly kind: 'mismatch';
+  readonly about: string;
+  readonly reason: string;
+}
+
+/** Stripe does not answer a question about an event: nothing took effect, and Stripe will send it again. */
+export interface Unanswered {
+  readonly kind: 'unanswered';
+  readonly reason: string;
+}
+
+/** The tier that a session pays for, and the cents that it must have paid. */
+export interface Meant {
+  readonly tier: Tier;
+  readonly cents: bigint;
+}
+
+const otherServer = 'Another server that uses this account at Stripe made the session.';
+
+function otherCurrency({ currency }: CardSession): string {
+  return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
+}
+
+/** Why a paid session does not pay for an order; a sentence for the operator. */
+export function faultOf(order: CardOrder, session: CardSession, allowDiscounts: boolean): string | undefined {
+  if (session.payment === 'unpaid') return 'The session is not paid.';
+  if (session.payment === 'no_payment_required') {
+    return allowDiscounts ? undefined : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
+  }
+  if (session.currency !== 'usd') return otherCurrency(session);
+  const total = session.totalCents ?? 0n;
+  if (total >= order.cents || allowDiscounts) return undefined;
+  return `It paid ${total} cents of ${order.cents}.`;
+}
+
+/** The tier of a paid session that has no order here. `server`: the name of this server in its sessions. */
+export async function tierOf(
+  parts: JudgeParts,
+  server: string,
+  session: CardSession,
+): Promise<Meant | Mismatch | Unanswered> {
+  const mismatch = (reason: string): Mismatch => ({ kind: 'mismatch', about: session.id, reason });
+  // It has an order there, and its buyer gets the key there.
+  if (session.server !== null && session.server !== server) return mismatch(otherServer);
+  if (session.currency !== 'usd') return mismatch(otherCurrency(session));
+  const total = session.totalCents ?? 0n;
+  if (Object.keys(parts.prices).length > 0) {
+    const { discountCents } = session;
+    if (discountCents > 0n && !parts.allowDiscounts) {
+      return mismatch(`Discounts took ${discountCents} cents off, and STRIPE_ALLOW_DISCOUNTS is no.`);
+    }
+    const prices = await parts.stripe.pricesOf(session.id);
+    // Not a mismatch: Stripe sends the event again.
+    if (prices.kind === 'failed') return { kind: 'unanswered', reason: prices.reason };
+    const [price = '', ...more] = prices.value;
+    const tier = parts.prices[price];
+    if (tier === undefined || more.length > 0) {
+      return mismatch('It is for something other than one price of STRIPE_PRICES.');
+    }
+    return { tier, cents: total };
+  }
+  const tier = tierNames.find((name) => name === session.tier);
+  if (tier === undefined)
+    return mismatch('No order has this session, and it names no tier in metadata.tier.');
+  const inForce = await pricesInForce(parts, tier, session.createdAtMs);
+  return inForce.includes(total)
+    ? { tier, cents: total }
+    : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
+}
+
+/** Prices of a tier in cents that were in force at any time since the session was made. */
+async function pricesInForce(
+  { store, rates, tiers }: JudgeParts,
+  tier: Tier,
+  fromMs: number,
+): Promise<readonly bigint[]> {
+  const kept = await ratesSince(store, fromMs - quotedMs, longestAgeMs);
+  const now = await rates.current();
+  const all = 'reason' in now ? kept : [...kept, now.cents];
+  const sat = BigInt(tiers[tier].price_sat);
+  return all.map((rate) => centsOf(sat, rate, BigInt(tiers.surcharge_bps)));
+}
