@@ -43,6 +43,7 @@ test('an event is read as its id, type, mode and time, and what it is about', ()
       ...{ kind: 'session', what: 'completed' },
       session: {
         ...{ id: 'cs_test_1', payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: 'pi_1' },
+        single: true,
         discountCents: 0n,
         ...{ tier: 'growth', server: null, createdAtMs: 1_789_999_000_000 },
       },
@@ -102,6 +103,16 @@ describe('a session', () => {
     for (const payment of ['paid', 'unpaid', 'no_payment_required'] as const) {
       const subject = subjectOf('checkout.session.completed', { ...session, payment_status: payment });
       assert.equal(subject.kind === 'session' && subject.session.payment, payment);
+    }
+  });
+
+  test('is a single payment if Stripe names that mode, or none', () => {
+    for (const [mode, single] of [
+      ...(['payment', undefined] as const).map((each) => [each, true] as const),
+      ...['subscription', 'setup', 'PAYMENT', '', null, 5].map((each) => [each, false] as const),
+    ]) {
+      const subject = subjectOf('checkout.session.completed', { ...session, mode });
+      assert.equal(subject.kind === 'session' && subject.session.single, single, String(mode));
     }
   });
 

@@ -88,7 +88,7 @@ const ownName = derive(shop.book.secrets.at(-1) ?? '', 'card-sessions').toString
 function paidSession(more: Partial<CardSession> = {}): CardSession {
   const money = { payment: 'paid', totalCents: price, discountCents: 0n, currency: 'usd' } as const;
   const id = `cs_test_${random()}`;
-  const made = { tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
+  const made = { single: true, tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
   return { id, ...money, intent: `pi_${random()}`, ...made, ...more };
 }
 
@@ -347,6 +347,46 @@ describe('what a session has paid', () => {
       assert.deepEqual(await stateOf(session), ['paid', 'active']);
       assert.equal((await orderAt(session))?.late, true);
     }
+  });
+});
+
+describe('a session that no refund could follow', () => {
+  test('a subscription makes no key, whatever price it sold', async () => {
+    const prices = { price_growth: 'growth' } as const;
+    for (const card of [rail(), rail({ prices }), rail({ prices, allowDiscounts: true })]) {
+      for (const more of [
+        { intent: null },
+        { payment: 'no_payment_required', totalCents: 0n, intent: null },
+        { server: ownName },
+      ] as const) {
+        const session = paidSession({ single: false, ...more });
+        stripe.sold.set(session.id, [['price_growth', 1]]);
+        for (const what of [about(session), about(session, 'paid later')]) {
+          assert.equal(await result(what, card), 'mismatch');
+          const reason = 'It is no single payment: this server sells no subscriptions.';
+          assert.equal(await reasonOf(what), reason);
+        }
+        assert.equal(await stateOf(session), undefined);
+        assert.equal(await result(about(session, 'expired'), card), 'ignored');
+      }
+    }
+  });
+
+  test('a payment without an intent makes no key, unless there was nothing to pay', async () => {
+    const prices = { price_growth: 'growth' } as const;
+    for (const card of [rail(), rail({ prices, allowDiscounts: true })]) {
+      const [elsewhere, here] = [paidSession({ intent: null }), await paidHere({ intent: null })];
+      stripe.sold.set(elsewhere.id, [['price_growth', 1]]);
+      for (const session of [elsewhere, here]) {
+        const what = about(session);
+        assert.equal(await result(what, card), 'mismatch');
+        assert.equal(await reasonOf(what), 'It was paid without a payment intent.');
+      }
+      assert.deepEqual([await stateOf(elsewhere), await stateOf(here)], [undefined, ['open', 'none']]);
+    }
+    const free = paidSession({ payment: 'no_payment_required', totalCents: 0n, intent: null });
+    stripe.sold.set(free.id, [['price_growth', 1]]);
+    assert.equal(await result(about(free), rail({ prices, allowDiscounts: true })), 'minted');
   });
 });
 

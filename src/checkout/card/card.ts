@@ -29,7 +29,7 @@ import type { BookParts, Effect, MadeOrder, OrderWish } from '../order/book.js';
 import { cardEventTypes, readCardEvent } from './cardEvents.js';
 import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
 import { changeOf, heldOf, type Held } from './held.js';
-import { faultOf, tierOf, type JudgeParts, type Mismatch, type Unanswered } from './judge.js';
+import { faultOf, tierOf, unsoldReason, type JudgeParts, type Mismatch, type Unanswered } from './judge.js';
 import { centsOf } from '../money.js';
 import type { KeyEffect } from '../../store/tables/orderKind.js';
 import type { OrderEvent } from '../order/orders.js';
@@ -234,6 +234,8 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     const { store } = this.parts;
     let order = await findOrderAt(store, 'card', session.id);
     const paid = what === 'paid later' || (what === 'completed' && session.payment !== 'unpaid');
+    const unsold = paid ? unsoldReason(session) : undefined;
+    if (unsold !== undefined) return this.note(event, session.id, 'mismatch', unsold);
     if (order === undefined) {
       if (!paid) return this.note(event, session.id, 'ignored', null);
       const adopted = await this.adopt(session);

@@ -48,20 +48,43 @@ function otherCurrency({ currency }: CardSession): string {
   return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
 }
 
+/** Why a paid session gives no key, whatever it pays for; a sentence for the operator. */
+export function unsoldReason({ single }: CardSession): string | undefined {
+  return single ? undefined : 'It is no single payment: this server sells no subscriptions.';
+}
+
+/** Refunds and disputes name the intent: without it they could not end the key. */
+function untraceableReason({ totalCents, intent }: CardSession): string | undefined {
+  const isTraceable = intent !== null || (totalCents ?? 0n) === 0n;
+  return isTraceable ? undefined : 'It was paid without a payment intent.';
+}
+
 /** Why a paid session does not pay for an order; a sentence for the operator. */
 export function faultOf(order: CardOrder, session: CardSession, allowDiscounts: boolean): string | undefined {
   if (session.payment === 'unpaid') return 'The session is not paid.';
   if (session.payment === 'no_payment_required') {
-    return allowDiscounts ? undefined : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
+    return allowDiscounts
+      ? untraceableReason(session)
+      : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
   }
   if (session.currency !== 'usd') return otherCurrency(session);
   const total = session.totalCents ?? 0n;
-  if (total >= order.cents || allowDiscounts) return undefined;
+  if (total >= order.cents || allowDiscounts) return untraceableReason(session);
   return `It paid ${total} cents of ${order.cents}.`;
 }
 
 /** The tier of a paid session that has no order here. `server`: the name of this server in its sessions. */
 export async function tierOf(
+  parts: JudgeParts,
+  server: string,
+  session: CardSession,
+): Promise<Meant | Mismatch | Unanswered> {
+  const meant = await meantBy(parts, server, session);
+  const reason = 'kind' in meant ? undefined : untraceableReason(session);
+  return reason === undefined ? meant : { kind: 'mismatch', about: session.id, reason };
+}
+
+async function meantBy(
   parts: JudgeParts,
   server: string,
   session: CardSession,
