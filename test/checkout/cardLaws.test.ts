@@ -568,6 +568,139 @@ describe('a session made elsewhere', () => {
   });
 });
 
+describe('a payment that gave no key', () => {
+  const mended = { prices: { price_a: 'growth' } } as const;
+  const unmended = { prices: { price_b: 'developer' } } as const;
+  const notSold = 'It is for something other than one price of STRIPE_PRICES.';
+
+  /** A session made elsewhere, for a price that the operator forgot. */
+  function forgotten(): CardSession {
+    const session = paidSession();
+    stripe.sold.set(session.id, [['price_a', 1]]);
+    return session;
+  }
+
+  /** Events of such a session, each of which gave no key. */
+  async function keyless(...kinds: readonly What[]) {
+    const session = forgotten();
+    const events = kinds.map((what) => about(session, what));
+    for (const each of events) assert.equal(await result(each, rail(unmended)), 'mismatch');
+    return { session, events, event: events[0] ?? assert.fail() };
+  }
+
+  test('gives it once its event is sent again after the setting was mended, and only once', async () => {
+    const { session, event } = await keyless('completed');
+    assert.equal(await result(event, rail(mended)), 'minted');
+    assert.equal((await orderAt(session))?.tier, 'growth');
+    const noted = await findCardEvent(shop.book.store, event.id);
+    assert.deepEqual([noted?.result, noted?.reason], ['minted', null]);
+    for (const card of [rail(mended), rail(unmended)]) assert.equal(await result(event, card), 'duplicate');
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+  });
+
+  test('gives none while nothing was mended, and its record has the reason of the present', async () => {
+    const { session, event } = await keyless('completed');
+    const before = await findCardEvent(shop.book.store, event.id);
+    shop.said();
+    shop.time.nowMs += minute;
+    assert.equal(await result(event, rail(unmended)), 'mismatch');
+    assert.equal(await reasonOf(event), notSold);
+    assert.deepEqual(await findCardEvent(shop.book.store, event.id), before);
+    assert.equal(await result(event), 'minted', 'it names a tier at a valid price');
+    const other = await keyless('completed');
+    shop.said();
+    rate = { cents: 1n, source: 'fixed', atMs: shop.time.nowMs };
+    assert.equal(await result(other.event), 'mismatch');
+    assert.match((await reasonOf(other.event)) ?? '', /^It paid 3300 cents, which was no price/);
+    assert.equal((await findCardEvent(shop.book.store, other.event.id))?.atMs, shop.time.nowMs);
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.equal(await stateOf(other.session), undefined);
+  });
+
+  test('gives one key if all its events are sent again, at once and more than once', async () => {
+    const { session, events } = await keyless('completed', 'paid later');
+    const again = [...events, ...events, about(session), ...events];
+    const results = await Promise.all(again.map((each) => result(each, rail(mended))));
+    assert.deepEqual(results.toSorted(), [...Array<string>(6).fill('duplicate'), 'minted']);
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+  });
+
+  test('gives one key wherever another process handles the same event', async () => {
+    for (let commits = 0; commits < 2; commits += 1) {
+      const { session, event } = await keyless('completed');
+      const free = (): Promise<void> => Promise.resolve();
+      shop.beforeCommits.push(...Array<typeof free>(commits).fill(free), async () => {
+        assert.equal(await result(event, rail({ ...mended, store: shop.aside.store })), 'minted');
+      });
+      assert.equal(await result(event, rail(mended)), 'duplicate');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+    }
+  });
+
+  test('gives none after its session gave one, even if that has ended', async () => {
+    const { session, events } = await keyless('completed', 'paid later');
+    assert.equal(await result(about(session), rail(mended)), 'minted');
+    assert.equal(await result(refund(session.intent, price)), 'revoked');
+    for (const each of events) assert.equal(await result(each, rail(mended)), 'duplicate');
+    assert.deepEqual(await stateOf(session), ['refunded', 'revoked']);
+    for (const { id } of events) assert.equal((await findCardEvent(shop.book.store, id))?.reason, null);
+  });
+
+  test('gives it though a process with other settings judges the event at the same time', async () => {
+    const unknown = forgotten();
+    const { session: known, event } = await keyless('completed');
+    rate = { cents: 1n, source: 'fixed', atMs: shop.time.nowMs };
+    for (const [session, what] of [
+      [unknown, about(unknown)],
+      [known, event],
+    ] as const) {
+      shop.beforeCommits.push(async () => {
+        assert.equal(await result(what, aside()), 'mismatch');
+      });
+      assert.equal(await result(what, rail(mended)), 'minted');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.equal((await findCardEvent(shop.book.store, what.id))?.result, 'minted');
+    }
+  });
+
+  test('or a refund of the other mode, takes effect once the server has the key of that mode', async () => {
+    const live = { live: true };
+    const session = await paidHere();
+    const all = [about(session, 'completed', live), refund(session.intent, price, live)];
+    for (const each of all) assert.equal(await result(each), 'mismatch');
+    const liveKey = new StripeClient({ secretKey: 'sk_live_x', apiBase: stripe.apiBase });
+    const results = [];
+    for (const each of all) results.push(await result(each, rail({ stripe: liveKey })));
+    assert.deepEqual(results, ['minted', 'revoked']);
+    const early = refund(`pi_${random()}`, price, live);
+    assert.equal(await result(early), 'mismatch');
+    assert.equal(await result(early, rail({ stripe: liveKey })), 'recorded');
+    const held = await heldEvents(
+      shop.book.store,
+      early.subject.kind === 'refund' ? early.subject.intent : '',
+    );
+    assert.equal(held.length, 1);
+    const expired = about(paidSession(), 'expired', live);
+    assert.equal(await result(expired), 'mismatch');
+    assert.equal(await result(expired, rail({ stripe: liveKey })), 'ignored');
+  });
+
+  test('gives it, and only one, if the store fails at any one operation', async () => {
+    await shop.eachFault(
+      () => keyless('completed'),
+      ({ event }) => rail(mended).settle(event),
+      async ({ session, event }) => {
+        await result(event, rail(mended));
+        assert.deepEqual(await stateOf(session), ['paid', 'active']);
+        assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+      },
+    );
+  });
+});
+
 describe('refunds and disputes', () => {
   async function minted(): Promise<CardSession> {
     const session = await paidHere();

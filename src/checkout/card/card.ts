@@ -12,7 +12,7 @@ import {
   findOrderOfIntent,
   heldEvents,
   holdEvent,
-  insertCardEvent,
+  putCardEvent,
   putLastEvent,
   releaseHeld,
 } from '../../store/tables/cardEvents.js';
@@ -78,6 +78,12 @@ export type CaughtUp = { readonly mismatches: readonly Mismatch[] } & (
 
 function settled(result: CardWebhookResponse['result']): Settled {
   return { kind: 'settled', result };
+}
+
+/** An event that is judged. */
+interface Judged extends CardEvent {
+  /** Its record, if it gave no key before; undefined: it has none. */
+  readonly noted: CardEventRecord | undefined;
 }
 
 /** The rail of one process. */
@@ -177,13 +183,19 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     return { changed, mismatches };
   }
 
-  /** Applies a verified event, once. On disk when it resolves. */
-  async settle(event: CardEvent): Promise<Settled> {
-    const { subject } = event;
-    if (subject.kind === 'other') return this.note(event, '', 'ignored', null);
+  /**
+   * Applies a verified event, once. On disk when it resolves. An event that gave no key is judged again: the
+   * operator may have mended a setting since then, and sent it again at Stripe.
+   */
+  async settle(received: CardEvent): Promise<Settled> {
+    const { subject } = received;
+    if (subject.kind === 'other') {
+      return this.note({ ...received, noted: undefined }, '', 'ignored', null);
+    }
     const about = subject.kind === 'session' ? subject.session.id : subject.intent;
-    const seen = await findCardEvent(this.parts.store, event.id);
-    if (seen !== undefined) return this.again(subject);
+    const noted = await findCardEvent(this.parts.store, received.id);
+    if (noted?.reason === null) return this.again(subject);
+    const event = { ...received, noted };
     if (event.live !== this.parts.stripe.live) {
       const reason = `The event is of ${event.live ? 'live' : 'test'} mode, the server's key is not.`;
       return this.note(event, about, 'mismatch', reason);
@@ -211,7 +223,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
 
   /** Records an event that changes no order; `more` is committed with it. */
   private async note(
-    event: CardEvent,
+    event: Judged,
     about: string,
     result: CardWebhookResponse['result'],
     reason: string | null,
@@ -221,14 +233,24 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     const record = this.record(event, about, result, reason);
     // Not the session: its id collects a key. `fusegate orders mismatches --json` shows it beside the event.
     if (reason !== null) log.error({ event: event.id, reason }, 'a card payment gave no key');
-    const outcome = await store.commit([insertCardEvent(record), putLastEvent(record.atMs), ...more]);
-    if (outcome.kind === 'conflict') return settled('duplicate');
+    // The record stays as it is: another process may be giving the key over it.
+    if (reason !== null && event.noted?.reason === reason) return settled('mismatch');
+    const noted = putCardEvent(record, event.noted);
+    const outcome = await store.commit([noted, putLastEvent(record.atMs), ...more]);
+    if (outcome.kind === 'conflict') return this.overtaken(event, reason);
     if (reason === null) return settled(result);
     return { kind: 'settled', result, mismatch: { kind: 'mismatch', about, reason } };
   }
 
+  /** Handles an event that another process recorded meanwhile. */
+  private async overtaken(event: CardEvent, reason: string | null): Promise<Settled> {
+    const { reason: theirs = null } = (await findCardEvent(this.parts.store, event.id)) ?? {};
+    // That process has other settings, by which the event gives no key.
+    return reason === null && theirs !== null ? this.settle(event) : settled('duplicate');
+  }
+
   private async settleSession(
-    event: CardEvent,
+    event: Judged,
     { what, session }: Extract<CardSubject, { kind: 'session' }>,
   ): Promise<Settled> {
     const { store } = this.parts;
@@ -259,7 +281,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     return result;
   }
 
-  private unpaid(event: CardEvent, order: CardOrder, what: string): Promise<Settled> {
+  private unpaid(event: Judged, order: CardOrder, what: string): Promise<Settled> {
     const kind = what === 'failed' ? 'card failed' : what === 'expired' ? 'card expired' : 'card pending';
     return this.apply(event, order, order.place, { kind });
   }
@@ -287,7 +309,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
   }
 
   private async settleIntent(
-    event: CardEvent,
+    event: Judged,
     subject: Extract<CardSubject, { kind: 'refund' | 'dispute' }>,
   ): Promise<Settled> {
     const { store } = this.parts;
@@ -301,13 +323,13 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
   }
 
   /** Applies an event to its order, and records the event in the same unit. */
-  private async apply(event: CardEvent, order: CardOrder, about: string, what: OrderEvent): Promise<Settled> {
+  private async apply(event: Judged, order: CardOrder, about: string, what: OrderEvent): Promise<Settled> {
     const intent = what.kind === 'card paid' ? (what.intent ?? null) : null;
     const effect: Effect = (before, key) => {
       const note = this.record(event, about, resultOf(what, key), null);
       const isBound = before.rail === 'card' && before.intent === intent;
       const bind = intent === null || isBound ? [] : [bindIntent(intent, order.id)];
-      return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marksOf(event.subject)];
+      return [putCardEvent(note, event.noted), putLastEvent(note.atMs), ...bind, ...marksOf(event.subject)];
     };
     const applied = await apply(this.parts, order.id, what, effect);
     // The event was recorded meanwhile; or the dispute ended before it began, and nothing changes.
