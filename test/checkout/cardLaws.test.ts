@@ -86,10 +86,10 @@ const ownName = derive(shop.book.secrets.at(-1) ?? '', 'card-sessions').toString
 
 /** A session that was paid; without an order of ours unless told. */
 function paidSession(more: Partial<CardSession> = {}): CardSession {
-  const money = { payment: 'paid', totalCents: price, discountCents: 0n, currency: 'usd' } as const;
+  const money = { payment: 'paid', totalCents: price, subtotalCents: null, currency: 'usd' } as const;
   const id = `cs_test_${random()}`;
   const made = { single: true, tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
-  return { id, ...money, intent: `pi_${random()}`, ...made, ...more };
+  return { id, ...money, discountCents: 0n, intent: `pi_${random()}`, ...made, ...more };
 }
 
 function event(subject: CardSubject, more: Partial<CardEvent> = {}): CardEvent {
@@ -553,6 +553,36 @@ describe('a session made elsewhere', () => {
     assert.equal(await stateOf(refused.session), undefined);
     assert.equal((await settle(true, 1n)).came, 'minted');
     assert.equal((await settle(false, 0n)).came, 'minted');
+  });
+
+  test('that names a tier gives a key if its sum was a price, and its discount is allowed', async () => {
+    const free = { payment: 'no_payment_required', totalCents: 0n, intent: null } as const;
+    const discounts = 'Discounts took 3300 cents off, and STRIPE_ALLOW_DISCOUNTS is no.';
+    const noPrice = (cents: bigint): string =>
+      `It paid ${cents} cents, which was no price of developer while it could be paid.`;
+    for (const [more, strictly, leniently] of [
+      [{ ...free, subtotalCents: price, discountCents: price }, discounts, null],
+      // Tax and shipping are in the total, and not in the sum.
+      [{ totalCents: 500n, subtotalCents: price, discountCents: price }, discounts, null],
+      [{ totalCents: 1n, subtotalCents: price - 1n, discountCents: price }, noPrice(1n), noPrice(1n)],
+      [{ totalCents: 1n, subtotalCents: price + 1n, discountCents: price }, noPrice(1n), noPrice(1n)],
+      [{ totalCents: 1n, subtotalCents: null, discountCents: price }, noPrice(1n), noPrice(1n)],
+      [{ totalCents: 1n, subtotalCents: price, discountCents: 0n }, noPrice(1n), noPrice(1n)],
+      [{ ...free, subtotalCents: 0n, discountCents: 0n }, noPrice(0n), noPrice(0n)],
+      [{ totalCents: price, subtotalCents: 2n * price, discountCents: price }, null, null],
+    ] as const) {
+      for (const [allowDiscounts, reason] of [
+        [false, strictly],
+        [true, leniently],
+      ] as const) {
+        const session = paidSession(more);
+        const what = about(session);
+        assert.equal(await result(what, rail({ allowDiscounts })), reason === null ? 'minted' : 'mismatch');
+        assert.equal(await reasonOf(what), reason);
+        assert.deepEqual(await stateOf(session), reason === null ? ['paid', 'active'] : undefined);
+        if (reason === null) assert.equal((await orderAt(session))?.paidCents, session.totalCents);
+      }
+    }
   });
 
   test('whose order another event makes at the same time has one order and one key', async () => {

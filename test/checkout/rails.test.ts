@@ -159,6 +159,7 @@ async function card(): Promise<RailSubject> {
       const money = {
         payment: 'paid',
         totalCents: 3_300n,
+        subtotalCents: null,
         discountCents: 0n,
         currency: 'usd',
         intent: `pi_${id}`,

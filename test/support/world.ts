@@ -183,7 +183,13 @@ export class SimulatedProcessor {
         totalCents: session.cents,
         currency: 'usd',
       } as const;
-      const more = { intent, discountCents: 0n, tier: 'developer', server: null } as const;
+      const more = {
+        intent,
+        subtotalCents: null,
+        discountCents: 0n,
+        tier: 'developer',
+        server: null,
+      } as const;
       const told = { ...paid, ...more, createdAtMs: this.time.nowMs };
       this.tell({ kind: 'session', what: 'completed', session: told });
     } else if (session.dispute === 'begun') {

@@ -9,6 +9,8 @@ export interface CardSession {
   readonly payment: 'paid' | 'unpaid' | 'no_payment_required';
   /** Amount due, after discounts, in the currency's smallest unit. */
   readonly totalCents: bigint | null;
+  /** Sum of what was sold, before discounts, without shipping and the tax that is added; null if absent. */
+  readonly subtotalCents: bigint | null;
   /** Amount that discounts took off. */
   readonly discountCents: bigint;
   readonly currency: string | null;
@@ -89,6 +91,7 @@ function sessionOf(object: JsonObject): CardSession | undefined {
     single: mode === undefined || mode === 'payment',
     payment,
     totalCents: cents(object['amount_total']),
+    subtotalCents: cents(object['amount_subtotal']),
     discountCents: (isJsonObject(details) ? cents(details['amount_discount']) : null) ?? 0n,
     currency: text(object['currency']),
     intent: idOf(object['payment_intent']),

@@ -48,6 +48,10 @@ function otherCurrency({ currency }: CardSession): string {
   return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
 }
 
+function discounted({ discountCents }: CardSession): string {
+  return `Discounts took ${discountCents} cents off, and STRIPE_ALLOW_DISCOUNTS is no.`;
+}
+
 /** Why a paid session gives no key, whatever it pays for; a sentence for the operator. */
 export function unsoldReason({ single }: CardSession): string | undefined {
   return single ? undefined : 'It is no single payment: this server sells no subscriptions.';
@@ -95,10 +99,7 @@ async function meantBy(
   if (session.currency !== 'usd') return mismatch(otherCurrency(session));
   const total = session.totalCents ?? 0n;
   if (Object.keys(parts.prices).length > 0) {
-    const { discountCents } = session;
-    if (discountCents > 0n && !parts.allowDiscounts) {
-      return mismatch(`Discounts took ${discountCents} cents off, and STRIPE_ALLOW_DISCOUNTS is no.`);
-    }
+    if (session.discountCents > 0n && !parts.allowDiscounts) return mismatch(discounted(session));
     const prices = await parts.stripe.pricesOf(session.id);
     // Not a mismatch: Stripe sends the event again.
     if (prices.kind === 'failed') return { kind: 'unanswered', reason: prices.reason };
@@ -113,9 +114,12 @@ async function meantBy(
   if (tier === undefined)
     return mismatch('No order has this session, and it names no tier in metadata.tier.');
   const inForce = await pricesInForce(parts, tier, session.createdAtMs);
-  return inForce.includes(total)
-    ? { tier, cents: total }
-    : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
+  if (inForce.includes(total)) return { tier, cents: total };
+  // Of a discounted session, what was sold must have the price: shipping and tax cannot make up for it.
+  if (session.discountCents > 0n && inForce.includes(session.subtotalCents ?? 0n)) {
+    return parts.allowDiscounts ? { tier, cents: total } : mismatch(discounted(session));
+  }
+  return mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
 }
 
 /** Prices of a tier in cents that were in force at any time since the session was made. */
