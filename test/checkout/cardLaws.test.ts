@@ -462,6 +462,43 @@ describe('a session made elsewhere', () => {
     assert.equal(await result(about(kept)), 'duplicate');
   });
 
+  test('of this server, whose order was lost, is paid at the amount that this server set', async () => {
+    rate = { cents: 1n, source: 'fixed', atMs: shop.time.nowMs };
+    const prices = { price_growth: 'growth' } as const;
+    const minted = [];
+    for (const card of [rail(), rail({ prices }), rail({ prices, allowDiscounts: true })]) {
+      const lost = paidSession({ server: ownName, tier: 'enterprise', totalCents: 132_001n });
+      const paid = about(lost);
+      assert.equal(await result(paid, card), 'minted');
+      const { tier, cents, paidCents } = (await orderAt(lost)) ?? {};
+      assert.deepEqual([tier, cents, paidCents], ['enterprise', 132_001n, 132_001n]);
+      minted.push(lost);
+      for (const more of [
+        { server: 'f00dfeedf00dfeed' },
+        { server: null },
+        { server: ownName, tier: 'gold' },
+        { server: ownName, tier: null },
+        { server: ownName, currency: 'eur' },
+        { server: ownName, discountCents: 1n },
+        { server: ownName, totalCents: 0n },
+        { server: ownName, totalCents: null },
+        { server: ownName, intent: null },
+        { server: ownName, single: false },
+      ] as const) {
+        const session = paidSession({ tier: 'enterprise', totalCents: 132_001n, ...more });
+        stripe.sold.set(session.id, [['price_other', 1]]);
+        assert.equal(await result(about(session), card), 'mismatch', JSON.stringify(Object.keys(more)));
+        assert.equal(await stateOf(session), undefined);
+      }
+      const unpaid = paidSession({ server: ownName, payment: 'unpaid' });
+      assert.equal(await result(about(unpaid), card), 'ignored');
+    }
+    for (const lost of minted) {
+      assert.equal(await result(refund(lost.intent, 132_001n)), 'revoked');
+      assert.deepEqual(await stateOf(lost), ['refunded', 'revoked']);
+    }
+  });
+
   test('may have paid a price in force ten minutes before it was made, and no older one', async () => {
     const madeAtMs = shop.time.nowMs;
     // Each is in force until the next: 1,100, 1,650 and 2,200 cents.
