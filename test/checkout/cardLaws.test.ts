@@ -922,6 +922,31 @@ describe('refunds and disputes', () => {
     assert.equal(await result(begun), 'duplicate');
   });
 
+  test('of which one is won leave the key suspended while another is open', async () => {
+    const paidFirst = await minted();
+    const paidLater = paidSession();
+    for (const session of [paidFirst, paidLater]) {
+      const { intent } = session;
+      const [one, two] = [`dp_${random()}`, `dp_${random()}`];
+      const step = async (id: string, what: 'begun' | 'won'): Promise<unknown> => {
+        shop.time.nowMs += 1_000;
+        return result(dispute(intent, id, what));
+      };
+      const first = await step(one, 'begun');
+      assert.deepEqual([await step(two, 'begun'), await step(one, 'won')], ['recorded', 'recorded']);
+      if (session === paidLater) assert.equal(await result(about(session)), 'minted');
+      else assert.equal(first, 'suspended');
+      assert.deepEqual(await stateOf(session), ['disputed', 'suspended']);
+      assert.deepEqual((await orderAt(session))?.disputes, [two]);
+      // A dispute that Stripe reports twice has begun once.
+      assert.equal(await step(two, 'begun'), 'recorded');
+      assert.equal(await step(two, 'won'), 'recorded');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.equal(await step(one, 'begun'), 'recorded');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    }
+  });
+
   test('find their order by the payment intent, which is bound to it once', async () => {
     const session = await minted();
     const order = await orderAt(session);

@@ -43,6 +43,7 @@ const hostile: OrderRecord = {
   late: false,
   paidCents: 0n,
   refundedCents: 0n,
+  disputes: [],
   key: 'none',
   keyId: null,
   keyGeneration: 0,

@@ -364,7 +364,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
 function orderEvent(change: IntentChange): OrderEvent {
   if (change.kind === 'refund') return { kind: 'card refunded', totalCents: change.cents };
   const kinds = { begun: 'card disputed', won: 'card dispute won', lost: 'card dispute lost' } as const;
-  return { kind: kinds[change.what] };
+  return { kind: kinds[change.what], dispute: change.dispute };
 }
 
 /** The marks of a dispute's beginning or end: a dispute that has ended cannot begin again. */
