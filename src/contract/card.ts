@@ -199,8 +199,8 @@ export const cardRoutes = {
     description:
       'Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as received, ' +
       'before anything is parsed. Only this webhook settles card payments. An event takes effect once; ' +
-      'later deliveries of it get `duplicate`. Without a secret the webhook answers 503 and trusts ' +
-      'nothing.',
+      'later deliveries of it get `duplicate`. An event that gave no key is judged again. Without a secret ' +
+      'the webhook answers 503 and trusts nothing.',
     body: { kind: 'any', limit: mebibyte },
     reads: ['stripe-signature'],
     answers: { 200: { schema: cardWebhookResponseType, description: 'The effect of the event is on disk.' } },

@@ -64,7 +64,12 @@ interface Session {
 
 function session(more: object = {}): Session {
   return {
-    ...{ id: `cs_test_${random()}`, object: 'checkout.session', created: Math.floor(Date.now() / 1_000) },
+    ...{
+      id: `cs_test_${random()}`,
+      object: 'checkout.session',
+      mode: 'payment',
+      created: Math.floor(Date.now() / 1_000),
+    },
     ...{ payment_status: 'paid', amount_total: developer, currency: 'usd', payment_intent: `pi_${random()}` },
     ...{ metadata: { tier: 'developer' } },
     ...more,
@@ -238,6 +243,8 @@ describe('card', () => {
       [session({ metadata: { tier: 'gold' } }), /names no tier/],
       [session({ metadata: null }), /names no tier/],
       [session({ currency: 'eur' }), /^It was paid in eur, not in usd\.$/],
+      [session({ mode: 'subscription', payment_intent: null }), /^It is no single payment: /],
+      [session({ payment_intent: null }), /^It was paid without a payment intent\.$/],
     ];
     const reasons = new Map<string, string | null>();
     for (const [of] of cases) assert.equal(await result(completed(of)), 'mismatch', JSON.stringify(of));

@@ -43,6 +43,8 @@ test('an event is read as its id, type, mode and time, and what it is about', ()
       ...{ kind: 'session', what: 'completed' },
       session: {
         ...{ id: 'cs_test_1', payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: 'pi_1' },
+        single: true,
+        subtotalCents: null,
         discountCents: 0n,
         ...{ tier: 'growth', server: null, createdAtMs: 1_789_999_000_000 },
       },
@@ -105,6 +107,16 @@ describe('a session', () => {
     }
   });
 
+  test('is a single payment if Stripe names that mode, or none', () => {
+    for (const [mode, single] of [
+      ...(['payment', undefined] as const).map((each) => [each, true] as const),
+      ...['subscription', 'setup', 'PAYMENT', '', null, 5].map((each) => [each, false] as const),
+    ]) {
+      const subject = subjectOf('checkout.session.completed', { ...session, mode });
+      assert.equal(subject.kind === 'session' && subject.session.single, single, String(mode));
+    }
+  });
+
   test('may lack a total, a currency, an intent and a tier', () => {
     const read = (more: object): unknown => {
       const subject = subjectOf('checkout.session.completed', { ...session, ...more });
@@ -116,6 +128,10 @@ describe('a session', () => {
       assert.deepEqual(read({ amount_total }), sessionWith({ totalCents: null }), String(amount_total));
     }
     assert.deepEqual(read({ amount_total: 0 }), sessionWith({ totalCents: 0n }));
+    for (const amount_subtotal of [null, undefined, '3300', -1, 0.5]) {
+      assert.deepEqual(read({ amount_subtotal }), sessionWith({ subtotalCents: null }));
+    }
+    assert.deepEqual(read({ amount_subtotal: 3_400 }), sessionWith({ subtotalCents: 3_400n }));
     for (const total_details of [null, 5, {}, { amount_discount: -1 }, { amount_discount: '1' }]) {
       assert.deepEqual(read({ total_details }), known, JSON.stringify(total_details));
     }

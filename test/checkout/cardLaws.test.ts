@@ -86,10 +86,10 @@ const ownName = derive(shop.book.secrets.at(-1) ?? '', 'card-sessions').toString
 
 /** A session that was paid; without an order of ours unless told. */
 function paidSession(more: Partial<CardSession> = {}): CardSession {
-  const money = { payment: 'paid', totalCents: price, discountCents: 0n, currency: 'usd' } as const;
+  const money = { payment: 'paid', totalCents: price, subtotalCents: null, currency: 'usd' } as const;
   const id = `cs_test_${random()}`;
-  const made = { tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
-  return { id, ...money, intent: `pi_${random()}`, ...made, ...more };
+  const made = { single: true, tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
+  return { id, ...money, discountCents: 0n, intent: `pi_${random()}`, ...made, ...more };
 }
 
 function event(subject: CardSubject, more: Partial<CardEvent> = {}): CardEvent {
@@ -350,6 +350,46 @@ describe('what a session has paid', () => {
   });
 });
 
+describe('a session that no refund could follow', () => {
+  test('a subscription makes no key, whatever price it sold', async () => {
+    const prices = { price_growth: 'growth' } as const;
+    for (const card of [rail(), rail({ prices }), rail({ prices, allowDiscounts: true })]) {
+      for (const more of [
+        { intent: null },
+        { payment: 'no_payment_required', totalCents: 0n, intent: null },
+        { server: ownName },
+      ] as const) {
+        const session = paidSession({ single: false, ...more });
+        stripe.sold.set(session.id, [['price_growth', 1]]);
+        for (const what of [about(session), about(session, 'paid later')]) {
+          assert.equal(await result(what, card), 'mismatch');
+          const reason = 'It is no single payment: this server sells no subscriptions.';
+          assert.equal(await reasonOf(what), reason);
+        }
+        assert.equal(await stateOf(session), undefined);
+        assert.equal(await result(about(session, 'expired'), card), 'ignored');
+      }
+    }
+  });
+
+  test('a payment without an intent makes no key, unless there was nothing to pay', async () => {
+    const prices = { price_growth: 'growth' } as const;
+    for (const card of [rail(), rail({ prices, allowDiscounts: true })]) {
+      const [elsewhere, here] = [paidSession({ intent: null }), await paidHere({ intent: null })];
+      stripe.sold.set(elsewhere.id, [['price_growth', 1]]);
+      for (const session of [elsewhere, here]) {
+        const what = about(session);
+        assert.equal(await result(what, card), 'mismatch');
+        assert.equal(await reasonOf(what), 'It was paid without a payment intent.');
+      }
+      assert.deepEqual([await stateOf(elsewhere), await stateOf(here)], [undefined, ['open', 'none']]);
+    }
+    const free = paidSession({ payment: 'no_payment_required', totalCents: 0n, intent: null });
+    stripe.sold.set(free.id, [['price_growth', 1]]);
+    assert.equal(await result(about(free), rail({ prices, allowDiscounts: true })), 'minted');
+  });
+});
+
 describe('a session made elsewhere', () => {
   const took = (cents: bigint, atMs: number, stays = false): Promise<unknown> =>
     keepRate(shop.aside.store, { cents, atMs, stays });
@@ -420,6 +460,43 @@ describe('a session made elsewhere', () => {
     const kept = await paidHere({ server: ownName });
     assert.equal(await result(about(kept)), 'minted');
     assert.equal(await result(about(kept)), 'duplicate');
+  });
+
+  test('of this server, whose order was lost, is paid at the amount that this server set', async () => {
+    rate = { cents: 1n, source: 'fixed', atMs: shop.time.nowMs };
+    const prices = { price_growth: 'growth' } as const;
+    const minted = [];
+    for (const card of [rail(), rail({ prices }), rail({ prices, allowDiscounts: true })]) {
+      const lost = paidSession({ server: ownName, tier: 'enterprise', totalCents: 132_001n });
+      const paid = about(lost);
+      assert.equal(await result(paid, card), 'minted');
+      const { tier, cents, paidCents } = (await orderAt(lost)) ?? {};
+      assert.deepEqual([tier, cents, paidCents], ['enterprise', 132_001n, 132_001n]);
+      minted.push(lost);
+      for (const more of [
+        { server: 'f00dfeedf00dfeed' },
+        { server: null },
+        { server: ownName, tier: 'gold' },
+        { server: ownName, tier: null },
+        { server: ownName, currency: 'eur' },
+        { server: ownName, discountCents: 1n },
+        { server: ownName, totalCents: 0n },
+        { server: ownName, totalCents: null },
+        { server: ownName, intent: null },
+        { server: ownName, single: false },
+      ] as const) {
+        const session = paidSession({ tier: 'enterprise', totalCents: 132_001n, ...more });
+        stripe.sold.set(session.id, [['price_other', 1]]);
+        assert.equal(await result(about(session), card), 'mismatch', JSON.stringify(Object.keys(more)));
+        assert.equal(await stateOf(session), undefined);
+      }
+      const unpaid = paidSession({ server: ownName, payment: 'unpaid' });
+      assert.equal(await result(about(unpaid), card), 'ignored');
+    }
+    for (const lost of minted) {
+      assert.equal(await result(refund(lost.intent, 132_001n)), 'revoked');
+      assert.deepEqual(await stateOf(lost), ['refunded', 'revoked']);
+    }
   });
 
   test('may have paid a price in force ten minutes before it was made, and no older one', async () => {
@@ -515,6 +592,36 @@ describe('a session made elsewhere', () => {
     assert.equal((await settle(false, 0n)).came, 'minted');
   });
 
+  test('that names a tier gives a key if its sum was a price, and its discount is allowed', async () => {
+    const free = { payment: 'no_payment_required', totalCents: 0n, intent: null } as const;
+    const discounts = 'Discounts took 3300 cents off, and STRIPE_ALLOW_DISCOUNTS is no.';
+    const noPrice = (cents: bigint): string =>
+      `It paid ${cents} cents, which was no price of developer while it could be paid.`;
+    for (const [more, strictly, leniently] of [
+      [{ ...free, subtotalCents: price, discountCents: price }, discounts, null],
+      // Tax and shipping are in the total, and not in the sum.
+      [{ totalCents: 500n, subtotalCents: price, discountCents: price }, discounts, null],
+      [{ totalCents: 1n, subtotalCents: price - 1n, discountCents: price }, noPrice(1n), noPrice(1n)],
+      [{ totalCents: 1n, subtotalCents: price + 1n, discountCents: price }, noPrice(1n), noPrice(1n)],
+      [{ totalCents: 1n, subtotalCents: null, discountCents: price }, noPrice(1n), noPrice(1n)],
+      [{ totalCents: 1n, subtotalCents: price, discountCents: 0n }, noPrice(1n), noPrice(1n)],
+      [{ ...free, subtotalCents: 0n, discountCents: 0n }, noPrice(0n), noPrice(0n)],
+      [{ totalCents: price, subtotalCents: 2n * price, discountCents: price }, null, null],
+    ] as const) {
+      for (const [allowDiscounts, reason] of [
+        [false, strictly],
+        [true, leniently],
+      ] as const) {
+        const session = paidSession(more);
+        const what = about(session);
+        assert.equal(await result(what, rail({ allowDiscounts })), reason === null ? 'minted' : 'mismatch');
+        assert.equal(await reasonOf(what), reason);
+        assert.deepEqual(await stateOf(session), reason === null ? ['paid', 'active'] : undefined);
+        if (reason === null) assert.equal((await orderAt(session))?.paidCents, session.totalCents);
+      }
+    }
+  });
+
   test('whose order another event makes at the same time has one order and one key', async () => {
     const session = paidSession();
     shop.beforeCommits.push(async () => {
@@ -525,6 +632,139 @@ describe('a session made elsewhere', () => {
     assert.deepEqual(await stateOf(session), ['paid', 'active']);
     const noted = await findCardEvent(shop.book.store, second.id);
     assert.deepEqual([noted?.result, noted?.about], ['duplicate', session.id]);
+  });
+});
+
+describe('a payment that gave no key', () => {
+  const mended = { prices: { price_a: 'growth' } } as const;
+  const unmended = { prices: { price_b: 'developer' } } as const;
+  const notSold = 'It is for something other than one price of STRIPE_PRICES.';
+
+  /** A session made elsewhere, for a price that the operator forgot. */
+  function forgotten(): CardSession {
+    const session = paidSession();
+    stripe.sold.set(session.id, [['price_a', 1]]);
+    return session;
+  }
+
+  /** Events of such a session, each of which gave no key. */
+  async function keyless(...kinds: readonly What[]) {
+    const session = forgotten();
+    const events = kinds.map((what) => about(session, what));
+    for (const each of events) assert.equal(await result(each, rail(unmended)), 'mismatch');
+    return { session, events, event: events[0] ?? assert.fail() };
+  }
+
+  test('gives it once its event is sent again after the setting was mended, and only once', async () => {
+    const { session, event } = await keyless('completed');
+    assert.equal(await result(event, rail(mended)), 'minted');
+    assert.equal((await orderAt(session))?.tier, 'growth');
+    const noted = await findCardEvent(shop.book.store, event.id);
+    assert.deepEqual([noted?.result, noted?.reason], ['minted', null]);
+    for (const card of [rail(mended), rail(unmended)]) assert.equal(await result(event, card), 'duplicate');
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+  });
+
+  test('gives none while nothing was mended, and its record has the reason of the present', async () => {
+    const { session, event } = await keyless('completed');
+    const before = await findCardEvent(shop.book.store, event.id);
+    shop.said();
+    shop.time.nowMs += minute;
+    assert.equal(await result(event, rail(unmended)), 'mismatch');
+    assert.equal(await reasonOf(event), notSold);
+    assert.deepEqual(await findCardEvent(shop.book.store, event.id), before);
+    assert.equal(await result(event), 'minted', 'it names a tier at a valid price');
+    const other = await keyless('completed');
+    shop.said();
+    rate = { cents: 1n, source: 'fixed', atMs: shop.time.nowMs };
+    assert.equal(await result(other.event), 'mismatch');
+    assert.match((await reasonOf(other.event)) ?? '', /^It paid 3300 cents, which was no price/);
+    assert.equal((await findCardEvent(shop.book.store, other.event.id))?.atMs, shop.time.nowMs);
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.equal(await stateOf(other.session), undefined);
+  });
+
+  test('gives one key if all its events are sent again, at once and more than once', async () => {
+    const { session, events } = await keyless('completed', 'paid later');
+    const again = [...events, ...events, about(session), ...events];
+    const results = await Promise.all(again.map((each) => result(each, rail(mended))));
+    assert.deepEqual(results.toSorted(), [...Array<string>(6).fill('duplicate'), 'minted']);
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+  });
+
+  test('gives one key wherever another process handles the same event', async () => {
+    for (let commits = 0; commits < 2; commits += 1) {
+      const { session, event } = await keyless('completed');
+      const free = (): Promise<void> => Promise.resolve();
+      shop.beforeCommits.push(...Array<typeof free>(commits).fill(free), async () => {
+        assert.equal(await result(event, rail({ ...mended, store: shop.aside.store })), 'minted');
+      });
+      assert.equal(await result(event, rail(mended)), 'duplicate');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+    }
+  });
+
+  test('gives none after its session gave one, even if that has ended', async () => {
+    const { session, events } = await keyless('completed', 'paid later');
+    assert.equal(await result(about(session), rail(mended)), 'minted');
+    assert.equal(await result(refund(session.intent, price)), 'revoked');
+    for (const each of events) assert.equal(await result(each, rail(mended)), 'duplicate');
+    assert.deepEqual(await stateOf(session), ['refunded', 'revoked']);
+    for (const { id } of events) assert.equal((await findCardEvent(shop.book.store, id))?.reason, null);
+  });
+
+  test('gives it though a process with other settings judges the event at the same time', async () => {
+    const unknown = forgotten();
+    const { session: known, event } = await keyless('completed');
+    rate = { cents: 1n, source: 'fixed', atMs: shop.time.nowMs };
+    for (const [session, what] of [
+      [unknown, about(unknown)],
+      [known, event],
+    ] as const) {
+      shop.beforeCommits.push(async () => {
+        assert.equal(await result(what, aside()), 'mismatch');
+      });
+      assert.equal(await result(what, rail(mended)), 'minted');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.equal((await findCardEvent(shop.book.store, what.id))?.result, 'minted');
+    }
+  });
+
+  test('or a refund of the other mode, takes effect once the server has the key of that mode', async () => {
+    const live = { live: true };
+    const session = await paidHere();
+    const all = [about(session, 'completed', live), refund(session.intent, price, live)];
+    for (const each of all) assert.equal(await result(each), 'mismatch');
+    const liveKey = new StripeClient({ secretKey: 'sk_live_x', apiBase: stripe.apiBase });
+    const results = [];
+    for (const each of all) results.push(await result(each, rail({ stripe: liveKey })));
+    assert.deepEqual(results, ['minted', 'revoked']);
+    const early = refund(`pi_${random()}`, price, live);
+    assert.equal(await result(early), 'mismatch');
+    assert.equal(await result(early, rail({ stripe: liveKey })), 'recorded');
+    const held = await heldEvents(
+      shop.book.store,
+      early.subject.kind === 'refund' ? early.subject.intent : '',
+    );
+    assert.equal(held.length, 1);
+    const expired = about(paidSession(), 'expired', live);
+    assert.equal(await result(expired), 'mismatch');
+    assert.equal(await result(expired, rail({ stripe: liveKey })), 'ignored');
+  });
+
+  test('gives it, and only one, if the store fails at any one operation', async () => {
+    await shop.eachFault(
+      () => keyless('completed'),
+      ({ event }) => rail(mended).settle(event),
+      async ({ session, event }) => {
+        await result(event, rail(mended));
+        assert.deepEqual(await stateOf(session), ['paid', 'active']);
+        assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300]);
+      },
+    );
   });
 });
 
@@ -680,6 +920,31 @@ describe('refunds and disputes', () => {
     assert.deepEqual(await stateOf(session), ['paid', 'active']);
     assert.equal((await findCardEvent(shop.book.store, begun.id))?.result, 'recorded');
     assert.equal(await result(begun), 'duplicate');
+  });
+
+  test('of which one is won leave the key suspended while another is open', async () => {
+    const paidFirst = await minted();
+    const paidLater = paidSession();
+    for (const session of [paidFirst, paidLater]) {
+      const { intent } = session;
+      const [one, two] = [`dp_${random()}`, `dp_${random()}`];
+      const step = async (id: string, what: 'begun' | 'won'): Promise<unknown> => {
+        shop.time.nowMs += 1_000;
+        return result(dispute(intent, id, what));
+      };
+      const first = await step(one, 'begun');
+      assert.deepEqual([await step(two, 'begun'), await step(one, 'won')], ['recorded', 'recorded']);
+      if (session === paidLater) assert.equal(await result(about(session)), 'minted');
+      else assert.equal(first, 'suspended');
+      assert.deepEqual(await stateOf(session), ['disputed', 'suspended']);
+      assert.deepEqual((await orderAt(session))?.disputes, [two]);
+      // A dispute that Stripe reports twice has begun once.
+      assert.equal(await step(two, 'begun'), 'recorded');
+      assert.equal(await step(two, 'won'), 'recorded');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.equal(await step(one, 'begun'), 'recorded');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    }
   });
 
   test('find their order by the payment intent, which is bound to it once', async () => {

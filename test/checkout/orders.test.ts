@@ -35,6 +35,7 @@ const lightning: LightningOrder = {
 };
 const card: CardOrder = {
   ...{ ...fresh, rail: 'card', status: 'open', cents: price, intent: null, paidCents: 0n, refundedCents: 0n },
+  disputes: [],
 };
 
 function output(name: string, sat: bigint, depth: number, atMs: number | null = null): Output {
@@ -567,6 +568,47 @@ describe('a card order', () => {
     }
   });
 
+  test('with several disputes has its key back once the last one is won', () => {
+    const begun = (dispute: string): OrderEvent => ({ kind: 'card disputed', dispute });
+    const won = (dispute: string): OrderEvent => ({ kind: 'card dispute won', dispute });
+    const stateAfter = (...events: readonly OrderEvent[]) => {
+      const { order, effects } = run(card, ...[paid(), ...events].map((each) => [each] as const));
+      return [order.key, order.status, asCard(order).disputes, effects.slice(1)];
+    };
+    const [a, b, suspend, both] = ['dp_a', 'dp_b', ['suspend'], ['suspend', 'resume']];
+    assert.deepEqual(stateAfter(begun(a)), ['suspended', 'disputed', [a], suspend]);
+    assert.deepEqual(stateAfter(begun(a), begun(b)), ['suspended', 'disputed', [a, b], suspend]);
+    assert.deepEqual(stateAfter(begun(a), begun(a)), ['suspended', 'disputed', [a], suspend]);
+    const open = [
+      [begun(a), begun(b), won(a)],
+      [begun(b), begun(a), won(a)],
+      // The beginning of a dispute may come after its end, and never counts then.
+      [begun(b), won(a)],
+      [begun(b), won('dp_c'), won(a)],
+    ];
+    for (const events of open) {
+      assert.deepEqual(stateAfter(...events), ['suspended', 'disputed', [b], suspend]);
+      assert.deepEqual(stateAfter(...events, won(b)), ['active', 'paid', [], both]);
+      assert.deepEqual(stateAfter({ kind: 'reveal' }, ...events, won(b)), ['active', 'revealed', [], both]);
+      const lost: OrderEvent = { kind: 'card dispute lost', dispute: b };
+      assert.deepEqual(stateAfter(...events, lost), ['revoked', 'revoked', [], ['suspend', 'revoke']]);
+      const refund: OrderEvent = { kind: 'card refunded', totalCents: price };
+      assert.deepEqual(stateAfter(...events, refund), ['revoked', 'refunded', [], ['suspend', 'revoke']]);
+      assert.deepEqual(stateAfter(...events, refund, begun('dp_d'))[2], []);
+    }
+    assert.deepEqual(run(card, [begun(a)]).order, card, 'nothing was paid');
+  });
+
+  test('whose dispute an earlier version noted without its id has its key back as before', () => {
+    const noted = asCard(run(card, [paid()], [{ kind: 'card disputed' }]).order);
+    assert.deepEqual([noted.status, noted.disputes], ['disputed', []]);
+    const won = (dispute: string): OrderEvent => ({ kind: 'card dispute won', dispute });
+    assert.equal(run(noted, [won('dp_a')]).order.key, 'active');
+    const second = run(noted, [{ kind: 'card disputed', dispute: 'dp_b' }]).order;
+    assert.equal(run(second, [won('dp_a')]).order.key, 'suspended');
+    assert.equal(run(second, [won('dp_a')], [won('dp_b')]).order.key, 'active');
+  });
+
   test('that loses a dispute has no key, even if the beginning of the dispute was never reported', () => {
     const lost: OrderEvent = { kind: 'card dispute lost' };
     const disputed: OrderEvent = { kind: 'card disputed' };
@@ -686,6 +728,12 @@ function randomEvent(choose: (count: number) => number): OrderEvent {
       return { kind, cents: amount };
     case 'card refunded':
       return { kind, totalCents: amount };
+    case 'card disputed':
+    case 'card dispute won':
+    case 'card dispute lost': {
+      const dispute = [undefined, 'dp_1', 'dp_2'][choose(3)];
+      return dispute === undefined ? { kind } : { kind, dispute };
+    }
     default:
       return { kind };
   }

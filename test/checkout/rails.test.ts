@@ -159,11 +159,12 @@ async function card(): Promise<RailSubject> {
       const money = {
         payment: 'paid',
         totalCents: 3_300n,
+        subtotalCents: null,
         discountCents: 0n,
         currency: 'usd',
         intent: `pi_${id}`,
       } as const;
-      const made = { tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
+      const made = { single: true, tier: 'developer', server: null, createdAtMs: shop.time.nowMs } as const;
       const session = { id: place, ...money, ...made };
       const event: CardEvent = {
         ...{ id: `evt_${id}`, type: 'checkout.session.completed', live: false },

@@ -249,7 +249,7 @@ async function usageTexts(): Promise<string[]> {
 /** Files that say why a way to pay cannot be used now, or why a payment counts for nothing. */
 const reasonFiles = [
   ...['onchain/bitcoin', 'onchain/nodeTrust', 'lightning/lightning'],
-  ...['card/card', 'card/stripe', 'rail', 'rates'],
+  ...['card/card', 'card/judge', 'card/stripe', 'rail', 'rates'],
 ];
 
 /** The sentences in their code; figures and names are left out. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
 import { findOrder, insertOrder } from '../../src/store/tables/orders.js';
-import { insertCardEvent } from '../../src/store/tables/cardEvents.js';
+import { putCardEvent } from '../../src/store/tables/cardEvents.js';
 import { here } from '../support/here.js';
 import { LndServer } from '../support/lndServer.js';
 import { closedPort } from '../support/ports.js';
@@ -43,6 +43,7 @@ const hostile: OrderRecord = {
   late: false,
   paidCents: 0n,
   refundedCents: 0n,
+  disputes: [],
   key: 'none',
   keyId: null,
   keyGeneration: 0,
@@ -134,14 +135,18 @@ test('card payments that gave no key are listed with the reason', async () => {
   const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const store = await storeAt(STORE_URL);
   const event = { type: 'checkout.session.completed', result: 'mismatch', atMs: 0 };
+  const served: OrderRecord = { ...hostile, status: 'paid', key: 'active' };
   await store.commit([
-    insertCardEvent({ ...event, id: 'evt_1', about: 'cs_1', reason: null }),
-    insertCardEvent({ ...event, id: 'evt_2', about: 'cs_\u001b2', reason: 'It was paid in euros.' }),
+    putCardEvent({ ...event, id: 'evt_1', about: 'cs_1', reason: null }),
+    putCardEvent({ ...event, id: 'evt_2', about: 'cs_\u001b2', reason: 'It was paid in euros.' }),
+    putCardEvent({ ...event, id: 'evt_3', about: served.place, reason: 'Another event of it gave a key.' }),
+    ...insertOrder(served),
   ]);
   await store.close();
   const environment = { STORE_URL, MASTER_SECRET };
   const at = '1970-01-01T00:00:00.000Z';
-  const { text } = await here(['orders', 'mismatches'], environment);
+  const { text, said } = await here(['orders', 'mismatches'], environment);
+  assert.match(said, /^Mend the setting that a reason names, then send the event again [^]*; do only one/);
   assert.equal(text, `${at}  cs_\\u001b2  It was paid in euros.\n`);
   const json = await here(['orders', 'mismatches', '--json'], environment);
   assert.deepEqual(JSON.parse(json.text), {

@@ -63,5 +63,13 @@ export function orderBytes(order: OrderRecord): Buffer {
       json['seen_height'] = seenHeight;
     }
   }
+  if (rail === 'card' && order.disputes.length > 0) {
+    format = 5;
+    json['created_height'] = null;
+    json['earlier'] = [];
+    json['ordered_by'] = null;
+    json['seen_height'] = null;
+    json['disputes'] = order.disputes.map((dispute) => [dispute]);
+  }
   return Buffer.concat([Buffer.of(format), Buffer.from(JSON.stringify(json))]);
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { acquireLease } from '../../src/store/leases.js';
-import { insertCardEvent, findCardEvent, heldEvents, holdEvent } from '../../src/store/tables/cardEvents.js';
+import { putCardEvent, findCardEvent, heldEvents, holdEvent } from '../../src/store/tables/cardEvents.js';
 import { appendClicks, clicksAfter } from '../../src/store/tables/clicks.js';
 import {
   findCorpus,
@@ -203,7 +203,7 @@ const kinds: readonly Kind[] = [
     at: { space: 'orderEvents' },
     write: (store) => {
       const event = { id: 'evt_1', type: 't', about: 'cs_1', result: 'ignored', reason: null, atMs: 3 };
-      return commit(store, insertCardEvent(event));
+      return commit(store, putCardEvent(event));
     },
     read: (store) => findCardEvent(store, 'evt_1'),
   },

@@ -11,7 +11,7 @@ import {
   findOrderOfIntent,
   heldEvents,
   holdEvent,
-  insertCardEvent,
+  putCardEvent,
   lastEventMs,
   putLastEvent,
   releaseHeld,
@@ -124,9 +124,14 @@ describe('events of cards', () => {
 
   test('are recorded once, found by their ids and listed in their order', async () => {
     const store = await openTestStore();
-    assert.equal(await kindOf(store, insertCardEvent(event('evt_2'))), 'done');
-    assert.equal(await kindOf(store, insertCardEvent(event('evt_1'))), 'done');
-    assert.equal(await kindOf(store, insertCardEvent({ ...event('evt_1'), result: 'x' })), 'conflict');
+    assert.equal(await kindOf(store, putCardEvent(event('evt_2'))), 'done');
+    assert.equal(await kindOf(store, putCardEvent(event('evt_1'))), 'done');
+    assert.equal(await kindOf(store, putCardEvent({ ...event('evt_1'), result: 'x' })), 'conflict');
+    const later = { ...event('evt_1'), result: 'y' };
+    assert.equal(await kindOf(store, putCardEvent(later, { ...event('evt_1'), result: 'x' })), 'conflict');
+    assert.equal(await kindOf(store, putCardEvent(later, event('evt_1'))), 'done');
+    assert.equal(await kindOf(store, putCardEvent(later, event('evt_1'))), 'conflict');
+    assert.equal(await kindOf(store, putCardEvent(event('evt_1'), later)), 'done');
     assert.deepEqual(await findCardEvent(store, 'evt_1'), event('evt_1'));
     assert.equal(await findCardEvent(store, 'evt_3'), undefined);
     assert.deepEqual(await collect(allCardEvents(store)), [event('evt_1'), event('evt_2')]);

@@ -64,7 +64,7 @@ function overLightning(id: string, given: Partial<LightningOrder> = {}): Lightni
 
 function byCard(id: string, given: Partial<CardOrder> = {}): CardOrder {
   const own = { rail: 'card', status: 'open', cents: 3_300n, intent: null } as const;
-  return { ...any(id), ...own, paidCents: 0n, refundedCents: 0n, ...given };
+  return { ...any(id), ...own, paidCents: 0n, refundedCents: 0n, disputes: [], ...given };
 }
 
 async function insert(...orders: readonly OrderRecord[]): Promise<void> {
@@ -145,6 +145,8 @@ test('orders of every format are read, and written in the first format that can 
     { ...plain, earlier: ['a:0'] },
     { ...plain, orderedBy },
     { ...plain, seenHeight: 9 },
+    byCard('plain'),
+    byCard('disputed', { disputes: ['dp_1', 'dp_2'] }),
   ];
   for (const each of all) assert.deepEqual(decodeOrder(encodeOrder(each)), each);
   const same = (left: OrderRecord, right: OrderRecord): boolean =>
@@ -189,7 +191,9 @@ function randomOrder(dice: Dice): OrderRecord {
     default: {
       const statuses = ['open', 'paid', 'revealed', 'expired', 'failed', 'refunded', 'disputed'] as const;
       const money = { cents: amount(), paidCents: amount(), refundedCents: amount(), intent: orNull(name()) };
-      return byCard(id, { ...common, ...money, status: dice.pick([...statuses, 'revoked'] as const) });
+      const disputes = dice.pick([[], ['dp_1'], ['dp_1', name()]]);
+      const status = dice.pick([...statuses, 'revoked'] as const);
+      return byCard(id, { ...common, ...money, disputes, status });
     }
   }
 }
@@ -227,6 +231,7 @@ test('a record that no version wrote is refused', () => {
     [damaged(overLightning('a'), '"reference":"lnbcrt1"', '"reference":null'), /has no invoice$/],
     [damaged(overLightning('a'), '"outputs":[]', '"outputs":[["a",0,1,2,null]]'), /has a outputs$/],
     [damaged(byCard('a'), '"cents":3300', '"cents":null'), /Order a has no price in cents$/],
+    [damaged(byCard('a', { disputes: ['b'] }), '[["b"]]', '[[1]]'), /has a dispute without a name\)\.$/],
     [damaged(byCard('a'), '"address_index":null', '"address_index":0'), /has a addressIndex$/],
   ] as const) {
     assert.throws(() => decodeOrder(record), reason);

@@ -11,7 +11,7 @@ import {
   type Click,
 } from '../../src/store/tables/clicks.js';
 import { eraseEntries, entriesAfter } from '../../src/store/entries.js';
-import { holdEvent, insertCardEvent } from '../../src/store/tables/cardEvents.js';
+import { holdEvent, putCardEvent } from '../../src/store/tables/cardEvents.js';
 import { appendInterest, decodeInterest, encodeInterest } from '../../src/store/tables/interests.js';
 import { insertKey, unlinked } from '../../src/store/tables/keys.js';
 import { appendLead, decodeLead, encodeLead, leadsAfter, type Lead } from '../../src/store/tables/leads.js';
@@ -107,7 +107,7 @@ describe('kept records', () => {
     const card = { id: 'evt_1', type: 't', about: 'cs_1', result: 'ignored', reason: null, atMs: 3 };
     await store.commit([
       ...insertKey({ ...state, ...members, ...unlinked, hash }),
-      insertCardEvent(card),
+      putCardEvent(card),
       holdEvent('pi_1', 'evt_2', '{"a":1}'),
     ]);
     await addUsage(store, hash, { monthStartMs: 4, characters: 5, days: [] });

@@ -176,8 +176,20 @@ export class SimulatedProcessor {
     const { intent } = session;
     if (!session.paid) {
       session.paid = true;
-      const paid = { id: session.id, payment: 'paid', totalCents: session.cents, currency: 'usd' } as const;
-      const more = { intent, discountCents: 0n, tier: 'developer', server: null } as const;
+      const paid = {
+        id: session.id,
+        single: true,
+        payment: 'paid',
+        totalCents: session.cents,
+        currency: 'usd',
+      } as const;
+      const more = {
+        intent,
+        subtotalCents: null,
+        discountCents: 0n,
+        tier: 'developer',
+        server: null,
+      } as const;
       const told = { ...paid, ...more, createdAtMs: this.time.nowMs };
       this.tell({ kind: 'session', what: 'completed', session: told });
     } else if (session.dispute === 'begun') {

@@ -2,9 +2,8 @@
  * Orders paid by card (contract, Events): sessions at Stripe, settled by webhooks alone. Events may come in
  * any order and any number of times: each takes effect once. One that comes before its order is held for it.
  */
-import type { Tiers } from '../../access/tiers.js';
 import type { CardWebhookResponse } from '../../contract/card.js';
-import { tiers as tierNames, type Tier } from '../../contract/pricing.js';
+import type { Tier } from '../../contract/pricing.js';
 import {
   beginDispute,
   bindIntent,
@@ -13,14 +12,13 @@ import {
   findOrderOfIntent,
   heldEvents,
   holdEvent,
-  insertCardEvent,
+  putCardEvent,
   putLastEvent,
   releaseHeld,
 } from '../../store/tables/cardEvents.js';
 import type { CardEventRecord, HeldEvent } from '../../store/tables/cardEvents.js';
 import type { CardOrder } from '../../store/tables/cardOrder.js';
 import { findOrderAt, insertOrder } from '../../store/tables/orders.js';
-import { ratesSince } from '../../store/tables/rates.js';
 import type { Operation } from '../../store/store.js';
 import type { Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
@@ -31,11 +29,11 @@ import type { BookParts, Effect, MadeOrder, OrderWish } from '../order/book.js';
 import { cardEventTypes, readCardEvent } from './cardEvents.js';
 import type { CardEvent, CardSession, CardSubject, IntentChange } from './cardEvents.js';
 import { changeOf, heldOf, type Held } from './held.js';
+import { faultOf, tierOf, unsoldReason, type JudgeParts, type Mismatch, type Unanswered } from './judge.js';
 import { centsOf } from '../money.js';
 import type { KeyEffect } from '../../store/tables/orderKind.js';
 import type { OrderEvent } from '../order/orders.js';
 import type { Rail, RailUnavailable, Readiness } from '../rail.js';
-import { longestAgeMs, type Rates } from '../rates.js';
 import type { StripeClient } from './stripe.js';
 
 /** Results of events that change no order. */
@@ -47,22 +45,14 @@ const sessionMs = 1_860_000;
 /** Lifetime of the cached Stripe status (ms). */
 const knownMs = 30_000;
 
-/** Time in which a price may be paid after it was quoted (ms). */
-const quotedMs = 600_000;
-
 /** Parts of the rail. */
-export interface CardParts extends BookParts {
+export interface CardParts extends BookParts, JudgeParts {
   readonly clock: Clock;
   readonly stripe: StripeClient;
-  readonly tiers: Tiers;
-  readonly rates: Rates;
   /** True if events can be verified. */
   readonly webhookReady: boolean;
   /** `https://host` of this server; null: not set. */
   readonly publicUrl: string | null;
-  /** Tiers by Stripe price id. */
-  readonly prices: Readonly<Record<string, Tier>>;
-  readonly allowDiscounts: boolean;
   readonly log: Pick<Log, 'warn' | 'error'>;
 }
 
@@ -76,13 +66,6 @@ export interface MadeCardOrder extends MadeOrder<CardOrder> {
   readonly url: string;
 }
 
-/** A payment that gives no key: the id of its session or intent, and why, a sentence for the operator. */
-export interface Mismatch {
-  readonly kind: 'mismatch';
-  readonly about: string;
-  readonly reason: string;
-}
-
 /** Outcome of an event. */
 export type Settled =
   | { readonly kind: 'settled'; readonly result: CardWebhookResponse['result']; readonly mismatch?: Mismatch }
@@ -93,14 +76,14 @@ export type CaughtUp = { readonly mismatches: readonly Mismatch[] } & (
   { readonly changed: number } | { readonly wrong: string }
 );
 
-/** Stripe does not answer a question about an event: nothing took effect, and Stripe will send it again. */
-interface Unanswered {
-  readonly kind: 'unanswered';
-  readonly reason: string;
-}
-
 function settled(result: CardWebhookResponse['result']): Settled {
   return { kind: 'settled', result };
+}
+
+/** An event that is judged. */
+interface Judged extends CardEvent {
+  /** Its record, if it gave no key before; undefined: it has none. */
+  readonly noted: CardEventRecord | undefined;
 }
 
 /** The rail of one process. */
@@ -200,13 +183,19 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     return { changed, mismatches };
   }
 
-  /** Applies a verified event, once. On disk when it resolves. */
-  async settle(event: CardEvent): Promise<Settled> {
-    const { subject } = event;
-    if (subject.kind === 'other') return this.note(event, '', 'ignored', null);
+  /**
+   * Applies a verified event, once. On disk when it resolves. An event that gave no key is judged again: the
+   * operator may have mended a setting since then, and sent it again at Stripe.
+   */
+  async settle(received: CardEvent): Promise<Settled> {
+    const { subject } = received;
+    if (subject.kind === 'other') {
+      return this.note({ ...received, noted: undefined }, '', 'ignored', null);
+    }
     const about = subject.kind === 'session' ? subject.session.id : subject.intent;
-    const seen = await findCardEvent(this.parts.store, event.id);
-    if (seen !== undefined) return this.again(subject);
+    const noted = await findCardEvent(this.parts.store, received.id);
+    if (noted?.reason === null) return this.again(subject);
+    const event = { ...received, noted };
     if (event.live !== this.parts.stripe.live) {
       const reason = `The event is of ${event.live ? 'live' : 'test'} mode, the server's key is not.`;
       return this.note(event, about, 'mismatch', reason);
@@ -234,7 +223,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
 
   /** Records an event that changes no order; `more` is committed with it. */
   private async note(
-    event: CardEvent,
+    event: Judged,
     about: string,
     result: CardWebhookResponse['result'],
     reason: string | null,
@@ -244,19 +233,31 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     const record = this.record(event, about, result, reason);
     // Not the session: its id collects a key. `fusegate orders mismatches --json` shows it beside the event.
     if (reason !== null) log.error({ event: event.id, reason }, 'a card payment gave no key');
-    const outcome = await store.commit([insertCardEvent(record), putLastEvent(record.atMs), ...more]);
-    if (outcome.kind === 'conflict') return settled('duplicate');
+    // The record stays as it is: another process may be giving the key over it.
+    if (reason !== null && event.noted?.reason === reason) return settled('mismatch');
+    const noted = putCardEvent(record, event.noted);
+    const outcome = await store.commit([noted, putLastEvent(record.atMs), ...more]);
+    if (outcome.kind === 'conflict') return this.overtaken(event, reason);
     if (reason === null) return settled(result);
     return { kind: 'settled', result, mismatch: { kind: 'mismatch', about, reason } };
   }
 
+  /** Handles an event that another process recorded meanwhile. */
+  private async overtaken(event: CardEvent, reason: string | null): Promise<Settled> {
+    const { reason: theirs = null } = (await findCardEvent(this.parts.store, event.id)) ?? {};
+    // That process has other settings, by which the event gives no key.
+    return reason === null && theirs !== null ? this.settle(event) : settled('duplicate');
+  }
+
   private async settleSession(
-    event: CardEvent,
+    event: Judged,
     { what, session }: Extract<CardSubject, { kind: 'session' }>,
   ): Promise<Settled> {
     const { store } = this.parts;
     let order = await findOrderAt(store, 'card', session.id);
     const paid = what === 'paid later' || (what === 'completed' && session.payment !== 'unpaid');
+    const unsold = paid ? unsoldReason(session) : undefined;
+    if (unsold !== undefined) return this.note(event, session.id, 'mismatch', unsold);
     if (order === undefined) {
       if (!paid) return this.note(event, session.id, 'ignored', null);
       const adopted = await this.adopt(session);
@@ -268,7 +269,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
       order = adopted;
     }
     if (!paid) return this.unpaid(event, order, what);
-    const wrong = this.fault(order, session);
+    const wrong = faultOf(order, session, this.parts.allowDiscounts);
     if (wrong !== undefined) return this.note(event, session.id, 'mismatch', wrong);
     const result = await this.apply(event, order, session.id, {
       kind: 'card paid',
@@ -280,22 +281,9 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     return result;
   }
 
-  private unpaid(event: CardEvent, order: CardOrder, what: string): Promise<Settled> {
+  private unpaid(event: Judged, order: CardOrder, what: string): Promise<Settled> {
     const kind = what === 'failed' ? 'card failed' : what === 'expired' ? 'card expired' : 'card pending';
     return this.apply(event, order, order.place, { kind });
-  }
-
-  /** Why a paid session does not pay for an order; a sentence for the operator. */
-  private fault(order: CardOrder, session: CardSession): string | undefined {
-    const { allowDiscounts } = this.parts;
-    if (session.payment === 'unpaid') return 'The session is not paid.';
-    if (session.payment === 'no_payment_required') {
-      return allowDiscounts ? undefined : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
-    }
-    if (session.currency !== 'usd') return otherCurrency(session);
-    const total = session.totalCents ?? 0n;
-    if (total >= order.cents || allowDiscounts) return undefined;
-    return `It paid ${total} cents of ${order.cents}.`;
   }
 
   /**
@@ -303,7 +291,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
    */
   private async adopt(session: CardSession): Promise<CardOrder | Mismatch | Unanswered> {
     const { store, tiers } = this.parts;
-    const meant = await this.tierOf(session);
+    const meant = await tierOf(this.parts, this.server, session);
     if ('kind' in meant) return meant;
     const { tier, cents } = meant;
     const made = draftOrder(this.parts, {
@@ -320,51 +308,8 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     return found;
   }
 
-  /** The tier of a session that was made elsewhere, and the cents that it must have paid. */
-  private async tierOf(
-    session: CardSession,
-  ): Promise<{ readonly tier: Tier; readonly cents: bigint } | Mismatch | Unanswered> {
-    const mismatch = (reason: string): Mismatch => ({ kind: 'mismatch', about: session.id, reason });
-    // It has an order there, and its buyer gets the key there.
-    if (session.server !== null && session.server !== this.server) return mismatch(otherServer);
-    if (session.currency !== 'usd') return mismatch(otherCurrency(session));
-    const total = session.totalCents ?? 0n;
-    if (Object.keys(this.parts.prices).length > 0) {
-      const { discountCents } = session;
-      if (discountCents > 0n && !this.parts.allowDiscounts) {
-        return mismatch(`Discounts took ${discountCents} cents off, and STRIPE_ALLOW_DISCOUNTS is no.`);
-      }
-      const prices = await this.parts.stripe.pricesOf(session.id);
-      // Not a mismatch: Stripe sends the event again.
-      if (prices.kind === 'failed') return { kind: 'unanswered', reason: prices.reason };
-      const [price = '', ...more] = prices.value;
-      const tier = this.parts.prices[price];
-      if (tier === undefined || more.length > 0) {
-        return mismatch('It is for something other than one price of STRIPE_PRICES.');
-      }
-      return { tier, cents: total };
-    }
-    const tier = tierNames.find((name) => name === session.tier);
-    if (tier === undefined)
-      return mismatch('No order has this session, and it names no tier in metadata.tier.');
-    const inForce = await this.pricesInForce(tier, session.createdAtMs);
-    return inForce.includes(total)
-      ? { tier, cents: total }
-      : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
-  }
-
-  /** Prices of a tier in cents that were in force at any time since the session was made. */
-  private async pricesInForce(tier: Tier, fromMs: number): Promise<readonly bigint[]> {
-    const { store, rates, tiers } = this.parts;
-    const kept = await ratesSince(store, fromMs - quotedMs, longestAgeMs);
-    const now = await rates.current();
-    const all = 'reason' in now ? kept : [...kept, now.cents];
-    const sat = BigInt(tiers[tier].price_sat);
-    return all.map((rate) => centsOf(sat, rate, BigInt(tiers.surcharge_bps)));
-  }
-
   private async settleIntent(
-    event: CardEvent,
+    event: Judged,
     subject: Extract<CardSubject, { kind: 'refund' | 'dispute' }>,
   ): Promise<Settled> {
     const { store } = this.parts;
@@ -378,13 +323,13 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
   }
 
   /** Applies an event to its order, and records the event in the same unit. */
-  private async apply(event: CardEvent, order: CardOrder, about: string, what: OrderEvent): Promise<Settled> {
+  private async apply(event: Judged, order: CardOrder, about: string, what: OrderEvent): Promise<Settled> {
     const intent = what.kind === 'card paid' ? (what.intent ?? null) : null;
     const effect: Effect = (before, key) => {
       const note = this.record(event, about, resultOf(what, key), null);
       const isBound = before.rail === 'card' && before.intent === intent;
       const bind = intent === null || isBound ? [] : [bindIntent(intent, order.id)];
-      return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marksOf(event.subject)];
+      return [putCardEvent(note, event.noted), putLastEvent(note.atMs), ...bind, ...marksOf(event.subject)];
     };
     const applied = await apply(this.parts, order.id, what, effect);
     // The event was recorded meanwhile; or the dispute ended before it began, and nothing changes.
@@ -415,17 +360,11 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
   }
 }
 
-const otherServer = 'Another server that uses this account at Stripe made the session.';
-
-function otherCurrency({ currency }: CardSession): string {
-  return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
-}
-
 /** Effect of a refund or a dispute on an order. */
 function orderEvent(change: IntentChange): OrderEvent {
   if (change.kind === 'refund') return { kind: 'card refunded', totalCents: change.cents };
   const kinds = { begun: 'card disputed', won: 'card dispute won', lost: 'card dispute lost' } as const;
-  return { kind: kinds[change.what] };
+  return { kind: kinds[change.what], dispute: change.dispute };
 }
 
 /** The marks of a dispute's beginning or end: a dispute that has ended cannot begin again. */

@@ -4,9 +4,13 @@ import { isJsonObject, type JsonObject } from '../../system/json.js';
 /** A checkout session, as an event shows it. */
 export interface CardSession {
   readonly id: string;
+  /** True if it is paid once; false for a subscription, or a set-up of later payments. */
+  readonly single: boolean;
   readonly payment: 'paid' | 'unpaid' | 'no_payment_required';
   /** Amount due, after discounts, in the currency's smallest unit. */
   readonly totalCents: bigint | null;
+  /** Sum of what was sold, before discounts, without shipping and the tax that is added; null if absent. */
+  readonly subtotalCents: bigint | null;
   /** Amount that discounts took off. */
   readonly discountCents: bigint;
   readonly currency: string | null;
@@ -78,13 +82,16 @@ const other: CardSubject = { kind: 'other' };
 
 function sessionOf(object: JsonObject): CardSession | undefined {
   const { id, payment_status: payment, created } = object;
-  const { metadata, total_details: details } = object;
+  const { mode, metadata, total_details: details } = object;
   if (typeof id !== 'string' || typeof created !== 'number') return undefined;
   if (payment !== 'paid' && payment !== 'unpaid' && payment !== 'no_payment_required') return undefined;
   return {
     id,
+    // Stripe always sends the mode. A subscription without one is known by its missing intent.
+    single: mode === undefined || mode === 'payment',
     payment,
     totalCents: cents(object['amount_total']),
+    subtotalCents: cents(object['amount_subtotal']),
     discountCents: (isJsonObject(details) ? cents(details['amount_discount']) : null) ?? 0n,
     currency: text(object['currency']),
     intent: idOf(object['payment_intent']),

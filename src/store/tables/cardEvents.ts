@@ -3,7 +3,7 @@
  * order was unknown.
  */
 import type { CardOrder } from './cardOrder.js';
-import { findRecord, recordsAfter, recordsUnder, removeOver } from '../entries.js';
+import { findRecord, recordsAfter, recordsUnder, removeOver, writeOver } from '../entries.js';
 import { findOrderOn } from './orders.js';
 import type { Operation, Store } from '../store.js';
 import { integer, orNull, table, text, type ValueOf } from '../table.js';
@@ -23,10 +23,13 @@ const eventTable = table('card event', {
 /** A received event and its outcome. */
 export type CardEventRecord = ValueOf<typeof eventTable>;
 
-/** The operation that records an event; it conflicts if the event was already recorded. */
-export function insertCardEvent(event: CardEventRecord): Operation {
-  const value = eventTable.encode(event);
-  return { kind: 'insert', space: 'orderEvents', key: Buffer.from(event.id), value };
+/**
+ * The operation that records an event over `before`, its earlier record (undefined: it has none). It
+ * conflicts if the event has another record by then.
+ */
+export function putCardEvent(event: CardEventRecord, before?: CardEventRecord): Operation {
+  const from = before === undefined ? undefined : eventTable.encode(before);
+  return writeOver('orderEvents', Buffer.from(event.id), from, eventTable.encode(event));
 }
 
 /** A recorded event; undefined: it is new. */

@@ -13,6 +13,8 @@ export interface CardOrder extends AnyOrder {
   readonly paidCents: bigint;
   /** Total refunded to the buyer. */
   readonly refundedCents: bigint;
+  /** Ids of the open disputes; versions before format 5 recorded none. */
+  readonly disputes: readonly string[];
 }
 
 /** Members of a new order besides the common ones. */
@@ -37,9 +39,10 @@ export type CardEvent =
   | { readonly kind: 'card expired' }
   /** The total refunded so far. */
   | { readonly kind: 'card refunded'; readonly totalCents: bigint }
-  | { readonly kind: 'card disputed' }
-  | { readonly kind: 'card dispute won' }
-  | { readonly kind: 'card dispute lost' };
+  /** `dispute`: its id; absent: unknown, and only the status has it. */
+  | { readonly kind: 'card disputed'; readonly dispute?: string }
+  | { readonly kind: 'card dispute won'; readonly dispute?: string }
+  | { readonly kind: 'card dispute lost'; readonly dispute?: string };
 
 /** An order with the payment intent that the event names. */
 function withIntent(order: CardOrder, intent: string | null): CardOrder {
@@ -64,7 +67,7 @@ function cardRefunded(order: CardOrder, totalCents: bigint): Transition<CardOrde
   const refunded = { ...order, refundedCents };
   if (refundedCents < order.paidCents) return { order: refunded, effect: undefined };
   return {
-    order: { ...refunded, status: 'refunded', key: 'revoked' },
+    order: { ...refunded, status: 'refunded', key: 'revoked', disputes: [] },
     effect: { kind: 'revoke', reason: 'the payment was refunded' },
   };
 }
@@ -79,18 +82,27 @@ function isUndisputed({ status }: CardOrder): boolean {
   return status === 'paid' || status === 'revealed';
 }
 
-function disputed(order: CardOrder): Transition<CardOrder> {
+/** A payment may have several disputes at a time; the first one suspends the key. */
+function disputed(order: CardOrder, dispute: string | undefined): Transition<CardOrder> {
+  const { disputes } = order;
+  const isNew = dispute !== undefined && !disputes.includes(dispute);
+  const begun = isNew ? [...disputes, dispute] : disputes;
+  if (order.status === 'disputed' && isNew)
+    return { order: { ...order, disputes: begun }, effect: undefined };
   if (!isUndisputed(order)) return unchanged(order);
   return {
-    order: { ...order, status: 'disputed', key: 'suspended' },
+    order: { ...order, status: 'disputed', key: 'suspended', disputes: begun },
     effect: { kind: 'suspend', reason: 'the payment is disputed' },
   };
 }
 
-function disputeWon(order: CardOrder): Transition<CardOrder> {
+/** The key returns once no dispute is open. */
+function disputeWon(order: CardOrder, dispute: string | undefined): Transition<CardOrder> {
   if (order.status !== 'disputed') return unchanged(order);
+  const disputes = order.disputes.filter((each) => each !== dispute);
+  if (disputes.length > 0) return { order: { ...order, disputes }, effect: undefined };
   return {
-    order: { ...order, status: order.revealedAtMs === null ? 'paid' : 'revealed', key: 'active' },
+    order: { ...order, status: order.revealedAtMs === null ? 'paid' : 'revealed', key: 'active', disputes },
     effect: { kind: 'resume' },
   };
 }
@@ -99,7 +111,7 @@ function disputeWon(order: CardOrder): Transition<CardOrder> {
 function disputeLost(order: CardOrder): Transition<CardOrder> {
   if (order.status !== 'disputed' && !isUndisputed(order)) return unchanged(order);
   return {
-    order: { ...order, status: 'revoked', key: 'revoked' },
+    order: { ...order, status: 'revoked', key: 'revoked', disputes: [] },
     effect: { kind: 'revoke', reason: 'the payment was taken back after a dispute' },
   };
 }
@@ -107,18 +119,19 @@ function disputeLost(order: CardOrder): Transition<CardOrder> {
 /** Card orders. */
 export const cardKind: OrderKind<CardOrder, CardEvent> = {
   statuses: ['open', 'paid', 'revealed', 'expired', 'refunded', 'disputed', 'revoked', 'failed'],
-  columns: ['cents', 'reference', 'paid', 'refunded'],
+  columns: ['cents', 'reference', 'paid', 'refunded', 'disputes'],
   read: (row) => ({
     cents: there(row, 'price in cents', row.cents),
     intent: row.reference,
     paidCents: row.paid,
     refundedCents: row.refunded,
+    disputes: row.disputes,
   }),
   write: (order) => {
     const { intent: reference, paidCents: paid, refundedCents: refunded } = order;
     return { ...none, ...order, reference, paid, refunded };
   },
-  beginning: { status: 'open', open: false, intent: null, paidCents: 0n, refundedCents: 0n },
+  beginning: { status: 'open', open: false, intent: null, paidCents: 0n, refundedCents: 0n, disputes: [] },
   unit: 'cent',
   held: ({ paidCents, refundedCents }) => paidCents - refundedCents,
   wasPaid: ({ paidCents, refundedCents }) => paidCents > 0n || refundedCents > 0n,
@@ -129,8 +142,8 @@ export const cardKind: OrderKind<CardOrder, CardEvent> = {
     'card failed': (order) => unpaid(order, 'failed'),
     'card expired': (order) => unpaid(order, 'expired'),
     'card refunded': (order, { totalCents }) => cardRefunded(order, totalCents),
-    'card disputed': disputed,
-    'card dispute won': disputeWon,
+    'card disputed': (order, { dispute }) => disputed(order, dispute),
+    'card dispute won': (order, { dispute }) => disputeWon(order, dispute),
     'card dispute lost': disputeLost,
   },
   isOpen: () => false,

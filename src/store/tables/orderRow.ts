@@ -78,9 +78,13 @@ export function outputRow({ txid, vout, sat, confirmations, atMs }: Output): Row
   return [txid, vout, Number(sat), confirmations, atMs];
 }
 
-function earlierOf([outpoint]: readonly unknown[]): string {
-  if (typeof outpoint === 'string') return outpoint;
-  throw new Error('An order record has an earlier output without a name');
+/** A list of names. `thing`: the named thing, for errors. */
+function namesOf(thing: string) {
+  const read = ([name]: readonly unknown[]): string => {
+    if (typeof name === 'string') return name;
+    throw new Error(`An order record has ${thing} without a name`);
+  };
+  return rows(read, (name) => [name]);
 }
 
 /** Columns of format 1, for all rails. */
@@ -123,7 +127,7 @@ const columns = {
 /** Columns that format 2 adds. */
 const earlierColumns = {
   createdHeight: orNull(integer),
-  earlier: rows(earlierOf, (outpoint) => [outpoint]),
+  earlier: namesOf('an earlier output'),
 } as const;
 
 /** Columns that format 3 adds; the hash has 16 bytes. */
@@ -132,6 +136,9 @@ const addressColumns = { orderedBy: orNull(bytes) } as const;
 /** Columns that format 4 adds. */
 const seenColumns = { seenHeight: orNull(integer) } as const;
 
+/** Columns that format 5 adds. */
+const disputeColumns = { disputes: namesOf('a dispute') } as const;
+
 /** The table of orders. */
 export const orderTable = widenedTable(
   'order',
@@ -139,6 +146,7 @@ export const orderTable = widenedTable(
   { members: earlierColumns, without: { createdHeight: null, earlier: [] } },
   { members: addressColumns, without: { orderedBy: null } },
   { members: seenColumns, without: { seenHeight: null } },
+  { members: disputeColumns, without: { disputes: [] } },
 );
 
 /** An order as a row: the columns of all rails. */
@@ -148,7 +156,7 @@ export type OrderRow = ValueOf<typeof orderTable>;
 export const none = {
   ...{ network: null, cents: null, reference: null, addressIndex: null, confirmationsRequired: 0 },
   ...{ outputs: [], paid: 0n, refunded: 0n, createdHeight: null, earlier: [], orderedBy: null },
-  seenHeight: null,
+  ...{ seenHeight: null, disputes: [] },
 } as const;
 
 /** Members of orders on every rail. Listed by name: a spread takes twice as long. */

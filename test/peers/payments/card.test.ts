@@ -51,7 +51,12 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
     assert.match(made.checkout_url, /^https:\/\//);
     assert.equal(made.amount_cents, 3_300);
     const object = {
-      ...{ id: made.session_id, object: 'checkout.session', created: Math.floor(Date.now() / 1_000) },
+      ...{
+        id: made.session_id,
+        object: 'checkout.session',
+        mode: 'payment',
+        created: Math.floor(Date.now() / 1_000),
+      },
       ...{ payment_status: 'paid', amount_total: 3_300, currency: 'usd', payment_intent: 'pi_peer' },
     };
     const payload = JSON.stringify({
@@ -77,7 +82,12 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
     const price = items.data[0]?.price?.id ?? '';
     await gateway.restart({ STRIPE_PRICES: `${price}=growth` });
     const object = {
-      ...{ id: 'cs_test_elsewhere', object: 'checkout.session', created: Math.floor(Date.now() / 1_000) },
+      ...{
+        id: 'cs_test_elsewhere',
+        object: 'checkout.session',
+        mode: 'payment',
+        created: Math.floor(Date.now() / 1_000),
+      },
       ...{ payment_status: 'paid', amount_total: 9_900, currency: 'usd', payment_intent: 'pi_elsewhere' },
     };
     const payload = JSON.stringify({
