@@ -77,6 +77,7 @@ export const exploration = {
   method: 'GET',
   body: { kind: 'none' },
   limit: 'explorations',
+  isHeadWhole: true,
   problems: { 429: ['rate_limited'], 503: ['overloaded', 'store_unavailable'] },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
