@@ -1,4 +1,4 @@
-/** Answers with many fragments: what is in memory at once, and what is left out once a connection has closed. */
+/** Answers with many fragments: their memory, and the work that is left out once a connection has closed. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FragmentCard } from '../../src/contract/exploration.js';
