@@ -8,6 +8,7 @@ import { seenFile } from '../log/seen.js';
 import { Witnessing } from '../log/witnessing.js';
 import { native } from '../native/addon.js';
 import { startSweep, type SweepParts } from '../store/sweep.js';
+import { countFragments, mostCounted } from '../store/tables/fragments.js';
 import { systemClock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Metric } from '../system/metrics.js';
@@ -43,7 +44,8 @@ interface Background {
 /** Starts all background work. `tracer`: records messages to webhooks. */
 export function startBackground(configuration: Configuration, upkeep: Upkeep, tracer?: Tracer): Background {
   const signing = publishing(configuration, upkeep);
-  const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, upkeep) });
+  const countMore = async (): Promise<boolean> => (await countFragments(upkeep.store)) === mostCounted;
+  const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, upkeep), countMore });
   const webhooks = startWebhooks(configuration, upkeep, tracer);
   return {
     metrics: () => webhooks.metrics(),

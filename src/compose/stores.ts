@@ -3,7 +3,6 @@ import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import { removeEmbeddings } from '../models/storedEmbeddings.js';
 import { openStore, parseStoreUrl } from '../store/open.js';
-import { countFragments } from '../store/tables/fragments.js';
 import { eraseUnpaidOrders } from '../store/tables/orders.js';
 import { removePreviews } from '../store/tables/previews.js';
 import { removeRates } from '../store/tables/rates.js';
@@ -82,10 +81,6 @@ export function expiry(configuration: Configuration, { store }: OpenedStore): Sw
       () => removeRates(store, nowMs - keptRatesDays * dayMs),
       () => removeEmbeddings(store, nowMs),
       () => removePreviews(store, nowMs),
-      async () => {
-        await countFragments(store);
-        return 0;
-      },
       () => removeOldEvents(store, nowMs - keptEventsDays * dayMs, nowMs),
       () => removeOldNotices(store, nowMs - dayMs),
       () => removeExpired(store, configuration, nowMs),

@@ -178,7 +178,7 @@ export const mcpTools = {
     title: 'Preview a fragment',
     description:
       'Shows what a submission of a short abstraction would store, with its digests and a token to confirm ' +
-      'it. Nothing is stored.',
+      'it. Stores no fragment; the server keeps the preview for half an hour.',
     type: toolTypes.preview,
     part: 'door',
     isReadOnly: true,

@@ -23,6 +23,8 @@ export interface ResourceRoute extends DescribedRoute {
   readonly limit?: string;
   /** A second limit by address, which counts the charge of the answer; the request alone does not show it. */
   readonly counts?: string;
+  /** True if HEAD counts as a whole request, because its answer costs as much as that of GET. */
+  readonly isHeadWhole?: boolean;
   /** Largest answer (bytes) to a caller without a key; absent: unlimited. */
   readonly keylessAnswerLimit?: number;
   /** True if it stores data of callers without a key: refused while little disk space is left. */

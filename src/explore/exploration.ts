@@ -8,7 +8,7 @@ import type { Log } from '../system/log.js';
 import { memoryBytes } from '../system/memory.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
-import { poolQueue } from '../system/threadPool.js';
+import { workQueue } from '../system/workQueue.js';
 import type { TextEmbedding } from './embedding.js';
 import type { ExploreParts } from './explore.js';
 import { hiddenFragments } from './hiddenFragments.js';
@@ -17,9 +17,10 @@ import { followFragments } from './vectorsFollower.js';
 /** Number of fragments from which the index answers. */
 export const indexedFrom = 50_000;
 
-/** Most long and short tasks queued in one process: some seconds of either. */
+/** Most requests queued in one process: some seconds of each kind. */
 const longWaiting = 32;
 const shortWaiting = 256;
+const listsWaiting = 64;
 
 /** Files are read into memory at the start if they take at most this share of it. */
 const warmShare = 1 / 4;
@@ -68,8 +69,9 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
       visitorId,
       hidden: hiddenFragments(store, parts.clock, vectors),
       randomness,
-      inTurn: poolQueue(1, longWaiting),
-      inShortTurn: poolQueue(2, shortWaiting),
+      inTurn: workQueue(1, longWaiting),
+      inShortTurn: workQueue(2, shortWaiting),
+      inListTurn: workQueue(2, listsWaiting),
     },
     metrics() {
       const { count, position } = vectors.state();

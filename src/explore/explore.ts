@@ -1,6 +1,5 @@
 /** Parts that the exploration routes share: the state that they read, cards of fragments, queues of tasks. */
-import { setImmediate } from 'node:timers/promises';
-import { ownJson, problemAnswer } from '../contract/answer.js';
+import { callerGone, ownJson, problemAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
@@ -10,7 +9,7 @@ import type { Randomness } from '../system/randomness.js';
 import { jsonInSlices } from '../system/slices.js';
 import type { HiddenFragments } from './hiddenFragments.js';
 import { publicFragments } from './publicFragment.js';
-import type { InTurn } from '../system/workQueue.js';
+import type { InTurn, NotDone } from '../system/workQueue.js';
 
 /** The reading side of the file of vectors. */
 export type ReadVectors = Pick<
@@ -44,10 +43,15 @@ export interface ExploreParts {
   /** The fragments with withheld content. */
   readonly hidden: () => Promise<HiddenFragments>;
   readonly randomness: Randomness;
-  /** Runs long tasks one at a time, so that they take at most one of the pool's threads. */
+  /**
+   * Answers long requests, one at a time. A request holds its turn until its JSON is written, in all three
+   * queues: their lengths bound the cards in memory, however many requests there are.
+   */
   readonly inTurn: InTurn;
-  /** Runs short tasks, two of them at once. */
+  /** Answers short requests, two of them at once. */
   readonly inShortTurn: InTurn;
+  /** Answers with lists of fragments, two at once. They are long, so that others do not wait behind them. */
+  readonly inListTurn: InTurn;
 }
 
 /** A position of the log, as decimal digits. */
@@ -121,35 +125,33 @@ export function rounded(similarity: number): number {
   return Math.round(similarity * 1e6) / 1e6;
 }
 
-/** Cards read in one turn of the event loop: half a millisecond with an embedded store. */
-const turnCards = 80;
+/** Cards that one task reads from the store; the task does not stop before its end. */
+const lotCards = 80;
 
-/** The end of the queue of requests that read cards: each reads some, then yields the event loop. */
-let line: Promise<unknown> = Promise.resolve();
-
-function turnInLine(): Promise<unknown> {
-  const turn = line;
-  line = turn.then(() => setImmediate());
-  return turn;
-}
-
-/** Cards by receipt id, in the order of `receipts`; receipts that the store does not have are left out. */
-export async function cardsOf(
+/**
+ * Passes cards to `take`, in the order of `receipts`; receipts that the store does not have are left out.
+ * Ends early once `signal` is aborted. To be called within a turn of a queue: a card may have 8 KiB.
+ */
+export async function eachCard(
   store: Store,
   receipts: readonly string[],
-): Promise<ReadonlyMap<string, FragmentCard>> {
-  const cards = new Map<string, FragmentCard>();
-  for (let from = 0; from < receipts.length; from += turnCards) {
-    await turnInLine();
-    const some = await publicFragments(store, receipts.slice(from, from + turnCards));
-    for (const card of some) cards.set(card.receipt, card);
+  signal: AbortSignal,
+  take: (card: FragmentCard) => void,
+): Promise<void> {
+  for (let from = 0; from < receipts.length && !signal.aborted; from += lotCards) {
+    for (const card of await publicFragments(store, receipts.slice(from, from + lotCards))) take(card);
   }
-  return cards;
 }
 
 /** A JSON answer with long lists, written piece by piece: it may have megabytes. */
-export async function longAnswer(body: object): Promise<Answer> {
-  return ownJson(await jsonInSlices(body), 0);
+export async function longAnswer(body: object, signal: AbortSignal): Promise<Answer> {
+  const bytes = await jsonInSlices(body, signal);
+  return signal.aborted ? callerGone : ownJson(bytes, 0);
+}
+
+/** The answer that a queue's task made; another if the queue was full, or the client has gone. */
+export function answeredOr(answer: Answer | NotDone): Answer {
+  return answer === 'busy' ? exploringTooMuch : answer;
 }
 
 /** A card without its content. */

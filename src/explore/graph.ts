@@ -1,15 +1,15 @@
 /** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), with pages. */
 import { unprocessable } from '../contract/answer.js';
-import type { Handler, RouteRequest } from '../contract/exchange.js';
-import { kinds } from '../contract/exploration.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { kinds, type FragmentCard, type FragmentNode } from '../contract/exploration.js';
 import { graphDefaults } from '../contract/graph.js';
 import type { FragmentsResponse, GraphEdge, GraphResponse } from '../contract/graph.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { FragmentFilter, FragmentSelection, Neighbour } from '../native/index.js';
 import {
-  cardsOf,
+  answeredOr,
   cursorAt,
-  exploringTooMuch,
+  eachCard,
   frame,
   longAnswer,
   nodeOf,
@@ -18,6 +18,7 @@ import {
   rounded,
 } from './explore.js';
 import type { ExploreParts, PageStart } from './explore.js';
+import { inPool } from '../system/threadPool.js';
 import type { NotDone } from '../system/workQueue.js';
 
 /** Edges between visible fragments only: a withheld fragment's similarities would reveal its content. */
@@ -46,11 +47,11 @@ async function graphPage(
   limit: number,
   signal: AbortSignal,
 ): Promise<GraphResponse | NotDone> {
-  const { store, vectors, embedding, inTurn } = parts;
+  const { store, vectors, embedding } = parts;
   const to = Math.min(from + limit, vectors.count(asOf));
   const receipts = vectors.receipts(from, to);
   const hidden = await parts.hidden();
-  const links = await inTurn(async () => {
+  const links = await inPool(async () => {
     const found: Neighbour[][] = [];
     for (let at = from; at < to && !signal.aborted; at += linkedAtOnce) {
       found.push(...(await vectors.links(asOf, at, Math.min(at + linkedAtOnce, to), hidden.places)));
@@ -58,12 +59,14 @@ async function graphPage(
     return found;
   }, signal);
   if (links === 'busy') return links;
-  const cards = await cardsOf(store, receipts);
+  // Without their contents, which are most of a card.
+  const nodes: FragmentNode[] = [];
+  await eachCard(store, receipts, signal, (card) => nodes.push(nodeOf(card)));
   const made = frame(parts, asOf);
   return {
     ...made,
     embedding,
-    nodes: [...cards.values()].map(nodeOf),
+    nodes,
     edges: edgesOf(receipts, links, hidden.receipts),
     next_cursor: to < made.total ? cursorAt({ asOf, from: to }) : null,
   };
@@ -77,8 +80,11 @@ export function graph(parts: ExploreParts): Handler {
     const start = readPage(parts, query);
     if ('loc' in start) return unprocessable([start]);
     const limit = numberOf(query['limit'], graphDefaults.limit);
-    const page = await graphPage(parts, start, limit, signal);
-    return page === 'busy' ? exploringTooMuch : longAnswer(page);
+    const work = async (): Promise<Answer | NotDone> => {
+      const page = await graphPage(parts, start, limit, signal);
+      return page === 'busy' ? page : longAnswer(page, signal);
+    };
+    return answeredOr(await parts.inTurn(work, signal));
   };
 }
 
@@ -132,6 +138,31 @@ async function selectVisible(
   return vectors.select(asOf, filter, from, most, filter.visitor === undefined ? [] : places);
 }
 
+/** One page of the fragments that match a filter. */
+async function fragmentsPage(
+  parts: ExploreParts,
+  { asOf, from }: PageStart,
+  filter: FragmentFilter,
+  limit: number,
+  signal: AbortSignal,
+): Promise<FragmentsResponse | NotDone> {
+  // One more shows whether there is a next page.
+  const select = () => selectVisible(parts, asOf, filter, { from, most: limit + 1 });
+  const selected = await inPool(select, signal);
+  if (selected === 'busy') return selected;
+  const { matching, places } = selected;
+  const after = places[limit];
+  const receipts = places.slice(0, limit).map(({ receipt }) => receipt);
+  const fragments: FragmentCard[] = [];
+  await eachCard(parts.store, receipts, signal, (card) => fragments.push(card));
+  return {
+    ...frame(parts, asOf),
+    matching,
+    fragments,
+    next_cursor: after === undefined ? null : cursorAt({ asOf, from: after.index }),
+  };
+}
+
 /** Lists fragments with their content. */
 export function graphFragments(parts: ExploreParts): Handler {
   return async (request) => {
@@ -141,26 +172,11 @@ export function graphFragments(parts: ExploreParts): Handler {
     const filter = filterOf(parts, query);
     const errors = ['loc' in start ? [start] : [], Array.isArray(filter) ? filter : []].flat();
     if ('loc' in start || Array.isArray(filter)) return unprocessable(errors);
-    const { asOf, from } = start;
     const limit = numberOf(query['limit'], graphDefaults.limit);
-    // One more shows whether there is a next page.
-    const selected = await parts.inShortTurn(
-      () => selectVisible(parts, asOf, filter, { from, most: limit + 1 }),
-      signal,
-    );
-    if (selected === 'busy') return exploringTooMuch;
-    const { matching, places } = selected;
-    const after = places[limit];
-    const cards = await cardsOf(
-      parts.store,
-      places.slice(0, limit).map(({ receipt }) => receipt),
-    );
-    const body: FragmentsResponse = {
-      ...frame(parts, asOf),
-      matching,
-      fragments: [...cards.values()],
-      next_cursor: after === undefined ? null : cursorAt({ asOf, from: after.index }),
+    const work = async (): Promise<Answer | NotDone> => {
+      const page = await fragmentsPage(parts, start, filter, limit, signal);
+      return page === 'busy' ? page : longAnswer(page, signal);
     };
-    return longAnswer(body);
+    return answeredOr(await parts.inListTurn(work, signal));
   };
 }

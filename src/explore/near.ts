@@ -1,16 +1,17 @@
 /** `GET /graph/near` (contract, Exploration): the fragments nearest to a fragment or a text. */
-import { jsonAnswer, unprocessable } from '../contract/answer.js';
+import { unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import type { NearFragment } from '../contract/exploration.js';
+import type { FragmentCard, NearFragment } from '../contract/exploration.js';
 import { nearDefaults, type NearResponse } from '../contract/near.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { Neighbour } from '../native/index.js';
 import { findFragment } from '../store/tables/fragments.js';
 import type { Store } from '../store/store.js';
 import {
-  cardsOf,
-  exploringTooMuch,
+  answeredOr,
+  eachCard,
   frame,
+  longAnswer,
   numberOf,
   readAsOf,
   receiptNotFound,
@@ -19,6 +20,8 @@ import {
 } from './explore.js';
 import type { HiddenFragments } from './hiddenFragments.js';
 import { isReceiptId } from '../store/receiptId.js';
+import { inPool } from '../system/threadPool.js';
+import type { NotDone } from '../system/workQueue.js';
 import { vectorText } from './vectorsFollower.js';
 
 /** The vector of a stored fragment, or the answer that refuses the request. */
@@ -31,15 +34,15 @@ export async function vectorOfReceipt(
   return found === undefined ? receiptNotFound : embedText(vectorText(found.fragment));
 }
 
-/** Neighbours with their cards, in order. */
+/** Neighbours with their cards, in order. To be called as {@link eachCard}. */
 export async function shown(
   store: Store,
   neighbours: readonly Pick<Neighbour, 'receipt' | 'similarity'>[],
+  signal: AbortSignal,
 ): Promise<NearFragment[]> {
-  const cards = await cardsOf(
-    store,
-    neighbours.map(({ receipt }) => receipt),
-  );
+  const cards = new Map<string, FragmentCard>();
+  const receipts = neighbours.map(({ receipt }) => receipt);
+  await eachCard(store, receipts, signal, (card) => cards.set(card.receipt, card));
   return neighbours.flatMap(({ receipt, similarity }) => {
     const card = cards.get(receipt);
     return card === undefined ? [] : [{ ...card, similarity: rounded(similarity) }];
@@ -62,7 +65,7 @@ interface VisibleSearch {
   readonly itself?: string;
 }
 
-/** The nearest visible fragments. The caller runs it through a queue. */
+/** The nearest visible fragments. The caller runs it in the thread pool. */
 export async function searchVisible(
   { vectors }: Pick<ExploreParts, 'vectors'>,
   { asOf, vector, most, hidden, itself }: VisibleSearch,
@@ -72,6 +75,26 @@ export async function searchVisible(
   // A fragment that was hidden before it got here has no place among the hidden ones yet.
   const found = neighbours.filter(({ receipt }) => receipt !== itself && !hidden.receipts.has(receipt));
   return { search: indexed ? 'index' : 'exact', found: found.slice(0, most) };
+}
+
+/** Makes the answer to a valid request. */
+async function nearAnswer(
+  parts: ExploreParts,
+  asked: VisibleSearch,
+  signal: AbortSignal,
+): Promise<Answer | NotDone> {
+  const searched = await inPool(() => searchVisible(parts, asked), signal);
+  if (searched === 'busy') return searched;
+  const { asOf, hidden, itself } = asked;
+  // The neighbours of a withheld fragment would reveal what it is about.
+  const isHidden = itself !== undefined && hidden.receipts.has(itself);
+  const body: NearResponse = {
+    ...frame(parts, asOf),
+    embedding: parts.embedding,
+    search: searched.search,
+    results: await shown(parts.store, isHidden ? [] : searched.found, signal),
+  };
+  return longAnswer(body, signal);
 }
 
 /** Finds neighbours: compares every vector, or the index's candidates if there are very many. */
@@ -88,20 +111,8 @@ export function near(parts: ExploreParts): Handler {
     const vector =
       receipt === undefined ? parts.embedText(text ?? '') : await vectorOfReceipt(parts, receipt);
     if (!(vector instanceof Uint8Array)) return vector;
-    const asked = { asOf, vector, most: numberOf(query['k'], nearDefaults.k), hidden };
-    const search = () => searchVisible(parts, receipt === undefined ? asked : { ...asked, itself: receipt });
-    const searched = await parts.inShortTurn(search, signal);
-    if (searched === 'busy') return exploringTooMuch;
-    const { search: made, found } = searched;
-    // The neighbours of a withheld fragment would reveal what it is about.
-    const isHidden = receipt !== undefined && hidden.receipts.has(receipt);
-    const results = await shown(parts.store, isHidden ? [] : found);
-    const body: NearResponse = {
-      ...frame(parts, asOf),
-      embedding: parts.embedding,
-      search: made,
-      results,
-    };
-    return jsonAnswer(200, body);
+    const most = numberOf(query['k'], nearDefaults.k);
+    const asked = { asOf, vector, most, hidden, ...(receipt === undefined ? {} : { itself: receipt }) };
+    return answeredOr(await parts.inShortTurn(() => nearAnswer(parts, asked, signal), signal));
   };
 }

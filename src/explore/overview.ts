@@ -3,17 +3,17 @@
  * fragments.
  */
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
-import type { Handler, RouteRequest } from '../contract/exchange.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
 import type { FocusKind, FocusRegion, FocusResponse } from '../contract/focus.js';
 import type { LeaderboardEntry, LeaderboardResponse } from '../contract/leaderboard.js';
 import type { ValidationError } from '../contract/schema/validation.js';
 import type { FragmentBoard, FragmentRegion } from '../native/index.js';
 import { withheldAmong } from '../store/tables/notices.js';
-import type { Store } from '../store/store.js';
 import type { HiddenFragments } from './hiddenFragments.js';
-import { cardsOf, exploringTooMuch, frame, readAsOf, type ExploreParts } from './explore.js';
-import { remembered } from '../system/workQueue.js';
+import { answeredOr, eachCard, exploringTooMuch, frame, readAsOf, type ExploreParts } from './explore.js';
+import { inPool } from '../system/threadPool.js';
+import { remembered, type NotDone } from '../system/workQueue.js';
 
 /** Fragments by kind, fewest first; ties in the contract's order. `counts`: indexed by the kinds' numbers. */
 function kindsOf(counts: readonly number[]): FocusKind[] {
@@ -32,14 +32,17 @@ function presentOr(
   return typeof asOf === 'number' ? { asOf, board } : asOf;
 }
 
-async function named({ store }: ExploreParts, regions: readonly FragmentRegion[]): Promise<FocusRegion[]> {
-  const cards = await cardsOf(
-    store,
-    regions.map(({ receipt }) => receipt),
-  );
+async function named(
+  { store }: ExploreParts,
+  regions: readonly FragmentRegion[],
+  signal: AbortSignal,
+): Promise<FocusRegion[]> {
+  const titles = new Map<string, string | null>();
+  const receipts = regions.map(({ receipt }) => receipt);
+  await eachCard(store, receipts, signal, ({ receipt, title }) => titles.set(receipt, title));
   return regions.map(({ receipt, fragments }) => ({
     receipt,
-    title: cards.get(receipt)?.title ?? null,
+    title: titles.get(receipt) ?? null,
     fragments,
   }));
 }
@@ -56,16 +59,12 @@ function perHidden<Made>(make: (hidden: number[]) => Made): (hidden: HiddenFragm
 /** Answers with the kinds and regions that have the fewest fragments. */
 export function focus(parts: ExploreParts): Handler {
   const { vectors } = parts;
+  const count = (asOf: number, hidden: number[]) => async () => ({
+    counts: await vectors.kinds(asOf, hidden),
+    regions: await vectors.regions(asOf, hidden),
+  });
   const countsOf = perHidden((hidden) =>
-    remembered((asOf, signal) =>
-      parts.inTurn(
-        async () => ({
-          counts: await vectors.kinds(asOf, hidden),
-          regions: await vectors.regions(asOf, hidden),
-        }),
-        signal,
-      ),
-    ),
+    remembered((asOf, signal) => parts.inTurn(() => inPool(count(asOf, hidden), signal), signal)),
   );
   return async (request) => {
     const signal = request.signal();
@@ -74,13 +73,17 @@ export function focus(parts: ExploreParts): Handler {
     const found = await countsOf(await parts.hidden())(asOf, signal);
     if (found === 'busy') return exploringTooMuch;
     const { embedding } = parts;
-    const body: FocusResponse = {
-      ...frame(parts, asOf),
-      embedding,
-      kinds: kindsOf(found.counts),
-      regions: await named(parts, found.regions),
+    const work = async (): Promise<Answer> => {
+      const regions = await named(parts, found.regions, signal);
+      const body: FocusResponse = {
+        ...frame(parts, asOf),
+        embedding,
+        kinds: kindsOf(found.counts),
+        regions,
+      };
+      return jsonAnswer(200, body);
     };
-    return jsonAnswer(200, body);
+    return answeredOr(await parts.inShortTurn(work, signal));
   };
 }
 
@@ -92,19 +95,22 @@ type Names = Map<string, string>;
 
 /** Visitors' names by the receipts of visible fragments that have one. */
 async function namesIn(
-  store: Store,
+  { store, inShortTurn }: Pick<ExploreParts, 'store' | 'inShortTurn'>,
   names: Names,
   receipts: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string> | NotDone> {
   const found = new Map<string, string>();
   for (const receipt of receipts) {
     const known = names.get(receipt);
     if (known !== undefined) found.set(receipt, known);
   }
   const unknown = receipts.filter((receipt) => !found.has(receipt));
-  for (const { receipt, visitor } of (await cardsOf(store, unknown)).values()) {
-    if (visitor !== null) found.set(receipt, visitor);
-  }
+  const read = () =>
+    eachCard(store, unknown, signal, ({ receipt, visitor }) => {
+      if (visitor !== null) found.set(receipt, visitor);
+    });
+  if (unknown.length > 0 && (await inShortTurn(read, signal)) === 'busy') return 'busy';
   if (names.size + unknown.length > namesKept) names.clear();
   for (const [receipt, name] of found) names.set(receipt, name);
   for (const receipt of (await withheldAmong(store, receipts)).keys()) found.delete(receipt);
@@ -112,10 +118,10 @@ async function namesIn(
 }
 
 /** Reads the names of the present ranking, so that the first answer after a start does not wait for them. */
-async function readAhead({ store, vectors, warmed }: ExploreParts, names: Names): Promise<void> {
-  if ((await warmed) === undefined) return;
-  const receipts = vectors.board()?.standings.map(({ receipt }) => receipt) ?? [];
-  await namesIn(store, names, receipts);
+async function readAhead(parts: ExploreParts, names: Names): Promise<void> {
+  if ((await parts.warmed) === undefined) return;
+  const receipts = parts.vectors.board()?.standings.map(({ receipt }) => receipt) ?? [];
+  await namesIn(parts, names, receipts, new AbortController().signal);
 }
 
 /** Ranks visitors by their number of fragments with distinct content; ties share a rank. */
@@ -124,7 +130,9 @@ export function leaderboard(parts: ExploreParts): Handler {
   // If the store does not answer, a request reads them.
   void readAhead(parts, names).catch(() => undefined);
   const standingsOf = perHidden((hidden) =>
-    remembered((asOf, signal) => parts.inTurn(() => parts.vectors.standings(asOf, hidden), signal)),
+    remembered((asOf, signal) =>
+      parts.inTurn(() => inPool(() => parts.vectors.standings(asOf, hidden), signal), signal),
+    ),
   );
   return async (request) => {
     const signal = request.signal();
@@ -137,7 +145,8 @@ export function leaderboard(parts: ExploreParts): Handler {
     if (standings === 'busy') return exploringTooMuch;
     const visitors: LeaderboardEntry[] = [];
     const receipts = standings.map(({ receipt }) => receipt);
-    const found = await namesIn(parts.store, names, receipts);
+    const found = await namesIn(parts, names, receipts, signal);
+    if (found === 'busy') return exploringTooMuch;
     for (const { receipt, fragments } of standings) {
       const visitor = found.get(receipt);
       // Withheld since the list of withheld fragments was read.

@@ -3,12 +3,14 @@
  * number decides each turn: the same seed, start and state of the log give the same walk. The native module
  * makes the whole walk in one task.
  */
-import { jsonAnswer, unprocessable } from '../contract/answer.js';
+import { unprocessable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { walkDefaults, type WalkResponse } from '../contract/walk.js';
 import type { WalkRules, WalkStep } from '../native/index.js';
-import { exploringTooMuch, frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
+import { answeredOr, frame, longAnswer, numberOf, readAsOf, type ExploreParts } from './explore.js';
 import { shown, vectorOfReceipt } from './near.js';
+import { inPool } from '../system/threadPool.js';
+import type { NotDone } from '../system/workQueue.js';
 
 /** Bytes of a seed that this server makes. */
 const seedBytes = 8;
@@ -55,10 +57,13 @@ export function walk(parts: ExploreParts): Handler {
     if ('status' in start) return start;
     const rules = { seed, most: numberOf(query['steps'], walkDefaults.steps), hidden: places, ...start };
     const isHidden = from !== undefined && receipts.has(from);
-    const walked = isHidden ? [] : await parts.inTurn(() => wander(parts, asOf, rules, signal), signal);
-    if (walked === 'busy' || signal.aborted) return exploringTooMuch;
-    const steps = await shown(parts.store, walked);
-    const body: WalkResponse = { ...frame(parts, asOf), embedding: parts.embedding, seed, steps };
-    return jsonAnswer(200, body);
+    const work = async (): Promise<Answer | NotDone> => {
+      const walked = isHidden ? [] : await inPool(() => wander(parts, asOf, rules, signal), signal);
+      if (walked === 'busy') return walked;
+      const steps = await shown(parts.store, walked, signal);
+      const body: WalkResponse = { ...frame(parts, asOf), embedding: parts.embedding, seed, steps };
+      return longAnswer(body, signal);
+    };
+    return answeredOr(await parts.inTurn(work, signal));
   };
 }

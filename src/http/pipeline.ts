@@ -142,13 +142,23 @@ function storingKeyed(parts: PipelineParts): ServedRoute['admit'] & object {
   };
 }
 
+/** A head that counts as that of a whole request. */
+function wholeHead(head: Head): Head {
+  return {
+    field: (name) => head.field(name),
+    allOf: (name) => head.allOf(name),
+    peer: () => head.peer(),
+    isHead: () => false,
+  };
+}
+
 /** The check of a request's sender; undefined on a route without a limit. */
 export function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
-  const { access, limit, counts, answers, storesFromStrangers = false } = route;
+  const { access, limit, counts, answers, storesFromStrangers = false, isHeadWhole = false } = route;
   if (access === 'key') return storesFromStrangers ? storingKeyed(parts) : parts.access.keyed;
   if (limit === undefined) return undefined;
   const admit = (head: Head): Admission => {
-    const admission = parts.access.limited(limit, head, counts);
+    const admission = parts.access.limited(limit, isHeadWhole ? wholeHead(head) : head, counts);
     if (!storesFromStrangers || admission.refusal !== undefined) return admission;
     if (parts.isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
     return storing(parts, limit, admission, countedLength(head, route));

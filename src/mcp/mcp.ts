@@ -146,19 +146,23 @@ const tooMuch =
   `The answer has more than the ${mostToolBytes} bytes of a tool's. ` +
   'Send less, or send the request to the HTTP API.';
 
-/** True if a tool's answer is longer than it may be; its bytes are released then. */
-function isTooMuch(body: AnswerBody): boolean {
-  if ('json' in body || body.bytes.length <= mostToolBytes) return false;
-  body.release?.();
-  return true;
+/** The text of a tool's answer; undefined if it is longer than it may be. The body's bytes are released. */
+function toolText(body: AnswerBody): string | undefined {
+  if ('bytes' in body && body.bytes.length > mostToolBytes) {
+    body.release?.();
+    return undefined;
+  }
+  const text = textOf(body);
+  return Buffer.byteLength(text) > mostToolBytes ? undefined : text;
 }
 
 /** A tool's answer as the result of its call: its JSON as text and as a value. */
 function called(id: Id, answer: Answer, isModern: boolean): Answer {
   const kind = isModern ? '"resultType":"complete",' : '';
-  const isLong = answer.status === 200 && isTooMuch(answer.body);
-  const isError = isLong || answer.status !== 200;
-  const text = isLong ? tooMuch : isError ? sentenceOf(answer) : textOf(answer.body);
+  const isAnswered = answer.status === 200;
+  const value = isAnswered ? toolText(answer.body) : undefined;
+  const isError = value === undefined;
+  const text = value ?? (isAnswered ? tooMuch : sentenceOf(answer));
   const content = `"content":[{"type":"text","text":${JSON.stringify(text)}}]`;
   const structured = isError ? '' : `"structuredContent":${text},`;
   const result = `{${kind}${content},${structured}"isError":${isError}}`;

@@ -5,13 +5,15 @@
 import { prefers } from '../contract/accept.js';
 import { storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import { kinds, type FragmentCard, type FragmentNode, type NearFragment } from '../contract/exploration.js';
+import { kinds, type FragmentNode, type NearFragment } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import { codePoints } from '../contract/schema/explain.js';
-import { cardsOf, cursorAt, exploringTooMuch, readPage } from '../explore/explore.js';
+import { cursorAt, eachCard, exploringTooMuch, readPage } from '../explore/explore.js';
 import type { ExploreParts, PageStart } from '../explore/explore.js';
 import { searchVisible, shown } from '../explore/near.js';
 import { whenUnavailable } from '../store/store.js';
+import { inPool } from '../system/threadPool.js';
+import type { NotDone } from '../system/workQueue.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 /** Most fragments in the list. */
@@ -108,12 +110,17 @@ const noFragments = `<p class="state">No fragment has been left here yet.</p>
 fragment is.</p>`;
 
 /** The newest fragments before an index, newest first, with a link to older ones. */
-async function listOf({ store, vectors }: ExploreParts, { asOf, from: to }: PageStart): Promise<Html> {
+async function listOf(
+  { store, vectors }: ExploreParts,
+  { asOf, from: to }: PageStart,
+  signal: AbortSignal,
+): Promise<Html> {
   const from = Math.max(0, to - listed);
   const receipts = vectors.receipts(from, to);
-  const cards = await cardsOf(store, receipts);
-  if (cards.size === 0) return { html: noFragments };
-  const rows = [...cards.values()].reverse().map((card: FragmentCard) => row(card));
+  const rows: string[] = [];
+  await eachCard(store, receipts, signal, (card) => rows.push(row(card)));
+  if (rows.length === 0) return { html: noFragments };
+  rows.reverse();
   const older =
     from === 0
       ? ''
@@ -135,12 +142,12 @@ async function nearList(
   asOf: number,
   text: string,
   signal: AbortSignal,
-): Promise<Html | 'busy'> {
+): Promise<Html | NotDone> {
   const hidden = await parts.hidden();
   const asked = { asOf, vector: parts.embedText(text), most: listed, hidden };
-  const neighbours = await parts.inShortTurn(() => searchVisible(parts, asked), signal);
+  const neighbours = await inPool(() => searchVisible(parts, asked), signal);
   if (neighbours === 'busy') return neighbours;
-  const found = await shown(parts.store, neighbours.found);
+  const found = await shown(parts.store, neighbours.found, signal);
   const near = found.filter(({ similarity }) => similarity >= leastSimilarity);
   const all = '<p><a href="/graph">All fragments</a></p>';
   if (near.length === 0) return { html: `${nothingNear(found[0]?.similarity)}${all}` };
@@ -162,7 +169,9 @@ async function answerPage(parts: ExploreParts, request: RouteRequest, page: Page
   if ('loc' in start || errors.length > 0) return unprocessable(errors);
   const total = parts.vectors.count(start.asOf);
   const place = query['cursor'] === undefined ? { ...start, from: total } : start;
-  const list = text === '' ? await listOf(parts, place) : await nearList(parts, start.asOf, text, signal);
+  const ask = (): Promise<Html | NotDone> =>
+    text === '' ? listOf(parts, place, signal) : nearList(parts, start.asOf, text, signal);
+  const list = await parts.inShortTurn(ask, signal);
   if (list === 'busy') return exploringTooMuch;
   const answer = page({
     title: 'Fragments',

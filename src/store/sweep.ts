@@ -1,4 +1,4 @@
-/** Removes what the store no longer needs: outcomes of units that can no longer be retried. */
+/** Removes what the store no longer needs, as outcomes of units that cannot be retried; counts the rest. */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';
@@ -15,6 +15,8 @@ export interface SweepParts extends LeaseParts {
   readonly holder: string;
   /** For a round: functions that each remove one kind of records past their retention, and tell how many. */
   readonly removeExpired: () => readonly (() => Promise<number>)[];
+  /** Counts stored records, some of them in each call; true: there may be more to count. */
+  readonly countMore: () => Promise<boolean>;
 }
 
 /** The sweep; it runs in whichever process holds its lease. */
@@ -87,8 +89,15 @@ export function startSweep(parts: SweepParts): Sweep {
       log.warn({ reason: reasonOf(error) }, `${what} could not be removed yet`);
       return 0;
     });
+  const counted = (): Promise<boolean> =>
+    parts.countMore().catch((error: unknown) => {
+      log.warn({ reason: reasonOf(error) }, 'stored records could not be counted yet');
+      return false;
+    });
   const isClockSteady = clockWatch(parts);
   const rounds = oneAtATime(async () => {
+    // Before the clock is asked: a count removes nothing, so that a wrong clock does no harm.
+    while (timer !== undefined && (await counted()));
     if (!isClockSteady()) return;
     const swept = await removed(() => sweepUnits(parts, () => timer !== undefined), 'old unit outcomes');
     if (swept > 0) log.debug({ removed: swept }, 'old unit outcomes were removed');

@@ -90,8 +90,13 @@ export function inSlice<Value>(piece: () => Value): Promise<Value> {
 /** Items of a list written in one piece. */
 const pieceItems = 32;
 
-/** The JSON of an object with long lists, as JSON.stringify writes it, made piece by piece. */
-export async function jsonInSlices(value: object): Promise<Buffer> {
+const never = new AbortController().signal;
+
+/**
+ * The JSON of an object with long lists, as JSON.stringify writes it, made piece by piece. It is cut off once
+ * `signal` is aborted.
+ */
+export async function jsonInSlices(value: object, signal: AbortSignal = never): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let open = '{';
   for (const [name, member] of Object.entries(value) as [string, unknown][]) {
@@ -99,16 +104,28 @@ export async function jsonInSlices(value: object): Promise<Buffer> {
     const head = `${open}${JSON.stringify(name)}:`;
     open = ',';
     if (Array.isArray(member) && member.length > pieceItems) {
-      pieces.push(Buffer.from(head), ...(await listPieces(member)));
+      pieces.push(Buffer.from(head), ...(await listPieces(member, signal)));
     } else pieces.push(Buffer.from(head + JSON.stringify(member)));
   }
   pieces.push(Buffer.from(open === '{' ? '{}' : '}'));
-  return Buffer.concat(pieces);
+  return joined(pieces);
 }
 
-async function listPieces(items: readonly unknown[]): Promise<Buffer[]> {
+/** Pieces in one buffer. `Buffer.concat` takes up to 5 ms for nine megabytes, most of it for fresh memory. */
+async function joined(pieces: readonly Buffer[]): Promise<Buffer> {
+  const all = Buffer.allocUnsafe(pieces.reduce((bytes, { length }) => bytes + length, 0));
+  let end = 0;
+  for (const piece of pieces) {
+    const at = end;
+    await inSlice(() => piece.copy(all, at));
+    end += piece.length;
+  }
+  return all;
+}
+
+async function listPieces(items: readonly unknown[], signal: AbortSignal): Promise<Buffer[]> {
   const pieces: Buffer[] = [];
-  for (let from = 0; from < items.length; from += pieceItems) {
+  for (let from = 0; from < items.length && !signal.aborted; from += pieceItems) {
     const some = items.slice(from, from + pieceItems);
     const open = from === 0 ? '[' : ',';
     pieces.push(await inSlice(() => Buffer.from(open + JSON.stringify(some).slice(1, -1))));

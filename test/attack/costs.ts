@@ -63,7 +63,7 @@ const environment = {
   WORKERS: '1',
 };
 
-/** Fragments that the server has when it is measured, for the routes that explore. */
+/** Fragments of the server that is measured, for the routes that explore: half of them as long as may be. */
 const fragments = 2_000;
 
 /** Reads processor time of every thread of a process (ms), by thread. */
@@ -201,9 +201,11 @@ export class CostServer {
 
   private async fill(): Promise<void> {
     const content = 'A red bike with a lock, and the road that it takes. '.repeat(20);
-    for (let from = 0; from < fragments; from += 50) {
-      const markers = Array.from({ length: 50 }, (_, at) => {
-        const fragment = { title: `bike ${from + at}`, content: `${content}${from + at}`, mechanism: 'm' };
+    const longest = '😀'.repeat(1_990);
+    for (let from = 0; from < fragments; from += 40) {
+      const text = from < fragments / 2 ? longest : content;
+      const markers = Array.from({ length: 40 }, (_, at) => {
+        const fragment = { title: `bike ${from + at}`, content: `${text}${from + at}`, mechanism: 'm' };
         return `<<SHARD>>${JSON.stringify(fragment)}<</SHARD>>`;
       });
       const body = JSON.stringify({ text: markers.join(''), mind: 'census' });

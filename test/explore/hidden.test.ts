@@ -66,6 +66,13 @@ describe('a withheld fragment', () => {
     assert.ok(page.body.toString().includes('Beams'));
   });
 
+  test('is counted without its content, where a count reveals only that it is there', async () => {
+    const { body } = await door.get<FragmentsResponse>('/graph/fragments', { kind: 'bridge' });
+    assert.deepEqual([body.total, body.matching, body.fragments.length], [4, 4, 4]);
+    const shown = body.fragments.find(({ receipt }) => receipt === secret);
+    assert.deepEqual([shown?.title, shown?.content, shown?.visitor], [null, null, null]);
+  });
+
   test('has no neighbours, and is never a neighbour', async () => {
     const own = await door.get<NearResponse>('/graph/near', { receipt: secret });
     assert.deepEqual([own.status, own.body.results], [200, []]);

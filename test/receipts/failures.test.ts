@@ -153,7 +153,7 @@ describe('the limits by address', () => {
 
 test('exploring while as many searches wait as may', async () => {
   const busy: InTurn = () => Promise.resolve('busy');
-  const explore = { ...exploration.explore, inTurn: busy, inShortTurn: busy };
+  const explore = { ...exploration.explore, inTurn: busy, inShortTurn: busy, inListTurn: busy };
   const own = await startDoor({ store, exploration: { ...exploration, explore } });
   for (const path of exploring) {
     // The present leaderboard is counted already: an earlier one is not.

@@ -155,7 +155,8 @@ function sweepTests(subject: Subject): void {
     const store = await opened(context, subject, await subject.fresh());
     const log = { ...testParts.log, debug: () => undefined };
     const removeExpired = () => [];
-    const sweep = startSweep({ store, clock: systemClock, log, holder: 'a', removeExpired });
+    const countMore = () => Promise.resolve(false);
+    const sweep = startSweep({ store, clock: systemClock, log, holder: 'a', removeExpired, countMore });
     await until(async () => (await store.get('leases', bytes('sweep'))) !== undefined);
     await sweep.stop();
     const parts = { store, clock: systemClock };

@@ -326,6 +326,26 @@ describe('fragments', () => {
     await commit(store, { kind: 'append', log: 'fragments', value: encodeReceipt('fr_gone too') });
     assert.equal(await countFragments(failing.seen), 1);
   });
+
+  test('are read for the count fifty in a turn of the event loop, and no more than asked', async () => {
+    const store = await openTestStore();
+    const gone = { kind: 'append', log: 'fragments', value: encodeReceipt('fr_gone') } as const;
+    for (let at = 0; at < 130; at += 1) await commit(store, gone);
+    const read: number[] = [];
+    const watched: Store = Object.assign(Object.create(store) as Store, {
+      get: (...given: Parameters<Store['get']>) => {
+        assert.notEqual(given[0], 'fragments', 'they are read together');
+        return store.get(...given);
+      },
+      getMany: (...given: Parameters<Store['getMany']>) => {
+        read.push(given[1].length);
+        return store.getMany(...given);
+      },
+    });
+    assert.equal(await countFragments(watched, 60), 60);
+    assert.equal(await countFragments(watched), 70);
+    assert.deepEqual(read, [50, 10, 50, 20]);
+  });
 });
 
 describe('the log of receipts', () => {

@@ -22,6 +22,9 @@ class World {
   readonly sweep: Sweep;
   expired = 0;
   rounds = 0;
+  /** Calls that counted, and the results of the next ones. */
+  counts = 0;
+  readonly more: (boolean | 'failed')[] = [];
   commits: 'done' | 'failed' = 'done';
   failure: 'steps' | 'expired' | 'one kind' | 'stopped meanwhile' | undefined;
   private readonly records = new ReferenceStore();
@@ -36,6 +39,11 @@ class World {
           void this.said.push(`${text}: ${fields.reason ?? ''}`),
         debug: (fields: { readonly removed?: number }, text: string) =>
           void this.said.push(`${text}: ${fields.removed ?? ''}`),
+      },
+      countMore: () => {
+        this.counts += 1;
+        const more = this.more.shift() ?? false;
+        return more === 'failed' ? Promise.reject(new StoreUnavailable('away')) : Promise.resolve(more);
       },
       removeExpired: () => {
         this.rounds += 1;
@@ -186,6 +194,41 @@ describe('the background sweep', () => {
     await world.clock.pass(2 * periodMs);
     assert.deepEqual([world.steps.length, world.rounds], [3, 1]);
     await world.sweep.stop();
+  });
+
+  test('counts all that is new in each round, also while a moved clock lets nothing be removed', async () => {
+    const world = new World();
+    world.more.push(true, true, false);
+    await world.clock.pass(periodMs + 1);
+    assert.deepEqual([world.counts, world.rounds], [3, 1]);
+    world.clock.step(400 * 86_400_000);
+    world.more.push(true, false);
+    await world.clock.pass(periodMs);
+    assert.deepEqual([world.counts, world.rounds], [5, 1]);
+    assert.deepEqual(world.said.splice(0), ['the clock was moved: nothing is removed for an hour: ']);
+    await world.sweep.stop();
+  });
+
+  test('a count that fails is tried again in the next round, and the rest is removed', async () => {
+    const world = new World();
+    world.more.push('failed', false);
+    world.old.push(1);
+    await world.clock.pass(periodMs + 1);
+    assert.deepEqual([world.counts, world.rounds], [1, 1]);
+    const late = 'stored records could not be counted yet: away';
+    assert.deepEqual(world.said, [late, 'old unit outcomes were removed: 1']);
+    await world.clock.pass(periodMs);
+    assert.equal(world.counts, 2);
+    await world.sweep.stop();
+  });
+
+  test('counts no more once it is stopped', async () => {
+    const world = new World();
+    world.more.push(...Array<true>(100).fill(true));
+    const counting = world.clock.pass(periodMs + 1);
+    const stopping = world.sweep.stop();
+    await Promise.all([counting, stopping]);
+    assert.ok(world.counts <= 1, `${world.counts} counts`);
   });
 
   test('stops after the step under way, and frees the lease no earlier', async () => {

@@ -4,9 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { Fragment } from '../../contract/fragment.js';
-import { entriesAfter, findRecord, writeOver } from '../entries.js';
+import { findRecord, writeOver } from '../entries.js';
 import { joinEnvelope, partEnvelope, type EnvelopeParts } from './envelope.js';
 import type { Operation, Store } from '../store.js';
+import { inSlice } from '../../system/slices.js';
 import { bytes, integer, table, text, type ValueOf } from '../table.js';
 
 /** A fragment as stored. */
@@ -235,7 +236,10 @@ const besidesBytes = 700;
 export const bindingBytes = 220;
 
 /** Most fragments that one call counts; the next call counts the rest. */
-const mostCounted = 20_000;
+export const mostCounted = 20_000;
+
+/** Fragments read in one turn of the event loop. An embedded store reads them at once, one by one, too. */
+const lotCounted = 50;
 
 type Total = ValueOf<typeof totalTable>;
 
@@ -270,12 +274,15 @@ export async function countFragments(store: Store, most = mostCounted): Promise<
   const { total, found } = await readTotal(store);
   let { position: last, bytes } = total;
   let counted = 0;
-  for await (const { position, value } of entriesAfter(store, 'fragments', last)) {
-    const record = await fragmentRecord(store, decodeReceipt(value));
-    bytes += (record?.byteLength ?? 0) + besidesBytes;
-    last = position;
-    counted += 1;
-    if (counted === most) break;
+  for (let isMore = true; isMore && counted < most;) {
+    const limit = Math.min(lotCounted, most - counted);
+    const page = await store.read('fragments', { after: last, limit });
+    const receipts = page.map(({ value }) => decodeReceipt(value));
+    const records = await inSlice(() => fragmentRecords(store, receipts));
+    for (const record of records) bytes += (record?.byteLength ?? 0) + besidesBytes;
+    counted += page.length;
+    last = page.at(-1)?.position ?? last;
+    isMore = page.length === limit;
   }
   if (counted === 0) return 0;
   return (await writeTotal(store, found, { position: last, bytes })) ? counted : 0;
