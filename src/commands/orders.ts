@@ -115,7 +115,8 @@ async function show(parts: OrdersParts, context: CommandContext, id: string, { j
 }
 
 const afterMismatches =
-  'Mend the setting that a reason names, then send the event again in the dashboard of Stripe. ' +
+  'Mend the setting that a reason names, start the server again, and send the event again in the dashboard ' +
+  'of Stripe. ' +
   'Or pay the buyer back, or make a key by hand (fusegate keys create); do only one of these.';
 
 /** Card payments that minted no key, and why. */

@@ -63,8 +63,11 @@ export async function openExistingStore(
 /** Days after which buyers' entries are erased from unpaid orders. */
 const unpaidOrderDays = 90;
 
-/** Retention of past rates (days): the longest lifetime of a card session, and some days more. */
-const keptRatesDays = 8;
+/**
+ * Retention of past rates (days): a card session may be paid for a day, and Stripe sends its event again, if
+ * the operator wants it, for 30 days.
+ */
+const keptRatesDays = 38;
 
 /** Retention of events of orders and keys (days): far longer than any is retried. */
 const keptEventsDays = 30;

@@ -199,7 +199,7 @@ export const cardRoutes = {
     description:
       'Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as received, ' +
       'before anything is parsed. Only this webhook settles card payments. An event takes effect once; ' +
-      'later deliveries of it get `duplicate`. An event that gave no key is judged again. Without a secret ' +
+      'later deliveries of it get `duplicate`. One that was a `mismatch` is judged again. Without a secret ' +
       'the webhook answers 503 and trusts nothing.',
     body: { kind: 'any', limit: mebibyte },
     reads: ['stripe-signature'],

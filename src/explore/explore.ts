@@ -44,13 +44,13 @@ export interface ExploreParts {
   readonly hidden: () => Promise<HiddenFragments>;
   readonly randomness: Randomness;
   /**
-   * Answers long requests, one at a time. A request holds its turn until its JSON is written, in all three
-   * queues: their lengths bound the cards in memory, however many requests there are.
+   * Answers long requests, one at a time. In all three queues a request holds its turn until its JSON is
+   * written: so five have cards in memory at most, however many wait.
    */
   readonly inTurn: InTurn;
   /** Answers short requests, two of them at once. */
   readonly inShortTurn: InTurn;
-  /** Answers with lists of fragments, two at once. They are long, so that others do not wait behind them. */
+  /** Answers with lists of fragments, two at once: they are long, and short requests do not wait for them. */
   readonly inListTurn: InTurn;
 }
 

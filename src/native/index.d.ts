@@ -36,7 +36,7 @@ export declare class Access {
   forgetKey(hash: Uint8Array): void
   /** Forgets every key. */
   forgetKeys(): void
-  /** The subject of a key's usage, even if the key was forgotten; null if it was never known. */
+  /** The subject of a key's usage, even if the key was forgotten; null if the table does not have it. */
   usageSubject(key: string): Buffer | null
   /** Loads the usage from the store: `characters` in the month that began at `monthStartMs`. */
   loadUsage(subject: Uint8Array, monthStartMs: number, characters: number, micros: number): void

@@ -1,4 +1,4 @@
-/** Removes what the store no longer needs, as outcomes of units that cannot be retried; counts the rest. */
+/** Removes old records, such as outcomes of units that can no longer be retried, and counts fragments. */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';

@@ -243,7 +243,7 @@ describe('card', () => {
       [session({ metadata: { tier: 'gold' } }), /names no tier/],
       [session({ metadata: null }), /names no tier/],
       [session({ currency: 'eur' }), /^It was paid in eur, not in usd\.$/],
-      [session({ mode: 'subscription', payment_intent: null }), /^It is no single payment: /],
+      [session({ mode: 'subscription', payment_intent: null }), /^It is not a one-time payment, /],
       [session({ payment_intent: null }), /^It was paid without a payment intent\.$/],
     ];
     const reasons = new Map<string, string | null>();

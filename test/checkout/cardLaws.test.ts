@@ -363,7 +363,7 @@ describe('a session that no refund could follow', () => {
         stripe.sold.set(session.id, [['price_growth', 1]]);
         for (const what of [about(session), about(session, 'paid later')]) {
           assert.equal(await result(what, card), 'mismatch');
-          const reason = 'It is no single payment: this server sells no subscriptions.';
+          const reason = 'It is not a one-time payment, and this server sells no subscriptions.';
           assert.equal(await reasonOf(what), reason);
         }
         assert.equal(await stateOf(session), undefined);
@@ -439,6 +439,20 @@ describe('a session made elsewhere', () => {
       assert.equal(await result(about(paidSession(), what)), 'ignored');
     }
     assert.equal(await result(about(paidSession({ payment: 'unpaid' }))), 'ignored');
+  });
+
+  test('that is judged long after it was paid is not measured by later prices', async () => {
+    const [paid, less] = [paidSession(), paidSession({ totalCents: 1_100n })];
+    const [right, wrong] = [about(paid), about(less)];
+    await took(6_000_000n, shop.time.nowMs);
+    shop.time.nowMs += 9 * 86_400_000;
+    // At a third of the price.
+    rate = { cents: 2_000_000n, source: 'fixed', atMs: shop.time.nowMs };
+    await took(2_000_000n, shop.time.nowMs);
+    assert.equal(await result(wrong), 'mismatch');
+    assert.match((await reasonOf(wrong)) ?? '', /^It paid 1100 cents, which was no price of developer/);
+    assert.equal(await result(right), 'minted');
+    assert.equal(await result(about(paidSession({ totalCents: 1_100n }))), 'minted', 'it was paid now');
   });
 
   test('of another server with the same account at Stripe makes no key here', async () => {
@@ -683,6 +697,20 @@ describe('a payment that gave no key', () => {
     assert.equal((await findCardEvent(shop.book.store, other.event.id))?.atMs, shop.time.nowMs);
     assert.deepEqual(await stateOf(session), ['paid', 'active']);
     assert.equal(await stateOf(other.session), undefined);
+  });
+
+  test('keeps its record if its event is sent again as one that says nothing of a payment', async () => {
+    const { event } = await keyless('completed');
+    const before = await findCardEvent(shop.book.store, event.id);
+    const other: CardEvent = { ...event, subject: { kind: 'other' } };
+    assert.equal(await result(other), 'duplicate');
+    assert.deepEqual(await findCardEvent(shop.book.store, event.id), before);
+    const both = { id: 'evt_both' } as const;
+    shop.beforeCommits.push(async () => {
+      const faster = about(paidSession({ tier: null }), 'completed', both);
+      assert.equal(await result(faster, aside()), 'mismatch');
+    });
+    assert.equal(await result({ ...other, ...both }), 'duplicate', 'another process was faster');
   });
 
   test('gives one key if all its events are sent again, at once and more than once', async () => {

@@ -16,7 +16,7 @@ import type { LightningOrder, LightningOrderCreated } from '../../src/contract/l
 import type { PricingResponse } from '../../src/contract/pricing.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { nextAddressIndex, takeIndexes } from '../../src/store/tables/addressIndexes.js';
-import { ratesSince } from '../../src/store/tables/rates.js';
+import { ratesBetween } from '../../src/store/tables/rates.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 import { HandClock } from '../support/handClock.js';
 import { channel, LndServer } from '../support/lndServer.js';
@@ -299,7 +299,7 @@ describe('card payments', () => {
         Array(3).fill(6_100_000),
       );
     }
-    const stored = (fromMs: number) => ratesSince(shop.aside.store, fromMs, 0);
+    const stored = (fromMs: number) => ratesBetween(shop.aside.store, fromMs, Infinity, 0);
     await until(async () => (await stored(shop.time.nowMs)).length === 1);
     assert.deepEqual(await stored(shop.time.nowMs), [6_100_000n]);
     assert.deepEqual(await stored(shop.time.nowMs + 1), []);

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { lookUpOrder } from '../../src/checkout/onchain/lookUp.js';
 import { LookUps, type LookUpParts } from '../../src/checkout/order/lookUps.js';
 import type { BtcOrder } from '../../src/store/tables/bitcoinOrder.js';
+import { encodeOrder } from '../../src/store/tables/order.js';
 import { StoreUnavailable, type Fence } from '../../src/store/store.js';
 import { newOrderId } from '../../src/checkout/order/book.js';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -45,10 +46,8 @@ async function waiting(shop: Shop, id: string): Promise<BtcOrder> {
 }
 
 /** Makes an order one that a later version has written. */
-async function unreadable(shop: Shop, id: string): Promise<void> {
-  await shop.aside.store.commit([
-    { kind: 'put', space: 'orders', key: Buffer.from(id), value: Buffer.of(99) },
-  ]);
+async function unreadable(shop: Shop, id: string, value: Uint8Array = Buffer.of(99)): Promise<void> {
+  await shop.aside.store.commit([{ kind: 'put', space: 'orders', key: Buffer.from(id), value }]);
 }
 
 /** Has an order paid for, in so many blocks. */
@@ -169,6 +168,18 @@ describe('a round', () => {
     assert.match(JSON.stringify(said), /\(order\) cannot be read: this version does not know format 99;/);
     assert.equal(said.length, 1);
     assert.doesNotMatch(JSON.stringify(said), new RegExp(later.id));
+  });
+
+  test('leaves out an order whose status only a later version knows', async () => {
+    const { shop, looked, of, said } = await open();
+    const [one, later] = [await ordered(shop), await ordered(shop)];
+    const record = Buffer.from(encodeOrder(later)).toString('latin1');
+    const text = record.replace('"status":"pending"', '"status":"escrowed"');
+    assert.notEqual(text, record);
+    await unreadable(shop, later.id, Buffer.from(text, 'latin1'));
+    assert.equal(await of.reconcile(), 1);
+    assert.deepEqual(looked, [one.id]);
+    assert.match(JSON.stringify(said), /has the status escrowed/);
   });
 
   test('leaves out an expired order that a later version has written before its turn', async () => {

@@ -274,7 +274,7 @@ impl Access {
         self.inner.forget_all();
     }
 
-    /// The subject of a key's usage, even if the key was forgotten; null if it was never known.
+    /// The subject of a key's usage, even if the key was forgotten; null if the table does not have it.
     #[napi]
     pub fn usage_subject(&self, key: String) -> Option<Buffer> {
         self.inner.usage_subject(key.as_bytes()).map(Buffer::from)

@@ -82,7 +82,7 @@ function settled(result: CardWebhookResponse['result']): Settled {
 
 /** An event that is judged. */
 interface Judged extends CardEvent {
-  /** Its record, if it gave no key before; undefined: it has none. */
+  /** Its record, if it was a mismatch before; undefined: it has none. */
   readonly noted: CardEventRecord | undefined;
 }
 
@@ -175,7 +175,8 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     for (const each of answer.value) {
       const event = readCardEvent(each);
       if (event === undefined) continue;
-      const outcome = await this.settle(event);
+      // The operator may have served the buyers of those that the backup has already.
+      const outcome = await this.settle(event, false);
       if (outcome.kind === 'unanswered') return { wrong: outcome.reason, mismatches };
       if (!unchanging.has(outcome.result)) changed += 1;
       if (outcome.mismatch !== undefined) mismatches.push(outcome.mismatch);
@@ -184,17 +185,17 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
   }
 
   /**
-   * Applies a verified event, once. On disk when it resolves. An event that gave no key is judged again: the
-   * operator may have mended a setting since then, and sent it again at Stripe.
+   * Applies a verified event, once. On disk when it resolves. A mismatch is judged again if it is `resent`:
+   * the operator may have mended a setting since then, and sent the event again at Stripe.
    */
-  async settle(received: CardEvent): Promise<Settled> {
+  async settle(received: CardEvent, resent = true): Promise<Settled> {
     const { subject } = received;
     if (subject.kind === 'other') {
       return this.note({ ...received, noted: undefined }, '', 'ignored', null);
     }
-    const about = subject.kind === 'session' ? subject.session.id : subject.intent;
     const noted = await findCardEvent(this.parts.store, received.id);
-    if (noted?.reason === null) return this.again(subject);
+    if (noted !== undefined && !(resent && noted.reason !== null)) return this.again(subject);
+    const about = subject.kind === 'session' ? subject.session.id : subject.intent;
     const event = { ...received, noted };
     if (event.live !== this.parts.stripe.live) {
       const reason = `The event is of ${event.live ? 'live' : 'test'} mode, the server's key is not.`;
@@ -242,8 +243,9 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     return { kind: 'settled', result, mismatch: { kind: 'mismatch', about, reason } };
   }
 
-  /** Handles an event that another process recorded meanwhile. */
+  /** Handles an event that is recorded already, as by another process meanwhile. */
   private async overtaken(event: CardEvent, reason: string | null): Promise<Settled> {
+    if (event.subject.kind === 'other') return settled('duplicate');
     const { reason: theirs = null } = (await findCardEvent(this.parts.store, event.id)) ?? {};
     // That process has other settings, by which the event gives no key.
     return reason === null && theirs !== null ? this.settle(event) : settled('duplicate');
@@ -260,7 +262,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     if (unsold !== undefined) return this.note(event, session.id, 'mismatch', unsold);
     if (order === undefined) {
       if (!paid) return this.note(event, session.id, 'ignored', null);
-      const adopted = await this.adopt(session);
+      const adopted = await this.adopt(session, event.createdAtMs);
       if ('kind' in adopted) {
         return adopted.kind === 'unanswered'
           ? adopted
@@ -286,12 +288,10 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder> {
     return this.apply(event, order, order.place, { kind });
   }
 
-  /**
-   * The order of a session that was made elsewhere; made now if the session names a tier at a valid price.
-   */
-  private async adopt(session: CardSession): Promise<CardOrder | Mismatch | Unanswered> {
+  /** Makes the order of a paid session that has none here, if it pays for a tier. */
+  private async adopt(session: CardSession, paidMs: number): Promise<CardOrder | Mismatch | Unanswered> {
     const { store, tiers } = this.parts;
-    const meant = await tierOf(this.parts, this.server, session);
+    const meant = await tierOf(this.parts, this.server, session, paidMs);
     if ('kind' in meant) return meant;
     const { tier, cents } = meant;
     const made = draftOrder(this.parts, {

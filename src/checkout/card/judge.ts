@@ -2,7 +2,7 @@
 import type { Tiers } from '../../access/tiers.js';
 import { tiers as tierNames, type Tier } from '../../contract/pricing.js';
 import type { CardOrder } from '../../store/tables/cardOrder.js';
-import { ratesSince } from '../../store/tables/rates.js';
+import { ratesBetween } from '../../store/tables/rates.js';
 import type { Store } from '../../store/store.js';
 import { centsOf } from '../money.js';
 import { longestAgeMs, type Rates } from '../rates.js';
@@ -11,6 +11,9 @@ import type { StripeClient } from './stripe.js';
 
 /** Time in which a price may be paid after it was quoted (ms). */
 const quotedMs = 600_000;
+
+/** Most that the clock of Stripe may differ from this one (ms). */
+const clockDifferenceMs = 60_000;
 
 /** Dependencies of the judgement. */
 export interface JudgeParts {
@@ -54,7 +57,7 @@ function discounted({ discountCents }: CardSession): string {
 
 /** Why a paid session gives no key, whatever it pays for; a sentence for the operator. */
 export function unsoldReason({ single }: CardSession): string | undefined {
-  return single ? undefined : 'It is no single payment: this server sells no subscriptions.';
+  return single ? undefined : 'It is not a one-time payment, and this server sells no subscriptions.';
 }
 
 /** Refunds and disputes name the intent: without it they could not end the key. */
@@ -77,13 +80,17 @@ export function faultOf(order: CardOrder, session: CardSession, allowDiscounts: 
   return `It paid ${total} cents of ${order.cents}.`;
 }
 
-/** The tier of a paid session that has no order here. `server`: the name of this server in its sessions. */
+/**
+ * The tier of a paid session that has no order here. `server`: the name of this server in its sessions;
+ * `paidMs`: when it was paid (ms since 1970), which may be weeks ago if the event was sent again.
+ */
 export async function tierOf(
   parts: JudgeParts,
   server: string,
   session: CardSession,
+  paidMs: number,
 ): Promise<Meant | Mismatch | Unanswered> {
-  const meant = await meantBy(parts, server, session);
+  const meant = await meantBy(parts, server, session, paidMs);
   const reason = 'kind' in meant ? undefined : untraceableReason(session);
   return reason === undefined ? meant : { kind: 'mismatch', about: session.id, reason };
 }
@@ -92,6 +99,7 @@ async function meantBy(
   parts: JudgeParts,
   server: string,
   session: CardSession,
+  paidMs: number,
 ): Promise<Meant | Mismatch | Unanswered> {
   const mismatch = (reason: string): Mismatch => ({ kind: 'mismatch', about: session.id, reason });
   // It has an order there, and its buyer gets the key there.
@@ -99,8 +107,8 @@ async function meantBy(
   if (session.currency !== 'usd') return mismatch(otherCurrency(session));
   const total = session.totalCents ?? 0n;
   const tier = tierNames.find((name) => name === session.tier);
-  // This server set the amount itself: its order was made after a backup. A session's metadata are set by the
-  // holder of the account alone, and the name is of one store's secrets: no buyer and no other server has it.
+  // This server set the amount itself, and its order was lost, for example by a restore. Only the holder of
+  // the Stripe account can set a session's metadata, and the name comes from the secrets of one store.
   const isOwn = session.server === server && session.discountCents === 0n && total > 0n;
   if (isOwn && tier !== undefined) return { tier, cents: total };
   if (Object.keys(parts.prices).length > 0) {
@@ -117,7 +125,7 @@ async function meantBy(
   }
   if (tier === undefined)
     return mismatch('No order has this session, and it names no tier in metadata.tier.');
-  const inForce = await pricesInForce(parts, tier, session.createdAtMs);
+  const inForce = await pricesInForce(parts, tier, session.createdAtMs, paidMs);
   if (inForce.includes(total)) return { tier, cents: total };
   // Of a discounted session, what was sold must have the price: shipping and tax cannot make up for it.
   if (session.discountCents > 0n && inForce.includes(session.subtotalCents ?? 0n)) {
@@ -126,15 +134,17 @@ async function meantBy(
   return mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
 }
 
-/** Prices of a tier in cents that were in force at any time since the session was made. */
+/** Prices of a tier in cents that were in force at any time from the making of a session to its payment. */
 async function pricesInForce(
   { store, rates, tiers }: JudgeParts,
   tier: Tier,
-  fromMs: number,
+  madeMs: number,
+  paidMs: number,
 ): Promise<readonly bigint[]> {
-  const kept = await ratesSince(store, fromMs - quotedMs, longestAgeMs);
+  const toMs = paidMs + clockDifferenceMs;
+  const kept = await ratesBetween(store, madeMs - quotedMs, toMs, longestAgeMs);
   const now = await rates.current();
-  const all = 'reason' in now ? kept : [...kept, now.cents];
+  const all = 'reason' in now || now.atMs > toMs ? kept : [...kept, now.cents];
   const sat = BigInt(tiers[tier].price_sat);
   return all.map((rate) => centsOf(sat, rate, BigInt(tiers.surcharge_bps)));
 }

@@ -112,8 +112,8 @@ async function findGivenOut(store: Store): Promise<{ version: number; value: Uin
 }
 
 /**
- * Forgets removed names; a new name then starts after all of their numbers. Nothing changes if another
- * process did so first, or added one of the names again.
+ * Forgets removed names; a new name then starts after all of their numbers. If another process did so first,
+ * or added one of the names again, at most what is left of old statistics is removed.
  */
 async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Promise<void> {
   const { version, value } = await findGivenOut(store);

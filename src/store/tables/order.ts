@@ -9,6 +9,8 @@ import { lightningKind, type LightningEvent } from './lightningOrder.js';
 import type { LightningOrder, NewLightningOrder } from './lightningOrder.js';
 import type { OrderKind } from './orderKind.js';
 import { commonOf, none, orderTable, type OrderRow } from './orderRow.js';
+import { reasonOf } from '../../system/reason.js';
+import { UnreadableRecord } from '../table.js';
 
 /** Types of each rail's orders: the record, a new order's members besides the common ones, the events. */
 interface OrderTypes {
@@ -83,7 +85,12 @@ export function encodeOrder(order: OrderRecord): Uint8Array {
 
 /** The order from a record's bytes. @throws UnreadableRecord if they are damaged, or of a later version */
 export function decodeOrder(record: Uint8Array): OrderRecord {
-  return orderOf(orderTable.decode(record));
+  const row = orderTable.decode(record);
+  try {
+    return orderOf(row);
+  } catch (error) {
+    throw new UnreadableRecord('order', `it is damaged, or of a later version (${reasonOf(error)}).`);
+  }
 }
 
 /** True if two reads of an order are byte for byte the same. */

@@ -33,22 +33,31 @@ export async function keepRate(store: Store, { cents, atMs, stays }: TakenRate):
   await store.commit([{ kind: 'put', space: 'rates', key: keyOf(atMs), value }]);
 }
 
-/** The rates after a key; undefined: all. */
-async function takenAfter(store: Store, after?: Uint8Array): Promise<readonly TakenRate[]> {
+/** The rates after a key (undefined: all) that were read by `toMs`. */
+async function takenUntil(store: Store, toMs: number, after?: Uint8Array): Promise<readonly TakenRate[]> {
   const rates: TakenRate[] = [];
-  for await (const record of recordsAfter(store, 'rates', after)) rates.push(rateOf(record));
+  for await (const record of recordsAfter(store, 'rates', after)) {
+    const rate = rateOf(record);
+    if (rate.atMs > toMs) break;
+    rates.push(rate);
+  }
   return rates;
 }
 
 /**
- * The rates that were in force at any time since `fromMs`: those read since then, and the one before them if
- * it stays in force, or was read at most `usedMs` earlier.
+ * The rates that were in force at any time from `fromMs` to `toMs`: those read in that time, and the one
+ * before them if it stays in force, or was read at most `usedMs` earlier.
  */
-export async function ratesSince(store: Store, fromMs: number, usedMs: number): Promise<readonly bigint[]> {
+export async function ratesBetween(
+  store: Store,
+  fromMs: number,
+  toMs: number,
+  usedMs: number,
+): Promise<readonly bigint[]> {
   const isBefore = ({ atMs }: TakenRate): boolean => atMs < fromMs;
   // Rates that expire come often. Older ones are read only if none of these can be the one before.
-  let taken = await takenAfter(store, keyOf(Math.max(0, fromMs - usedMs)));
-  if (!taken.some(isBefore)) taken = await takenAfter(store);
+  let taken = await takenUntil(store, toMs, keyOf(Math.max(0, fromMs - usedMs)));
+  if (!taken.some(isBefore)) taken = await takenUntil(store, toMs);
   const last = taken.findLast(isBefore);
   const inForce = last !== undefined && (last.stays || last.atMs >= fromMs - usedMs) ? [last] : [];
   const since = taken.filter((rate) => !isBefore(rate));

@@ -241,7 +241,7 @@ impl Access {
         }
     }
 
-    /// The subject of a key's usage, even if the key was forgotten; `None` if it was never known.
+    /// The subject of a key's usage, even if the key was forgotten; `None` if the table does not have it.
     pub fn usage_subject(&self, key: &[u8]) -> Option<UsageSubject> {
         let holder = self.known.counted_as(&keys::hash(key)?)?;
         Some(usage_subject(KEYS, &holder))
