@@ -160,17 +160,18 @@ export class MappedFiles {
    */
   repair(thorough: boolean): void {
     for (const file of this.files) {
-      if (!this.isDamaged(file, thorough)) continue;
       const { path, make } = file;
       try {
-        make();
-        this.parts.log.error({ file: path }, 'a mapped file was damaged and is created again');
+        if (this.isDamaged(file, thorough)) {
+          make();
+          this.parts.log.error({ file: path }, 'a mapped file was damaged and is created again');
+        }
+        this.note(path);
       } catch (error) {
         const reason = reasonOf(error);
         this.parts.log.error({ file: path, reason }, 'a mapped file was damaged and cannot be created again');
       }
     }
-    for (const { path } of this.files) this.note(path);
   }
 
   private isDamaged(file: MappedFile, thorough: boolean): boolean {

@@ -315,17 +315,21 @@ function mount(
     meters.set(id, meter);
     return { ...served, meter, parameters, head, lines: routeLines(served.route) };
   };
-  const unserved = mounted({ route: ownRoute('not_found', true), handler: () => notFound }, []);
+  const none = { route: ownRoute('not_found', true), handler: () => notFound };
   const docs = referencePath(routes);
   for (const place of places(routes)) mountPlace(app, state, place, mounted, docs);
   const nearest = nearestRoute(routes.map(({ route }) => route));
-  app.any('/*', (response, request) => {
-    const isPage = prefers(request.getHeader('accept'), 'text/html');
-    const answer = isPage
-      ? missing
-      : notFoundNear(nearest(request.getMethod().toUpperCase(), request.getUrl()), docs);
-    new Exchange(state, unserved, response, request).refuse(answer);
-  });
+  const refuse =
+    (unserved: MountedRoute): Serve =>
+    (response, request) => {
+      const isPage = prefers(request.getHeader('accept'), 'text/html');
+      const answer = isPage
+        ? missing
+        : notFoundNear(nearest(request.getMethod().toUpperCase(), request.getUrl()), docs);
+      new Exchange(state, unserved, response, request).refuse(answer);
+    };
+  app.head('/*', refuse(mounted(none, [], true)));
+  app.any('/*', refuse(mounted(none, [])));
 }
 
 /** The path of the reference among these routes, or of their OpenAPI document. */
@@ -370,21 +374,25 @@ function mountPlace(
   const refusal = methodNotAllowed(methods, docs);
   const writeFailure = place.routes[0]?.writeFailure;
   const fields = place.routes[0]?.route.fields;
-  const wrong = mounted(
-    {
-      route: ownRoute('method_not_allowed', open, fields === undefined ? {} : { fields }),
-      handler: () => refusal,
-      ...(writeFailure === undefined ? {} : { writeFailure }),
-    },
-    [],
-  );
-  app.any(pattern, (response, request) => {
-    new Exchange(state, wrong, response, request).refuse(refusal);
-  });
+  const wrong = {
+    route: ownRoute('method_not_allowed', open, fields === undefined ? {} : { fields }),
+    handler: () => refusal,
+    ...(writeFailure === undefined ? {} : { writeFailure }),
+  };
+  const refuse =
+    (unserved: MountedRoute): Serve =>
+    (response, request) =>
+      new Exchange(state, unserved, response, request).refuse(refusal);
+  // The answer to HEAD has no body on any path: a client takes what follows for the next answer.
+  if (!methods.includes('HEAD')) app.head(pattern, refuse(mounted(wrong, [], true)));
+  app.any(pattern, refuse(mounted(wrong, [])));
 }
 
-/** The uWebSockets.js callback for the requests of a route. */
-function serve(state: ServerState, mounted: MountedRoute): (res: HttpResponse, req: HttpRequest) => void {
+/** A callback of uWebSockets.js for requests. */
+type Serve = (response: HttpResponse, request: HttpRequest) => void;
+
+/** The callback for the requests of a route. */
+function serve(state: ServerState, mounted: MountedRoute): Serve {
   const Kind = mounted.route.lineLimit === undefined ? Exchange : LineExchange;
   return (response, request) => new Kind(state, mounted, response, request).begin(request);
 }

@@ -96,7 +96,13 @@ export function offerHandover(leaver: Leaver): Offer {
         return;
       }
       isAsked = true;
-      void isTaken(socket, leaver).then((is) => {
+      // Its end while it is read is an error, and means as much as any other end.
+      const isEnded = (): boolean => {
+        log.warn({}, 'the server that was to take over has ended, and this one goes on serving');
+        socket.destroy();
+        return false;
+      };
+      void isTaken(socket, leaver, isEnded).catch(isEnded).then((is) => {
         isAsked = is;
         if (!is) return;
         // After this message the path is the other server's; closing removes it, so it is closed first.
@@ -142,7 +148,7 @@ function wrongTaker(
 }
 
 /** Answers a server that asks to take over; true once it says that it serves in this one's place. */
-async function isTaken(socket: Socket, leaver: Leaver): Promise<boolean> {
+async function isTaken(socket: Socket, leaver: Leaver, isEnded: () => boolean): Promise<boolean> {
   const { ports, log } = leaver;
   for await (const line of createInterface({ input: socket })) {
     const said = read(line) as ToOld | undefined;
@@ -159,9 +165,7 @@ async function isTaken(socket: Socket, leaver: Leaver): Promise<boolean> {
     }
     say(socket, { kind: 'given', ports, ...given });
   }
-  log.warn({}, 'the server that was to take over has ended, and this one goes on serving');
-  socket.destroy();
-  return false;
+  return isEnded();
 }
 
 /** A line from the other server; undefined if it is malformed. */
@@ -277,10 +281,15 @@ async function hear(heard: AsyncIterator<string>): Promise<ToNew | undefined> {
 }
 
 /**
- * Writes this process's id into the lock file, which both servers have open. It stays open, and so locked.
+ * Writes this process's id into the lock file, which both servers have open. It stays open, and so locked: if
+ * the disk does not take the text, only messages lack the id.
  */
 function writeLock(descriptor: number): void {
-  ftruncateSync(descriptor, 0);
-  writeSync(descriptor, String(process.pid), 0);
-  fsyncSync(descriptor);
+  try {
+    ftruncateSync(descriptor, 0);
+    writeSync(descriptor, String(process.pid), 0);
+    fsyncSync(descriptor);
+  } catch {
+    // The other server has left: this one must not end.
+  }
 }

@@ -30,6 +30,24 @@ describe('routing', () => {
     }
   });
 
+  test('HEAD has no body, whatever the path', async () => {
+    for (const [path, status, length] of [
+      ['/nowhere', 404, '22'],
+      ['/echo', 405, undefined],
+      ['/hello', 200, undefined],
+    ] as const) {
+      const client = await RawClient.open(port);
+      // The next answer begins where the first one ends.
+      client.send(head('HEAD', path) + head('GET', '/nowhere'));
+      const first = await client.response({ bodyless: true });
+      assert.equal(first.status, status, path);
+      if (length !== undefined) assert.equal(first.headers.get('content-length'), length);
+      const next = await client.response();
+      assert.deepEqual([next.status, next.body.toString()], [404, '{"detail":"Not Found"}'], path);
+      client.destroy();
+    }
+  });
+
   test('a wrong path near a route is told that route', async () => {
     const near: readonly (readonly [string, string, string])[] = [
       ['GET', '/helo', 'GET /hello'],
