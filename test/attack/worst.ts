@@ -209,6 +209,7 @@ function remembered(bytes: number): WorstCase[] {
   const normalized = '"analyzer":{"normalize":true}';
   return [
     asked('a control after each letter', (left) => repeated('a\x7f', left, left), normalized),
+    asked('a chain wrongly decoded', (left) => repeated('Ã“\u0081', left, left), normalized),
     asked('a long line wrongly decoded at its start', (left) => `Ã©${'a'.repeat(left - 4)}`, normalized),
     {
       ...asked(

@@ -132,7 +132,8 @@ for (const { name, decode, rewrite } of kinds) {
     const words = named[name] ?? name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
     for (const format of [99, ...known]) {
       const record = Buffer.concat([Buffer.of(format), Buffer.from('{}')]);
-      assert.throws(() => decode(record), new RegExp(`^Error: A ${words} record`));
+      const said = new RegExp(`^Error: A record of the store \\(${words}\\) cannot be read: `);
+      assert.throws(() => decode(record), said);
     }
   });
 

@@ -42,7 +42,7 @@ fn unpacked(path: &Path) -> String {
 /// The text with only mojibake undone.
 fn decoded(text: &str) -> String {
     let mut out = Vec::new();
-    match mojibake::repair(text) {
+    match mojibake::repair(text, &mut { usize::MAX }) {
         Some(edits) => edits.apply(text.as_bytes(), &mut out),
         None => out.extend_from_slice(text.as_bytes()),
     }

@@ -273,9 +273,11 @@ fn is_bad_a(line: &str, at: usize, c: char, second: Option<char>) -> bool {
     }
 }
 
-/// Undoes mojibake in `line`, layer after layer; `None` if there is nothing to undo.
+/// Undoes mojibake in `line`, layer after layer; `None` if there is nothing to undo. `work`: bytes of lines
+/// that may still be decoded, 0 once they did not suffice. In a chain of sequences, each may show only after
+/// the one before it is decoded.
 #[must_use]
-pub fn repair(line: &str) -> Option<Edits> {
+pub fn repair(line: &str, work: &mut usize) -> Option<Edits> {
     if line.is_ascii() {
         return None;
     }
@@ -283,7 +285,9 @@ pub fn repair(line: &str) -> Option<Edits> {
     let mut text = String::new();
     for _ in 0..LAYERS {
         let current: &str = if all.is_some() { &text } else { line };
-        let Some(edits) = one_layer(current) else { break };
+        let Some(edits) = one_layer(current, work) else {
+            break;
+        };
         let mut next = Vec::new();
         edits.apply(current.as_bytes(), &mut next);
         let merged = match &all {
@@ -298,15 +302,19 @@ pub fn repair(line: &str) -> Option<Edits> {
 }
 
 /// One layer: decodes the whole line from one encoding, or parts that look like UTF-8, or single controls.
-fn one_layer(line: &str) -> Option<Edits> {
+fn one_layer(line: &str, work: &mut usize) -> Option<Edits> {
     if !is_bad(line) {
+        return None;
+    }
+    *work = work.saturating_sub(line.len());
+    if *work == 0 {
         return None;
     }
     let possible = possible_encodings(line);
     (0..ENCODINGS)
         .filter(|encoding| possible & 1 << encoding != 0)
         .find_map(|encoding| decode(line, encoding))
-        .or_else(|| decode_parts(line))
+        .or_else(|| decode_parts(line, work))
         .or_else(|| decode_controls(line))
         .filter(|edits| !edits.is_empty())
 }
@@ -497,7 +505,7 @@ fn lossy(bytes: &[u8]) -> Option<(char, usize)> {
 }
 
 /// Decodes the parts of the line that look like UTF-8 and are bad by themselves.
-fn decode_parts(line: &str) -> Option<Edits> {
+fn decode_parts(line: &str, work: &mut usize) -> Option<Edits> {
     let mut edits = Edits::default();
     let mut at = 0;
     let mut strict = false;
@@ -511,7 +519,7 @@ fn decode_parts(line: &str) -> Option<Edits> {
         let part = &line[at..at + length];
         // The whole line was tried before; shorter parts end the recursion.
         if length < line.len()
-            && let Some(found) = repair(part)
+            && let Some(found) = repair(part, work)
         {
             edits.append(found, at);
         }

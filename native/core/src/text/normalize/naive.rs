@@ -226,11 +226,11 @@ fn confusable_by_itself(line: &[char], at: usize) -> Option<String> {
 fn undo_mojibake(line: &str) -> String {
     // A line without anything bad at any place has nothing to undo.
     if !mojibake::is_bad_anywhere(line) {
-        assert!(mojibake::repair(line).is_none(), "{line:?}");
+        assert!(mojibake::repair(line, &mut { usize::MAX }).is_none(), "{line:?}");
         return line.to_owned();
     }
     let mut out = Vec::new();
-    mojibake::repair(line)
+    mojibake::repair(line, &mut { usize::MAX })
         .unwrap_or_default()
         .apply(line.as_bytes(), &mut out);
     String::from_utf8(out).expect("text")

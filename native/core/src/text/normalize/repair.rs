@@ -7,9 +7,6 @@ use super::edits::Edits;
 use super::mojibake;
 use super::properties::{Action, Kind, Properties, fraction_digit, latin, mapped, properties};
 
-/// Most rounds for a line. No known text takes more than four.
-const ROUNDS: usize = 24;
-
 /// U+2044 FRACTION SLASH.
 const SLASH: char = '\u{2044}';
 
@@ -60,55 +57,6 @@ pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
         }
     }
     all
-}
-
-/// Repairs one line with its line feed; `None` if nothing changes.
-#[must_use]
-pub fn line(source: &str, contextual: bool) -> Option<Edits> {
-    let mut all: Option<Edits> = None;
-    let mut current = Vec::new();
-    let mut uncomposed = false;
-    for _ in 0..ROUNDS {
-        let text = if all.is_some() {
-            simdutf8::basic::from_utf8(&current).ok()?
-        } else {
-            source
-        };
-        let found = match uncomposed.then(|| Round::composing(text)) {
-            Some(found @ Found::Edits { .. }) => found,
-            _ => Round::over(text, contextual, true),
-        };
-        let (edits, rest) = match found {
-            Found::Nothing => break,
-            Found::Edits { edits, rest } => (edits, rest),
-            Found::Bad => match mojibake::repair(text) {
-                Some(edits) => (edits, Rest::Unsure),
-                None => match Round::over(text, contextual, false) {
-                    Found::Edits { edits, rest } => (edits, rest),
-                    _ => break,
-                },
-            },
-        };
-        let mut next = Vec::new();
-        if rest != Rest::Plain {
-            edits.apply(text.as_bytes(), &mut next);
-        }
-        let done = match rest {
-            Rest::Plain => true,
-            Rest::Odd => simdutf8::basic::from_utf8(&next).is_ok_and(|next| !mojibake::is_bad(next)),
-            Rest::Unsure | Rest::Uncomposed => false,
-        };
-        uncomposed = rest == Rest::Uncomposed;
-        all = Some(match all {
-            None => edits,
-            Some(before) => before.then(&edits, source.as_bytes(), text.as_bytes()),
-        });
-        if done {
-            break;
-        }
-        current = next;
-    }
-    all.filter(|edits| !edits.is_empty())
 }
 
 /// Outcome of a round.
@@ -591,9 +539,11 @@ impl<'a> Round<'a> {
 }
 
 mod compose;
+mod settle;
 mod words;
 
 use compose::composes;
+pub use settle::line;
 use words::{NEIGHBOUR_DISTANCE, Others, others_in_word, stands_for_itself};
 
 #[cfg(test)]

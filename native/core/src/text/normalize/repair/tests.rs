@@ -282,8 +282,36 @@ fn a_line_is_read_as_a_whole_in_an_encoding_that_has_all_its_characters() {
         ("\u{1A} dÃ©jÃ? vu", "\u{1A} déjÃ? vu"),
     ] {
         let mut text = Vec::new();
-        let edits = mojibake::repair(line).unwrap_or_default();
+        let edits = mojibake::repair(line, &mut { usize::MAX }).unwrap_or_default();
         edits.apply(line.as_bytes(), &mut text);
         assert_eq!(String::from_utf8_lossy(&text), read, "{line:?}");
     }
+}
+
+#[test]
+fn a_chain_of_sequences_is_repaired_once_and_for_all() {
+    let links = [
+        "Ã“\u{81}",
+        "Ã“\u{80}",
+        "Ã“\u{82}",
+        "Ã\u{93}\u{81}",
+        "Ã—\u{81}",
+        "Ã“\u{81}a\u{200B}",
+        "aÃ“\u{81} ﬁ",
+        "Ã“\u{81}Ã©",
+    ];
+    let apply = |text: &str| {
+        let mut out = Vec::new();
+        super::text(text, true).apply(text.as_bytes(), &mut out);
+        String::from_utf8(out).expect("text")
+    };
+    for link in links {
+        for count in [1, 2, 40, 383, 400, 1_300, 12_000] {
+            let once = apply(&link.repeat(count));
+            assert_eq!(apply(&once), once, "{link:?} {count} times");
+            assert!(!once.contains(['\u{200B}', 'ﬁ']), "the other rows apply");
+        }
+    }
+    // As far as a short line goes, the chain is decoded whole.
+    assert_eq!(apply(&"Ã“\u{81}".repeat(40)), "\u{4C1}".repeat(40));
 }
