@@ -551,7 +551,7 @@ export interface paths {
         put?: never;
         /**
          * Events of the card processor
-         * @description Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as received, before anything is parsed. Only this webhook settles card payments. An event takes effect once; later deliveries of it get `duplicate`. Without a secret the webhook answers 503 and trusts nothing.
+         * @description Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as received, before anything is parsed. Only this webhook settles card payments. An event takes effect once; later deliveries of it get `duplicate`. One that was a `mismatch` is judged again. Without a secret the webhook answers 503 and trusts nothing.
          */
         post: operations["cardWebhook"];
         delete?: never;
