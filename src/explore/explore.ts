@@ -143,15 +143,27 @@ export async function eachCard(
   }
 }
 
-/** A JSON answer with long lists, written piece by piece: it may have megabytes. */
-export async function longAnswer(body: object, signal: AbortSignal): Promise<Answer> {
-  const bytes = await jsonInSlices(body, signal);
-  return signal.aborted ? callerGone : ownJson(bytes, 0);
-}
-
 /** The answer that a queue's task made; another if the queue was full, or the client has gone. */
 export function answeredOr(answer: Answer | NotDone): Answer {
   return answer === 'busy' ? exploringTooMuch : answer;
+}
+
+/**
+ * Makes the body of an answer in a turn of a queue, and writes it in the same turn, piece by piece: its lists
+ * may have megabytes.
+ */
+export async function longAnswer(
+  inTurn: InTurn,
+  make: () => Promise<object | NotDone>,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const work = async (): Promise<Answer | NotDone> => {
+    const body = await make();
+    if (typeof body !== 'object') return body;
+    const bytes = await jsonInSlices(body, signal);
+    return signal.aborted ? callerGone : ownJson(bytes, 0);
+  };
+  return answeredOr(await inTurn(work, signal));
 }
 
 /** A card without its content. */

@@ -1,22 +1,12 @@
 /** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), with pages. */
 import { unprocessable } from '../contract/answer.js';
-import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds, type FragmentCard, type FragmentNode } from '../contract/exploration.js';
 import { graphDefaults } from '../contract/graph.js';
 import type { FragmentsResponse, GraphEdge, GraphResponse } from '../contract/graph.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { FragmentFilter, FragmentSelection, Neighbour } from '../native/index.js';
-import {
-  answeredOr,
-  cursorAt,
-  eachCard,
-  frame,
-  longAnswer,
-  nodeOf,
-  numberOf,
-  readPage,
-  rounded,
-} from './explore.js';
+import { cursorAt, eachCard, frame, longAnswer, nodeOf, numberOf, readPage, rounded } from './explore.js';
 import type { ExploreParts, PageStart } from './explore.js';
 import { inPool } from '../system/threadPool.js';
 import type { NotDone } from '../system/workQueue.js';
@@ -80,11 +70,7 @@ export function graph(parts: ExploreParts): Handler {
     const start = readPage(parts, query);
     if ('loc' in start) return unprocessable([start]);
     const limit = numberOf(query['limit'], graphDefaults.limit);
-    const work = async (): Promise<Answer | NotDone> => {
-      const page = await graphPage(parts, start, limit, signal);
-      return page === 'busy' ? page : longAnswer(page, signal);
-    };
-    return answeredOr(await parts.inTurn(work, signal));
+    return longAnswer(parts.inTurn, () => graphPage(parts, start, limit, signal), signal);
   };
 }
 
@@ -173,10 +159,6 @@ export function graphFragments(parts: ExploreParts): Handler {
     const errors = ['loc' in start ? [start] : [], Array.isArray(filter) ? filter : []].flat();
     if ('loc' in start || Array.isArray(filter)) return unprocessable(errors);
     const limit = numberOf(query['limit'], graphDefaults.limit);
-    const work = async (): Promise<Answer | NotDone> => {
-      const page = await fragmentsPage(parts, start, filter, limit, signal);
-      return page === 'busy' ? page : longAnswer(page, signal);
-    };
-    return answeredOr(await parts.inListTurn(work, signal));
+    return longAnswer(parts.inListTurn, () => fragmentsPage(parts, start, filter, limit, signal), signal);
   };
 }

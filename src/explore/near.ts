@@ -8,7 +8,6 @@ import type { Neighbour } from '../native/index.js';
 import { findFragment } from '../store/tables/fragments.js';
 import type { Store } from '../store/store.js';
 import {
-  answeredOr,
   eachCard,
   frame,
   longAnswer,
@@ -77,24 +76,23 @@ export async function searchVisible(
   return { search: indexed ? 'index' : 'exact', found: found.slice(0, most) };
 }
 
-/** Makes the answer to a valid request. */
-async function nearAnswer(
+/** The body of the answer to a valid request. */
+async function nearest(
   parts: ExploreParts,
   asked: VisibleSearch,
   signal: AbortSignal,
-): Promise<Answer | NotDone> {
+): Promise<NearResponse | NotDone> {
   const searched = await inPool(() => searchVisible(parts, asked), signal);
   if (searched === 'busy') return searched;
   const { asOf, hidden, itself } = asked;
   // The neighbours of a withheld fragment would reveal what it is about.
   const isHidden = itself !== undefined && hidden.receipts.has(itself);
-  const body: NearResponse = {
+  return {
     ...frame(parts, asOf),
     embedding: parts.embedding,
     search: searched.search,
     results: await shown(parts.store, isHidden ? [] : searched.found, signal),
   };
-  return longAnswer(body, signal);
 }
 
 /** Finds neighbours: compares every vector, or the index's candidates if there are very many. */
@@ -113,6 +111,6 @@ export function near(parts: ExploreParts): Handler {
     if (!(vector instanceof Uint8Array)) return vector;
     const most = numberOf(query['k'], nearDefaults.k);
     const asked = { asOf, vector, most, hidden, ...(receipt === undefined ? {} : { itself: receipt }) };
-    return answeredOr(await parts.inShortTurn(() => nearAnswer(parts, asked, signal), signal));
+    return longAnswer(parts.inShortTurn, () => nearest(parts, asked, signal), signal);
   };
 }

@@ -7,7 +7,7 @@ import { unprocessable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { walkDefaults, type WalkResponse } from '../contract/walk.js';
 import type { WalkRules, WalkStep } from '../native/index.js';
-import { answeredOr, frame, longAnswer, numberOf, readAsOf, type ExploreParts } from './explore.js';
+import { frame, longAnswer, numberOf, readAsOf, type ExploreParts } from './explore.js';
 import { shown, vectorOfReceipt } from './near.js';
 import { inPool } from '../system/threadPool.js';
 import type { NotDone } from '../system/workQueue.js';
@@ -57,13 +57,12 @@ export function walk(parts: ExploreParts): Handler {
     if ('status' in start) return start;
     const rules = { seed, most: numberOf(query['steps'], walkDefaults.steps), hidden: places, ...start };
     const isHidden = from !== undefined && receipts.has(from);
-    const work = async (): Promise<Answer | NotDone> => {
+    const make = async (): Promise<WalkResponse | NotDone> => {
       const walked = isHidden ? [] : await inPool(() => wander(parts, asOf, rules, signal), signal);
       if (walked === 'busy') return walked;
       const steps = await shown(parts.store, walked, signal);
-      const body: WalkResponse = { ...frame(parts, asOf), embedding: parts.embedding, seed, steps };
-      return longAnswer(body, signal);
+      return { ...frame(parts, asOf), embedding: parts.embedding, seed, steps };
     };
-    return answeredOr(await parts.inTurn(work, signal));
+    return longAnswer(parts.inTurn, make, signal);
   };
 }

@@ -96,21 +96,23 @@ export function offerHandover(leaver: Leaver): Offer {
         return;
       }
       isAsked = true;
-      // Its end while it is read is an error, and means as much as any other end.
+      // If the other server ends in the middle of a message, reading fails: that means the same.
       const isEnded = (): boolean => {
         log.warn({}, 'the server that was to take over has ended, and this one goes on serving');
         socket.destroy();
         return false;
       };
-      void isTaken(socket, leaver, isEnded).catch(isEnded).then((is) => {
-        isAsked = is;
-        if (!is) return;
-        // After this message the path is the other server's; closing removes it, so it is closed first.
-        server.close();
-        say(socket, { kind: 'leaving' });
-        socket.end();
-        resolve();
-      });
+      void isTaken(socket, leaver, isEnded)
+        .catch(isEnded)
+        .then((is) => {
+          isAsked = is;
+          if (!is) return;
+          // After this message the path is the other server's; closing removes it, so it is closed first.
+          server.close();
+          say(socket, { kind: 'leaving' });
+          socket.end();
+          resolve();
+        });
     });
   });
   server.on('error', (error) =>

@@ -7,7 +7,7 @@ import { exploreHandlers } from '../../src/explore/handlers.js';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import type { Store } from '../../src/store/store.js';
 import { keepNotice } from '../../src/store/tables/notices.js';
-import type { InTurn } from '../../src/system/workQueue.js';
+import { workQueue, type InTurn } from '../../src/system/workQueue.js';
 import { explored, startDoor, startTestExploration } from '../support/door.js';
 import { Gate } from '../support/gate.js';
 import { exchange, head } from '../support/raw.js';
@@ -144,7 +144,8 @@ describe('once a connection has closed', () => {
         return {};
       },
     };
-    const answer: Answer = await longAnswer({ fragments: Array(1_000).fill(item) }, closing.signal);
+    const make = () => Promise.resolve({ fragments: Array(1_000).fill(item) });
+    const answer: Answer = await longAnswer(workQueue(1, 1), make, closing.signal);
     assert.equal(answer.status, 503);
     assert.ok(written < 100, `${written} items were written`);
   });

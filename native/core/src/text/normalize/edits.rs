@@ -169,6 +169,15 @@ impl Edits {
         out.extend_from_slice(&source[at..]);
     }
 
+    /// These edits, made on `middle`, joined to the ones before them, which made `middle` of `source`.
+    #[must_use]
+    pub fn after(self, before: Option<&Edits>, source: &[u8], middle: &[u8]) -> Edits {
+        match before {
+            None => self,
+            Some(before) => before.then(&self, source, middle),
+        }
+    }
+
     /// The edits equivalent to `self`, then `next`, which applies to `middle`, the text in between.
     #[must_use]
     pub fn then(&self, next: &Edits, source: &[u8], middle: &[u8]) -> Edits {

@@ -290,10 +290,7 @@ pub fn repair(line: &str, work: &mut usize) -> Option<Edits> {
         };
         let mut next = Vec::new();
         edits.apply(current.as_bytes(), &mut next);
-        let merged = match &all {
-            None => edits,
-            Some(before) => before.then(&edits, line.as_bytes(), current.as_bytes()),
-        };
+        let merged = edits.after(all.as_ref(), line.as_bytes(), current.as_bytes());
         // Edits replace whole characters by whole characters.
         text = String::from_utf8(next).ok()?;
         all = Some(merged);

@@ -30,10 +30,7 @@ pub fn line(source: &str, contextual: bool) -> Option<Edits> {
         };
         let mut next = Vec::new();
         edits.apply(text.as_bytes(), &mut next);
-        all = Some(match all {
-            None => edits,
-            Some(before) => before.then(&edits, source.as_bytes(), text.as_bytes()),
-        });
+        all = Some(edits.after(all.as_ref(), source.as_bytes(), text.as_bytes()));
         text = String::from_utf8(next).ok()?;
     }
     all.filter(|edits| !edits.is_empty())
@@ -80,10 +77,7 @@ fn settle(source: &str, contextual: bool, decode: bool) -> Result<Option<Edits>,
             Rest::Unsure | Rest::Uncomposed => false,
         };
         uncomposed = rest == Rest::Uncomposed;
-        all = Some(match all {
-            None => edits,
-            Some(before) => before.then(&edits, source.as_bytes(), text.as_bytes()),
-        });
+        all = Some(edits.after(all.as_ref(), source.as_bytes(), text.as_bytes()));
         if done {
             break;
         }
