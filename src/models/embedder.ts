@@ -99,17 +99,27 @@ export function scaled({ vector, length }: { vector: Float32Array; length: numbe
 /** No vectors. */
 export const noVectors: SomeVectors = { places: [], vectors: new Float32Array(), truncated: [] };
 
+/** The texts of a call (UTF-8). They are read one by one, as they are needed; a list of texts is one. */
+export interface Texts {
+  readonly length: number;
+  /** The text at an index, in memory that stays; undefined after the last. */
+  readonly at: (index: number) => Uint8Array | undefined;
+}
+
+/** One of a call's texts. @throws RangeError when there is none */
+export function textAt(texts: Texts, index: number): Uint8Array {
+  const text = texts.at(index);
+  if (text === undefined) throw new RangeError(`There is no text ${index} of ${texts.length}`);
+  return text;
+}
+
 /** Computes vectors of texts. */
 export interface Embedder {
   /** The installed models, including the shipped ones. */
   readonly models: readonly InstalledModel[];
   /**
-   * Vectors of texts (UTF-8), in order, by one of {@link models} that is not immediate. The texts are read
-   * during the call: their memory may be reused at once. Never rejects.
+   * Vectors of texts, in order, by one of {@link models} that is not immediate. The texts are read until the
+   * outcome is there. Never rejects.
    */
-  readonly embed: (
-    model: InstalledModel,
-    texts: readonly Uint8Array[],
-    signal: AbortSignal,
-  ) => Promise<Embedded>;
+  readonly embed: (model: InstalledModel, texts: Texts, signal: AbortSignal) => Promise<Embedded>;
 }

@@ -1,5 +1,5 @@
 /** An embedder that runs models in this process: for commands, which have nothing else to do meanwhile. */
-import { scaled, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
+import { scaled, textAt, type Embedded, type Embedder, type InstalledModel, type Texts } from './embedder.js';
 import type { EmbeddingSession, SessionResult } from './session.js';
 
 /** Loads a model that runs on `threads` threads. */
@@ -21,23 +21,19 @@ export function localEmbedder(
     return undefined;
   }
 
-  async function embed(
-    model: InstalledModel,
-    texts: readonly Uint8Array[],
-    signal: AbortSignal,
-  ): Promise<Embedded> {
+  async function embed(model: InstalledModel, texts: Texts, signal: AbortSignal): Promise<Embedded> {
     const opening = sessions.get(model) ?? open(model);
     sessions.set(model, opening);
     const session = await opening;
     if (session === undefined) return { kind: 'failed' };
     const vectors = new Float32Array(texts.length * model.dimension);
     const truncated: boolean[] = [];
-    for (const [at, text] of texts.entries()) {
+    for (let at = 0; at < texts.length; at += 1) {
       if (signal.aborted) {
         const done = vectors.subarray(0, at * model.dimension);
         return { kind: 'cancelled', some: { places: [...truncated.keys()], vectors: done, truncated } };
       }
-      const embedded = await session.embed(text);
+      const embedded = await session.embed(textAt(texts, at));
       vectors.set(scaled(embedded), at * model.dimension);
       truncated.push(embedded.truncated);
     }

@@ -13,10 +13,20 @@ export type EmbedQuestion =
       readonly request: number;
       /** Id of an installed model. */
       readonly model: string;
+      /** Number of texts in all. */
+      readonly count: number;
+      /** The first of them. */
       readonly texts: readonly Uint8Array[];
     }
+  /** More of the request's texts; none is computed before the last has come. */
+  | { readonly kind: 'moreTexts'; readonly request: number; readonly texts: readonly Uint8Array[] }
   /** No caller awaits the request's texts any more; its answer has those done so far. */
   | { readonly kind: 'cancelEmbed'; readonly request: number };
+
+/** True if a worker's message is for the embedder. */
+export function isEmbedQuestion(message: { readonly kind: string }): message is EmbedQuestion {
+  return ['embed', 'moreTexts', 'cancelEmbed'].includes(message.kind);
+}
 
 /** From the parent to a worker. */
 export interface EmbedAnswer {

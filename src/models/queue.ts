@@ -36,12 +36,23 @@ const MOST_BYTES = 64 << 20;
 
 const LONGEST_RETRY_SECONDS = 60;
 
+/** The first texts of a call, and their number in all. */
+export interface FirstTexts {
+  readonly count: number;
+  readonly texts: readonly Uint8Array[];
+}
+
 /** A call in the queue. */
 interface Call extends WaitingCall {
   readonly model: InstalledModel;
-  readonly texts: readonly Uint8Array[];
-  /** Indexes of texts not sent to the embedder yet; the last one is sent next. */
-  readonly left: number[];
+  readonly count: number;
+  /** Those that have come. */
+  readonly texts: Uint8Array[];
+  /** Number of texts that are not computed, and the bytes of those of them that have come. */
+  waitingTexts: number;
+  waitingBytes: number;
+  /** Indexes of texts not sent to the embedder yet; the last one is sent next. None until all have come. */
+  left: number[];
   readonly vectors: Float32Array;
   readonly truncated: boolean[];
   /** Indexes of finished texts. */
@@ -50,8 +61,12 @@ interface Call extends WaitingCall {
   readonly end: (outcome: Embedded) => void;
 }
 
-/** Cancels a pending call; no effect if it has ended. */
-export type Cancel = () => void;
+/** A pending call; no effect if it has ended. */
+export interface CallHandle {
+  /** Adds texts that follow those before. */
+  readonly more: (texts: readonly Uint8Array[]) => void;
+  readonly cancel: () => void;
+}
 
 /** The queue. */
 export class EmbedQueue {
@@ -81,27 +96,28 @@ export class EmbedQueue {
   /** Adds a call; `end` is called once with the outcome. Returns undefined if that was immediate. */
   add(
     model: InstalledModel,
-    texts: readonly Uint8Array[],
+    { count, texts }: FirstTexts,
     end: (outcome: Embedded) => void,
-  ): Cancel | undefined {
-    const bytes = texts.reduce((sum, text) => sum + text.byteLength, 0);
-    if (this.isFull(model, texts.length, bytes)) {
-      this.counts.full += 1;
-      end({ kind: 'queue_full', retryAfterSeconds: this.retryAfterSeconds() });
+  ): CallHandle | undefined {
+    if (this.isFull(model, count)) {
+      end(this.full());
       return undefined;
     }
     const { clock, deadlineMs } = this.parts;
-    const call = newCall(model, texts, clock.monotonicMs() + deadlineMs, end);
-    this.waitingTexts += texts.length;
-    this.waitingBytes += bytes;
+    const call = newCall(model, count, clock.monotonicMs() + deadlineMs, end);
+    this.waits(call, count, 0);
     this.calls.add(call);
-    if (texts.length === 0) {
+    if (count === 0) {
       this.finish(call, { kind: 'vectors', vectors: call.vectors, truncated: call.truncated });
       return undefined;
     }
     call.timer = clock.after(deadlineMs, () => this.finish(call, { kind: 'too_late', some: doneOf(call) }));
-    this.give();
-    return () => this.finish(call, { kind: 'cancelled', some: doneOf(call) });
+    this.addTexts(call, texts);
+    if (!this.calls.has(call)) return undefined;
+    return {
+      more: (texts) => this.addTexts(call, texts),
+      cancel: () => this.finish(call, { kind: 'cancelled', some: doneOf(call) }),
+    };
   }
 
   /** The embedder has finished a text. */
@@ -115,7 +131,7 @@ export class EmbedQueue {
       call.vectors.set(vector, at * call.model.dimension);
       call.truncated[at] = truncated;
       call.done.push(at);
-      if (call.done.length === call.texts.length) {
+      if (call.done.length === call.count) {
         this.finish(call, { kind: 'vectors', vectors: call.vectors, truncated: call.truncated });
       }
     }
@@ -157,10 +173,25 @@ export class EmbedQueue {
     ];
   }
 
-  private isFull(model: InstalledModel, texts: number, bytes: number): boolean {
+  private addTexts(call: Call, texts: readonly Uint8Array[]): void {
+    if (!this.calls.has(call)) return;
+    this.waits(call, 0, bytesOf(texts));
+    call.texts.push(...texts);
+    if (this.waitingBytes > MOST_BYTES && this.calls.size > 1) this.finish(call, this.full());
+    else if (call.texts.length === call.count) {
+      call.left = shortestLast(call.texts);
+      this.give();
+    }
+  }
+
+  private full(): Embedded {
+    this.counts.full += 1;
+    return { kind: 'queue_full', retryAfterSeconds: this.retryAfterSeconds() };
+  }
+
+  private isFull(model: InstalledModel, texts: number): boolean {
     if (this.waitingTexts === 0) return false;
     if (this.waitingTexts + texts > this.parts.mostTexts) return true;
-    if (this.waitingBytes + bytes > MOST_BYTES) return true;
     return this.pace.isKnown(model) && !this.canBeDone(texts * this.pace.msPerText(model));
   }
 
@@ -170,8 +201,8 @@ export class EmbedQueue {
     return canBeDone(this.calls, ms, (call) => this.msLeft(call), clock.monotonicMs(), deadlineMs);
   }
 
-  private msLeft({ model, texts, done }: Call): number {
-    return (texts.length - done.length) * this.pace.msPerText(model);
+  private msLeft({ model, count, done }: Call): number {
+    return (count - done.length) * this.pace.msPerText(model);
   }
 
   /** Time until the queue is empty: all calls finished, or given up. An empty queue accepts any call. */
@@ -205,20 +236,24 @@ export class EmbedQueue {
   private take(job: number) {
     const found = this.running.get(job);
     this.running.delete(job);
-    if (found !== undefined && this.calls.has(found.call)) this.release(found.call, [found.at]);
+    if (found !== undefined && this.calls.has(found.call)) {
+      this.waits(found.call, -1, -(found.call.texts[found.at]?.byteLength ?? 0));
+    }
     return found;
   }
 
-  private release({ texts }: Call, places: readonly number[]): void {
-    this.waitingTexts -= places.length;
-    for (const at of places) this.waitingBytes -= texts[at]?.byteLength ?? 0;
+  /** Counts texts of a call that begin or cease to wait. */
+  private waits(call: Call, texts: number, bytes: number): void {
+    call.waitingTexts += texts;
+    call.waitingBytes += bytes;
+    this.waitingTexts += texts;
+    this.waitingBytes += bytes;
   }
 
   private finish(call: Call, outcome: Embedded): void {
     if (!this.calls.delete(call)) return;
     call.timer?.stop();
-    const withEmbedder = [...this.running.values()].filter((each) => each.call === call).map(({ at }) => at);
-    this.release(call, [...call.left, ...withEmbedder]);
+    this.waits(call, -call.waitingTexts, -call.waitingBytes);
     if (outcome.kind === 'too_late') this.counts.late += 1;
     else if (outcome.kind === 'failed') this.counts.failed += 1;
     else if (outcome.kind === 'cancelled') this.counts.cancelled += 1;
@@ -237,16 +272,25 @@ function doneOf({ model, done, vectors, truncated }: Call): SomeVectors {
   return { places, vectors: some, truncated: places.map((at) => truncated[at] ?? false) };
 }
 
-/** A call with nothing finished. Its texts are sorted by length, so that the runtime can reuse its memory. */
+/** A call whose texts have not come. */
 function newCall(
   model: InstalledModel,
-  texts: readonly Uint8Array[],
+  count: number,
   deadlineAtMs: number,
   end: (outcome: Embedded) => void,
 ): Call {
+  const vectors = new Float32Array(count * model.dimension);
+  const truncated = Array.from({ length: count }, () => false);
+  const waiting = { texts: [], waitingTexts: 0, waitingBytes: 0, left: [], done: [], timer: undefined };
+  return { model, count, deadlineAtMs, vectors, truncated, end, ...waiting };
+}
+
+function bytesOf(texts: readonly Uint8Array[]): number {
+  return texts.reduce((sum, text) => sum + text.byteLength, 0);
+}
+
+/** Indexes of texts by their length, the shortest last, so that the runtime can reuse its memory. */
+function shortestLast(texts: readonly Uint8Array[]): number[] {
   const bytes = (at: number): number => texts[at]?.byteLength ?? 0;
-  const left = texts.map((_, at) => at).sort((one, other) => bytes(other) - bytes(one) || other - one);
-  const vectors = new Float32Array(texts.length * model.dimension);
-  const truncated = texts.map(() => false);
-  return { model, texts, deadlineAtMs, left, vectors, truncated, done: [], timer: undefined, end };
+  return texts.map((_, at) => at).sort((one, other) => bytes(other) - bytes(one) || other - one);
 }

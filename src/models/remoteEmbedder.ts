@@ -1,7 +1,15 @@
 /**
  * The worker's end of the embedder: sends questions to the parent, which holds the queue, and gets answers.
  */
-import { noVectors, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
+import { inSlice } from '../system/slices.js';
+import {
+  noVectors,
+  textAt,
+  type Embedded,
+  type Embedder,
+  type InstalledModel,
+  type Texts,
+} from './embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from './messages.js';
 
 /** Dependencies of the embedder. */
@@ -21,16 +29,39 @@ export interface RemoteEmbedder extends Embedder {
   readonly hear: (answer: EmbedAnswer) => void;
 }
 
+/** Bytes of texts in one message, unless one text has more: all at once would be one long turn of the loop. */
+const LOT_BYTES = 128 << 10;
+
+/** The texts from an index on that one message takes, each cut to what is read of it. */
+function lot(texts: Texts, from: number, mostOfEach: number): Uint8Array[] {
+  const some: Uint8Array[] = [];
+  for (let bytes = 0; bytes < LOT_BYTES && from + some.length < texts.length;) {
+    const text = textAt(texts, from + some.length).subarray(0, mostOfEach);
+    bytes += text.byteLength;
+    some.push(text);
+  }
+  return some;
+}
+
 /** Makes the embedder of a worker. */
 export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedderParts): RemoteEmbedder {
   const waiting = new Map<number, (outcome: Embedded) => void>();
   let lastRequest = 0;
 
-  function embed(
-    model: InstalledModel,
-    texts: readonly Uint8Array[],
-    signal: AbortSignal,
-  ): Promise<Embedded> {
+  /** Sends the texts of a request that follow the first ones, as long as it has no answer. */
+  async function sendMore(request: number, texts: Texts, sent: number, most: number): Promise<void> {
+    for (let at = sent; at < texts.length && waiting.has(request);) {
+      await inSlice(() => {
+        const settle = waiting.get(request);
+        if (settle === undefined) return;
+        const some = lot(texts, at, most);
+        at += some.length;
+        if (!tell({ kind: 'moreTexts', request, texts: some })) settle({ kind: 'failed' });
+      });
+    }
+  }
+
+  function embed(model: InstalledModel, texts: Texts, signal: AbortSignal): Promise<Embedded> {
     if (signal.aborted) return Promise.resolve({ kind: 'cancelled', some: noVectors });
     // One byte more than is examined shows the tokenizer that the text is longer.
     const most = model.maxTokens * readBytesPerToken + 1;
@@ -47,8 +78,10 @@ export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedd
       };
       waiting.set(request, settle);
       signal.addEventListener('abort', cancel);
-      const read = texts.map((text) => text.subarray(0, most));
-      if (!tell({ kind: 'embed', request, model: model.id, texts: read })) settle({ kind: 'failed' });
+      const first = lot(texts, 0, most);
+      const question = { request, model: model.id, count: texts.length, texts: first };
+      if (!tell({ kind: 'embed', ...question })) settle({ kind: 'failed' });
+      sendMore(request, texts, first.length, most).catch(() => settle({ kind: 'failed' }));
     });
   }
 

@@ -11,7 +11,14 @@ import { dayMs, type Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import { inSlice } from '../system/slices.js';
-import type { Embedded, Embedder, InstalledModel, SomeVectors } from './embedder.js';
+import {
+  textAt,
+  type Embedded,
+  type Embedder,
+  type InstalledModel,
+  type SomeVectors,
+  type Texts,
+} from './embedder.js';
 
 /** Least time for which a vector can be found after its last use (days); the most is twice that. */
 export const keptDays = 30;
@@ -98,23 +105,21 @@ class StoringEmbedder implements StoredEmbedder {
     this.models = inner.models;
   }
 
-  readonly embed = async (
-    model: InstalledModel,
-    texts: readonly Uint8Array[],
-    signal: AbortSignal,
-  ): Promise<Embedded> => {
+  readonly embed = async (model: InstalledModel, texts: Texts, signal: AbortSignal): Promise<Embedded> => {
     const { dimension } = model;
     // As the model's tokenizer examines them: one byte more shows that the text is longer. Texts that differ
     // only after that have one vector, and one key.
     const most = model.maxTokens * this.parts.readBytesPerToken + 1;
-    // The texts' memory may be reused once this function awaits.
-    const kept = texts.map((text) => new Uint8Array(text.subarray(0, most)));
-    const digests = await Promise.all(kept.map((text) => inSlice(() => textDigest(model, text))));
+    const places = Array.from({ length: texts.length }, (_, at) => at);
+    const digest = (at: number): Promise<Buffer> =>
+      inSlice(() => textDigest(model, textAt(texts, at).subarray(0, most)));
+    const digests = await Promise.all(places.map(digest));
     // If the store does not answer, the vectors are computed.
     const known = await whenUnavailable(this.find(digests, dimension), () => []);
-    const missing = kept.filter((_, at) => known[at] === undefined);
-    this.found += kept.length - missing.length;
-    const computed = missing.length === 0 ? nothing : await this.inner.embed(model, missing, signal);
+    const missing = places.filter((at) => known[at] === undefined);
+    this.found += texts.length - missing.length;
+    const computed =
+      missing.length === 0 ? nothing : await this.inner.embed(model, chosen(texts, missing), signal);
     if (computed.kind === 'queue_full' || computed.kind === 'failed') return computed;
     const made = madeOf(computed, dimension);
     let next = 0;
@@ -192,6 +197,15 @@ class StoringEmbedder implements StoredEmbedder {
       log.warn({ reason: message }, 'vectors were not kept');
     });
   }
+}
+
+/** Some of a call's texts, by their indexes. */
+function chosen(texts: Texts, places: readonly number[]): Texts {
+  const at = (index: number): Uint8Array | undefined => {
+    const place = places[index];
+    return place === undefined ? undefined : texts.at(place);
+  };
+  return { length: places.length, at };
 }
 
 /** Result for no texts. */

@@ -271,8 +271,10 @@ export declare class PendingFuse {
   get room(): number
   /** Bytes of memory that it takes besides its body and the vectors. */
   get bytes(): number
-  /** The texts whose vectors are missing, all different, as the model reads them (UTF-8). */
-  missing(): Array<Buffer>
+  /** Number of texts whose vectors are missing, all different. */
+  get missing(): number
+  /** One of these texts, as the model reads it (UTF-8, in memory of its own). Throws if there is none. */
+  missingText(at: number): Buffer
   /**
    * Adds all missing vectors, concatenated, and caches them. `truncated`: true if the model read only the
    * first part of the text. False, without effect, if they do not fit or are not finite.
@@ -280,7 +282,7 @@ export declare class PendingFuse {
   complete(vectors: Float32Array, truncated: Array<boolean>): boolean
   /**
    * Adds some of the missing vectors, as `complete` adds all; the others stay missing. `places`: their
-   * indexes in `missing`, ascending. False, without effect, if they do not fit or are not finite.
+   * indexes among them, ascending. False, without effect, if they do not fit or are not finite.
    */
   keep(places: Array<number>, vectors: Float32Array, truncated: Array<boolean>): boolean
   /**

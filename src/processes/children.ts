@@ -3,7 +3,7 @@
  * Anything else that they print, such as a panic or V8's message when memory runs out, goes through the
  * parent, which logs each line: so every line that a server writes is a log line.
  */
-import { fork, type ChildProcess } from 'node:child_process';
+import { ChildProcess, fork, type ForkOptions } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { LineFormat, Log, LogSink } from '../system/log.js';
 
@@ -29,10 +29,24 @@ export interface ChildOrder {
   readonly inherited?: readonly number[];
 }
 
-/** Starts a process with a channel; see {@link childSink} for its other end. */
+/** As `fork`, which throws when memory is short, but emits other failures: this emits all of them. */
+function forked(program: string, programArguments: readonly string[], options: ForkOptions): ChildProcess {
+  try {
+    return fork(program, programArguments, options);
+  } catch (error) {
+    const child = new ChildProcess();
+    process.nextTick(() => child.emit('error', error));
+    return child;
+  }
+}
+
+/**
+ * Starts a process with a channel; see {@link childSink} for its other end. It has no process id if it cannot
+ * be started, and then emits `error`.
+ */
 export function startChild(order: ChildOrder): ChildProcess {
   const { role, program, programArguments, logFormat, log, inherited = [] } = order;
-  const child = fork(program, [...programArguments, logFormat], {
+  const child = forked(program, [...programArguments, logFormat], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc', 2, ...inherited],
     // By V8, not as JSON: texts and vectors are bytes.
     serialization: 'advanced',
@@ -51,7 +65,7 @@ export function childSink(logFormat: string | undefined): LogSink | undefined {
 }
 
 /** Calls `take` with each line of a stream that is not blank, including an unfinished last one. */
-export function eachLine(from: Readable | null, take: (line: string) => void): void {
+export function eachLine(from: Readable | null | undefined, take: (line: string) => void): void {
   let rest = '';
   const takeFilled = (line: string): void => {
     if (line.trim() !== '') take(line);

@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { InstalledModel } from '../models/embedder.js';
 import type { EmbedAnswer, EmbedQuestion, FromEmbedder, ToEmbedder } from '../models/messages.js';
-import { EmbedQueue, type Cancel } from '../models/queue.js';
+import { EmbedQueue, type CallHandle } from '../models/queue.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { LineFormat, Log } from '../system/log.js';
 import { countersOf, single, type Metric } from '../system/metrics.js';
@@ -45,7 +45,7 @@ export class EmbedderProcess {
   onRetired: (counters: readonly Metric[]) => void = () => undefined;
 
   private readonly queue: EmbedQueue;
-  private readonly askers = new Map<Asker, Map<number, Cancel>>();
+  private readonly askers = new Map<Asker, Map<number, CallHandle>>();
   private readonly refused = new Set<string>();
   private running: Running | undefined;
   private pausing = false;
@@ -77,11 +77,15 @@ export class EmbedderProcess {
    * Handles a question. If it asks for vectors, `answer` is called once, unless the asker is forgotten first.
    */
   hear(asker: Asker, question: EmbedQuestion, answer: (answer: EmbedAnswer) => void): void {
-    const asked = this.askers.get(asker) ?? new Map<number, Cancel>();
+    const asked = this.askers.get(asker) ?? new Map<number, CallHandle>();
     this.askers.set(asker, asked);
     const { request } = question;
     if (question.kind === 'cancelEmbed') {
-      asked.get(request)?.();
+      asked.get(request)?.cancel();
+      return;
+    }
+    if (question.kind === 'moreTexts') {
+      asked.get(request)?.more(question.texts);
       return;
     }
     const model = this.parts.models.find(({ id }) => id === question.model);
@@ -89,11 +93,11 @@ export class EmbedderProcess {
       answer({ kind: 'embedded', request, outcome: { kind: 'failed' } });
       return;
     }
-    const cancel = this.queue.add(model, question.texts, (outcome) => {
+    const handle = this.queue.add(model, question, (outcome) => {
       asked.delete(request);
       if (this.askers.get(asker) === asked) answer({ kind: 'embedded', request, outcome });
     });
-    if (cancel !== undefined) asked.set(request, cancel);
+    if (handle !== undefined) asked.set(request, handle);
     if (this.queue.busy && !this.pausing) this.start();
   }
 
@@ -101,7 +105,7 @@ export class EmbedderProcess {
   forget(asker: Asker): void {
     const asked = [...(this.askers.get(asker)?.values() ?? [])];
     this.askers.delete(asker);
-    for (const cancel of asked) cancel();
+    for (const { cancel } of asked) cancel();
   }
 
   /** Ends the process; pending questions fail. The process holds nothing that could be lost. */

@@ -5,7 +5,8 @@
  * The new server asks. The old one has its listening sockets and the lock of the data folder sent to the new
  * one's inbox, and says where it listens. The new one starts its workers on them and says that it serves. The
  * old one says that it leaves, stops listening and answers its pending requests. If the new one ends before
- * it says that it serves, nothing changes.
+ * it says that it serves, nothing changes. If it ends later while the old one still answers, the old one ends
+ * soon: it has the lock, too, and as long as it has it no other server can start.
  */
 import {
   chmodSync,
@@ -47,7 +48,8 @@ type ToOld =
       /** The ports that the new server wants; 0: the old one's. */
       readonly ports: Ports;
     }
-  | { readonly kind: 'serving' };
+  /** `stays`: the connection stays open as long as the new server runs. Older versions close it. */
+  | { readonly kind: 'serving'; readonly stays?: true };
 
 /** From the old server to the new one. */
 type ToNew =
@@ -73,10 +75,16 @@ export interface Leaver {
 /** Number of deliveries sent to an inbox, or why there are none. */
 export type HandOverOutcome = { readonly sent: number } | { readonly failed: string };
 
+/** The server that has taken over. */
+export interface Successor {
+  /** Resolves once it has ended. */
+  readonly ended: Promise<void>;
+}
+
 /** A running server's offer to hand over, until it is closed. */
 export interface Offer {
   /** Resolves once another server serves in this one's place. */
-  readonly taken: Promise<void>;
+  readonly taken: Promise<Successor>;
   /** True while another server takes over. */
   readonly isUnderWay: () => boolean;
   readonly close: () => void;
@@ -87,7 +95,7 @@ export function offerHandover(leaver: Leaver): Offer {
   const { folder, log } = leaver;
   const server = createServer();
   let isAsked = false;
-  const taken = new Promise<void>((resolve) => {
+  const taken = new Promise<Successor>((resolve) => {
     server.on('connection', (socket) => {
       socket.on('error', () => undefined);
       if (isAsked) {
@@ -97,21 +105,19 @@ export function offerHandover(leaver: Leaver): Offer {
       }
       isAsked = true;
       // If the other server ends in the middle of a message, reading fails: that means the same.
-      const isEnded = (): boolean => {
+      const ended = (): undefined => {
         log.warn({}, 'the server that was to take over has ended, and this one goes on serving');
         socket.destroy();
-        return false;
       };
-      void isTaken(socket, leaver, isEnded)
-        .catch(isEnded)
-        .then((is) => {
-          isAsked = is;
-          if (!is) return;
+      void hearTaker(socket, leaver, ended)
+        .catch(ended)
+        .then((taker) => {
+          isAsked = taker !== undefined;
+          if (taker === undefined) return;
           // After this message the path is the other server's; closing removes it, so it is closed first.
           server.close();
           say(socket, { kind: 'leaving' });
-          socket.end();
-          resolve();
+          resolve({ ended: endOf(taker, socket, leaver) });
         });
     });
   });
@@ -149,13 +155,21 @@ function wrongTaker(
   );
 }
 
-/** Answers a server that asks to take over; true once it says that it serves in this one's place. */
-async function isTaken(socket: Socket, leaver: Leaver, isEnded: () => boolean): Promise<boolean> {
+/** A server that serves in this one's place. */
+interface Taker {
+  readonly pid: number;
+  readonly stays: boolean;
+}
+
+/** Answers a server that asks to take over, until it says that it serves; undefined if it does not. */
+async function hearTaker(socket: Socket, leaver: Leaver, ended: () => undefined): Promise<Taker | undefined> {
   const { ports, log } = leaver;
+  let pid = 0;
   for await (const line of createInterface({ input: socket })) {
     const said = read(line) as ToOld | undefined;
-    if (said?.kind === 'serving') return true;
+    if (said?.kind === 'serving') return { pid, stays: said.stays ?? false };
     if (said?.kind !== 'take') break;
+    pid = said.pid;
     log.info({ takerPid: said.pid }, 'another server asks to take over');
     const wrong = wrongTaker(leaver, said);
     const given = wrong === undefined ? await give(leaver, said.pid) : { refused: wrong };
@@ -163,11 +177,26 @@ async function isTaken(socket: Socket, leaver: Leaver, isEnded: () => boolean): 
       log.warn({ reason: given.refused }, 'the other server cannot take over, and this one goes on serving');
       say(socket, { kind: 'refused', reason: given.refused });
       socket.end();
-      return false;
+      return undefined;
     }
     say(socket, { kind: 'given', ports, ...given });
   }
-  return isEnded();
+  ended();
+}
+
+/** Resolves once the server that has taken over ends. */
+function endOf({ pid, stays }: Taker, socket: Socket, { log }: Leaver): Promise<void> {
+  if (!stays) {
+    socket.end();
+    return new Promise(() => undefined);
+  }
+  return new Promise((resolve) => {
+    socket.unref().resume();
+    socket.once('close', () => {
+      log.warn({ takerPid: pid }, 'the server that took over has ended: this one ends soon, too');
+      resolve();
+    });
+  });
 }
 
 /** A line from the other server; undefined if it is malformed. */
@@ -226,7 +255,7 @@ export interface TakenOver {
 }
 
 /** Requirements of a server that takes over. */
-export interface Taker {
+export interface TakerParts {
   readonly folder: string;
   readonly store: string;
   readonly host: string;
@@ -237,10 +266,10 @@ export interface Taker {
 export async function takeOver({
   folder,
   ...wanted
-}: Taker): Promise<TakenOver | { readonly refused: string }> {
+}: TakerParts): Promise<TakenOver | { readonly refused: string }> {
   const socket = await connected(folder);
   if (socket === undefined) {
-    const why = 'It is older than this version, or another program holds the folder.';
+    const why = 'It leaves, is older than this version, or is another program.';
     return { refused: `The server that uses ${folder} cannot be asked to hand over. ${why} Stop it first.` };
   }
   const inbox = new SocketInbox(folder);
@@ -258,9 +287,8 @@ export async function takeOver({
   }
   const { port, door, metrics, lock } = inbox.takeAll();
   const serving = async (): Promise<void> => {
-    say(socket, { kind: 'serving' });
+    say(socket, { kind: 'serving', stays: true });
     await hear(heard);
-    socket.destroy();
     for (const descriptor of lock) writeLock(descriptor);
   };
   return { ports: said.ports, sockets: { port, door }, metrics: metrics[0], serving };
@@ -270,6 +298,7 @@ function connected(folder: string): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = withSocketPath(folder, socketName, (path) => connect(path));
     socket.once('connect', () => {
+      socket.on('error', () => undefined);
       // If this process fails to start it ends, and so does this connection: the other server notices that.
       resolve(socket.unref());
     });

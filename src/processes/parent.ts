@@ -105,14 +105,14 @@ async function serve(
     await place.serving();
     const offer = offerPlace(parts, pool, signals, ports);
     parts.onListening(ports);
-    const isTaken = await Promise.race([offer.taken.then(() => true), stopped.then(() => false)]);
+    const successor = await Promise.race([offer.taken, stopped.then(() => undefined)]);
     offer.close();
-    if (isTaken) {
+    if (successor !== undefined) {
       // Later scrapes go to the other server.
       metrics?.close();
       await pushed?.stop();
       const left = pool.stop(parts.leaveMs, true);
-      await Promise.race([left, stopped]);
+      await Promise.race([left, stopped, successor.ended]);
     }
   } else await stopped;
   await pushed?.stop();

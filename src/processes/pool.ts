@@ -12,6 +12,7 @@ import { countersOf, type Metric } from '../system/metrics.js';
 import type { LeftSockets } from '../http/listening.js';
 import { firstInherited, startChild } from './children.js';
 import type { EmbedderProcess } from './embedder.js';
+import { isEmbedQuestion } from '../models/messages.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { startLowered } from './priority.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
@@ -149,7 +150,8 @@ export class WorkerPool {
     const failed = await new Promise<string | undefined>((resolve) => {
       const timer = this.parts.clock.after(handOverMs, () => resolve('a worker does not answer'));
       this.onHandedOver = (worker, wrong) => {
-        asked.delete(worker);
+        // Former workers that still drain end meanwhile.
+        if (!asked.delete(worker)) return;
         if (wrong === undefined && asked.size > 0) return;
         timer.stop();
         resolve(wrong);
@@ -285,7 +287,7 @@ export class WorkerPool {
       worker.metrics = message.metrics;
       this.metricsWaits.get(message.request)?.(worker);
     } else if (message.kind === 'refused') worker.refused = message.reason;
-    else if (message.kind === 'embed' || message.kind === 'cancelEmbed') {
+    else if (isEmbedQuestion(message)) {
       this.parts.embedder.hear(worker, message, (answer) => this.tell(worker, answer));
     } else if (message.kind === 'handedOver') this.onHandedOver?.(worker, message.failed);
     else if (message.kind === 'closed') worker.onClosed();

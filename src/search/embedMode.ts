@@ -122,14 +122,16 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
     dense,
     fuser: new parts.Fuser(dense, corpora, profiles),
     async bring(pending, signal) {
-      const missing = pending.missing();
-      if (missing.length === 0) return undefined;
+      const { missing } = pending;
+      if (missing === 0) return undefined;
       const model = embedder.models.find(({ id }) => id === pending.model);
       if (model === undefined) throw new Error(`A request waits for ${pending.model}, which is not there`);
       const span = activeSpan()?.child('embed', 'internal');
-      const outcome = await embedder.embed(model, missing, signal);
+      const text = (at: number): Uint8Array | undefined =>
+        at < missing ? pending.missingText(at) : undefined;
+      const outcome = await embedder.embed(model, { length: missing, at: text }, signal);
       span?.end(
-        { 'fusegate.model': model.id, 'fusegate.texts': missing.length, 'fusegate.outcome': outcome.kind },
+        { 'fusegate.model': model.id, 'fusegate.texts': missing, 'fusegate.outcome': outcome.kind },
         outcome.kind !== 'vectors',
       );
       if ('some' in outcome) {

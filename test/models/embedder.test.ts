@@ -235,7 +235,8 @@ describe('the embedder', () => {
     embedder.process.preload(model);
     assert.ok(embedder.process.pid !== undefined);
     const gone = {};
-    embedder.process.hear(gone, { kind: 'embed', request: 1, model: model.id, texts: texts(900) }, () => {
+    const asked = { count: 900, texts: texts(900) };
+    embedder.process.hear(gone, { kind: 'embed', request: 1, model: model.id, ...asked }, () => {
       assert.fail('nobody listens');
     });
     assert.equal(waiting(embedder), 900);

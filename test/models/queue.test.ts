@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Embedded, InstalledModel } from '../../src/models/embedder.js';
-import { EmbedQueue, type TextJob } from '../../src/models/queue.js';
+import { EmbedQueue, type CallHandle, type TextJob } from '../../src/models/queue.js';
 import { systemClock, type Clock, type Timer } from '../../src/system/clock.js';
 import { shippedModel } from '../support/models.js';
 
@@ -22,6 +22,11 @@ interface Ended {
   readonly name: string;
   readonly outcome: Embedded;
   readonly atMs: number;
+}
+
+/** Texts of a call; each ends with its number. */
+function textsOf(name: string, from: number, to: number): Buffer[] {
+  return Array.from({ length: to - from }, (_, at) => Buffer.from(`${name} ${from + at}`));
 }
 
 /** A queue and one embedder, in a time of their own. */
@@ -57,9 +62,18 @@ class Machine {
     return machine;
   }
 
-  add(name: string, texts: number, by = model): (() => void) | undefined {
-    const encoded = Array.from({ length: texts }, (_, at) => Buffer.from(`${name} ${at}`));
-    return this.queue.add(by, encoded, (outcome) => this.ended.push({ name, outcome, atMs: this.nowMs }));
+  add(name: string, count: number, by = model): CallHandle | undefined {
+    return this.begin(name, count, textsOf(name, 0, count), by);
+  }
+
+  /** Adds a call of which some texts, or none, have come. */
+  begin(name: string, count: number, texts: readonly Uint8Array[], by = model): CallHandle | undefined {
+    const end = (outcome: Embedded): void => void this.ended.push({ name, outcome, atMs: this.nowMs });
+    return this.queue.add(by, { count, texts }, end);
+  }
+
+  waiting(): number | undefined {
+    return this.queue.metrics().find(({ name }) => name === 'fusegate_embed_queue_texts')?.values[0]?.value;
   }
 
   /** Moves the clock; texts are done and timers run in the order of their times. */
@@ -174,16 +188,77 @@ describe('the queue', () => {
 
   test('a call that is taken back returns what was done', () => {
     const machine = Machine.measured();
-    const cancel = machine.add('gone', 10);
+    const gone = machine.add('gone', 10);
     machine.pass(60);
-    cancel?.();
-    const [gone] = machine.ended;
-    assert.ok(gone?.outcome.kind === 'cancelled');
-    assert.deepEqual(gone.outcome.some, {
+    gone?.cancel();
+    const [ended] = machine.ended;
+    assert.ok(ended?.outcome.kind === 'cancelled');
+    assert.deepEqual(ended.outcome.some, {
       places: [0, 1],
       vectors: Float32Array.of(0, 1),
       truncated: [false, true],
     });
+  });
+
+  test('a call is begun once its last texts have come, and delays no other until then', () => {
+    const machine = Machine.measured();
+    const parts = machine.begin('parts', 10, textsOf('parts', 0, 4));
+    machine.pass(1_000);
+    machine.add('whole', 4);
+    machine.pass(100);
+    parts?.more(textsOf('parts', 4, 8));
+    machine.pass(1_000);
+    assert.deepEqual([machine.served(), machine.waiting()], [['whole'], 10]);
+    parts?.more(textsOf('parts', 8, 10));
+    machine.pass(250);
+    assert.deepEqual([machine.served(), machine.waiting()], [['whole', 'parts'], 0]);
+    const [, { outcome } = assert.fail()] = machine.ended;
+    assert.ok(outcome.kind === 'vectors');
+    assert.deepEqual([...outcome.vectors], [...Array(10).keys()]);
+  });
+
+  test('a call whose texts do not come leaves at its deadline, or when it is taken back', () => {
+    const machine = Machine.measured();
+    machine.begin('late', 10, textsOf('late', 0, 4));
+    const gone = machine.begin('gone', 10, textsOf('gone', 0, 4));
+    assert.equal(machine.waiting(), 20);
+    gone?.cancel();
+    gone?.more(textsOf('gone', 4, 10));
+    assert.equal(machine.waiting(), 10);
+    machine.pass(deadlineMs);
+    assert.deepEqual(
+      [...machine.kinds()],
+      [
+        ['gone', 'cancelled'],
+        ['late', 'too_late'],
+      ],
+    );
+    assert.equal(machine.waiting(), 0);
+  });
+
+  test('holds 64 MiB of text, or one call: what would be more is refused as it comes', () => {
+    const machine = Machine.measured();
+    const mebibytes = (count: number): Buffer[] => Array<Buffer>(count).fill(Buffer.alloc(1 << 20));
+    const first = machine.begin('first', 100, mebibytes(65));
+    assert.equal(machine.begin('at once', 1, mebibytes(1)), undefined);
+    const later = machine.begin('later', 2, []);
+    later?.more(mebibytes(1));
+    assert.deepEqual(
+      [...machine.kinds()],
+      [
+        ['at once', 'queue_full'],
+        ['later', 'queue_full'],
+      ],
+    );
+    assert.equal(machine.waiting(), 100);
+    first?.cancel();
+    const fits = machine.begin('fits', 65, mebibytes(63));
+    machine.begin('both', 1, mebibytes(1));
+    fits?.more(mebibytes(1));
+    assert.deepEqual([...machine.kinds()].slice(2), [
+      ['first', 'cancelled'],
+      ['fits', 'queue_full'],
+    ]);
   });
 
   test('whatever comes, each accepted call that is not too long by itself is done in time', () => {

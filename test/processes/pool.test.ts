@@ -21,9 +21,13 @@ process.on('message', ({ kind }) => {
 `;
 
 /** A pool of such workers, and the reasons that it logs. */
-function poolOf(): { readonly pool: WorkerPool; readonly clock: HandClock; readonly reasons: unknown[] } {
+function poolOf(source = worker): {
+  readonly pool: WorkerPool;
+  readonly clock: HandClock;
+  readonly reasons: unknown[];
+} {
   const program = join(temporaryFolder(), 'worker.mjs');
-  writeFileSync(program, worker);
+  writeFileSync(program, source);
   const clock = new HandClock();
   const reasons: unknown[] = [];
   const say = (fields: object): void => {
@@ -63,6 +67,52 @@ test('a worker is replaced once its process can be started again', async () => {
   await clock.pass(60_000);
   await until(() => pool.listening === 2);
   assert.equal(await pool.stop(1_000), true);
+});
+
+test('a process that cannot even be asked for counts as one that could not be started', async () => {
+  const { pool, clock, reasons } = poolOf();
+  assert.equal(await pool.start(), undefined);
+  const node = process.execPath;
+  // As when memory is short, Node throws instead of reporting it later.
+  process.execPath = 'no\0name';
+  try {
+    process.kill(pidsOf(pool)[0] ?? assert.fail(), 'SIGKILL');
+    await until(() => reasons.length === 1);
+    await clock.pass(10_000);
+    await until(() => reasons.length > 1);
+    const started = pool.renew(settings, { port: [], door: [] }, 0);
+    assert.match(String(await started), /^A worker ended before it listened/);
+  } finally {
+    process.execPath = node;
+  }
+  assert.match(String(reasons[1]), /^A worker could not be started \(.*null bytes/);
+  await clock.pass(60_000);
+  await until(() => pool.listening === 2);
+  assert.equal(await pool.stop(1_000), true);
+});
+
+test('a former worker that ends does not keep the others from handing over their sockets', async () => {
+  const { pool } = poolOf(`
+    process.on('message', ({ kind }) => {
+      if (kind === 'start') process.send({ kind: 'ready' });
+      else if (kind === 'listen') process.send({ kind: 'listening' });
+      else if (kind === 'drain') process.send({ kind: 'closed' });
+      else if (kind === 'handOver') isAsked = true;
+    });
+    let isAsked = false;
+    process.on('SIGUSR2', () => isAsked && process.send({ kind: 'handedOver' }));
+  `);
+  assert.equal(await pool.start({ port: [], door: [] }), undefined);
+  const former = pidsOf(pool);
+  assert.equal(await pool.renew(settings, { port: [], door: [] }, 60_000), undefined);
+  const handed = pool.handOver({ folder: temporaryFolder(), pid: process.pid });
+  for (const pid of former) process.kill(pid, 'SIGKILL');
+  await until(() => pidsOf(pool).length === 2);
+  // They answer the first of these signals that comes after the question.
+  const signals = setInterval(() => pidsOf(pool).forEach((pid) => process.kill(pid, 'SIGUSR2')), 20);
+  assert.deepEqual(await handed, { sent: 2 });
+  clearInterval(signals);
+  pool.kill();
 });
 
 test('while it stops, no further workers start, and no sockets are handed over', async () => {

@@ -162,6 +162,29 @@ test('a server that was taken over from ends soon once it is told to stop', { sk
   await busy.end();
 });
 
+test(
+  'a server that was taken over from ends soon if the other dies, and another can start',
+  { skip },
+  async () => {
+    const { settings } = shared();
+    const first = runServer({ ...settings, TEST_DRAIN_MS: '100' });
+    const { port } = await listening(first);
+    const busy = await RawClient.open(port);
+    busy.send(head('GET', '/wait?ms=3600000'));
+    const second = takeFrom(settings);
+    await listening(second);
+    const refused = takeFrom({ ...settings, TEST_BUILD: 'refuse' });
+    await refused.prints(/This worker cannot serve\./);
+    await refused.ended();
+    assert.doesNotMatch(first.output, /this one ends soon, too/);
+    second.child.kill('SIGKILL');
+    await first.prints(/the server that took over has ended: this one ends soon, too/);
+    await first.ended();
+    assert.equal((await exchange((await listening(takeFrom(settings))).port, pidRequest)).status, 200);
+    await busy.end();
+  },
+);
+
 test('limits and previews survive a take-over', { skip }, async () => {
   const { settings } = shared();
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));

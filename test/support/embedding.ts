@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
-import type { Embedder, InstalledModel } from '../../src/models/embedder.js';
+import { textAt, type Embedder, type InstalledModel } from '../../src/models/embedder.js';
 import { readModelFolder } from '../../src/models/modelFolder.js';
 import { native } from '../../src/native/addon.js';
 import type { Corpora } from '../../src/native/index.js';
@@ -24,13 +24,14 @@ const slowModel: InstalledModel = { ...staticModel, id: 'slow', hubName: null, k
 export const slowEmbedder: Embedder = {
   models: [staticModel, slowModel],
   embed: (_, texts) => {
+    const places = Array.from({ length: texts.length }, (_, at) => at);
     const vectors = Float32Array.from(
-      texts.flatMap((text) => {
-        const angle = text.reduce((sum, byte) => sum + byte, 1);
+      places.flatMap((at) => {
+        const angle = textAt(texts, at).reduce((sum, byte) => sum + byte, 1);
         return [Math.cos(angle), Math.sin(angle)];
       }),
     );
-    return Promise.resolve({ kind: 'vectors', vectors, truncated: texts.map(() => false) } as const);
+    return Promise.resolve({ kind: 'vectors', vectors, truncated: places.map(() => false) } as const);
   },
 };
 

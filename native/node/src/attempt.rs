@@ -259,11 +259,18 @@ impl PendingFuse {
         Ok(self.waiting()?.pending.bytes() as f64)
     }
 
-    /// The texts whose vectors are missing, all different, as the model reads them (UTF-8).
+    /// Number of texts whose vectors are missing, all different.
+    #[napi(getter)]
+    pub fn missing(&self) -> Result<u32> {
+        Ok(self.gathered()?.missing().len() as u32)
+    }
+
+    /// One of these texts, as the model reads it (UTF-8, in memory of its own). Throws if there is none.
     #[napi]
-    pub fn missing(&self) -> Result<Vec<Buffer>> {
-        let texts = self.gathered()?.missing();
-        Ok(texts.map(|text| text.as_bytes().to_vec().into()).collect())
+    pub fn missing_text(&self, at: u32) -> Result<Buffer> {
+        let text = self.gathered()?.missing_at(at as usize);
+        let text = text.ok_or_else(|| Error::from_reason("there is no such text"))?;
+        Ok(text.as_bytes().to_vec().into())
     }
 
     /// Adds all missing vectors, concatenated, and caches them. `truncated`: true if the model read only the
@@ -274,7 +281,7 @@ impl PendingFuse {
     }
 
     /// Adds some of the missing vectors, as `complete` adds all; the others stay missing. `places`: their
-    /// indexes in `missing`, ascending. False, without effect, if they do not fit or are not finite.
+    /// indexes among them, ascending. False, without effect, if they do not fit or are not finite.
     #[napi]
     pub fn keep(&mut self, places: Vec<u32>, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
         let places: Vec<usize> = places.iter().map(|&place| place as usize).collect();

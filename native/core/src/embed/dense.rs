@@ -273,23 +273,31 @@ impl Gathered {
 
     /// True if no vector is missing.
     pub fn is_whole(&self) -> bool {
-        self.missing().next().is_none()
+        self.lacking().is_empty()
     }
 
     /// The texts without vectors, all different, with the model's prefix.
-    pub fn missing(&self) -> impl Iterator<Item = &str> {
-        let missing: &[Missing] = match &self.leg {
+    pub fn missing(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.lacking().iter().map(|one| one.text.as_str())
+    }
+
+    /// The text at an index of [`Gathered::missing`].
+    pub fn missing_at(&self, at: usize) -> Option<&str> {
+        self.lacking().get(at).map(|one| one.text.as_str())
+    }
+
+    fn lacking(&self) -> &[Missing] {
+        match &self.leg {
             Leg::Static(..) => &[],
             Leg::Computed(found) => &found.missing,
-        };
-        missing.iter().map(|one| one.text.as_str())
+        }
     }
 
     /// Adds all missing vectors, concatenated in the order of [`Gathered::missing`], and caches them.
     /// `truncated`: true for each text of which the model read only the first part. False, without any
     /// effect, if their number is wrong, or one holds a number that is not finite.
     pub fn complete(&mut self, vectors: &[f32], truncated: &[bool]) -> bool {
-        let count = self.missing().count();
+        let count = self.missing().len();
         let places: Vec<usize> = (0..count).collect();
         truncated.len() == count && self.keep(&places, vectors, truncated)
     }
