@@ -182,6 +182,7 @@ async function hearTaker(socket: Socket, leaver: Leaver, ended: () => undefined)
     say(socket, { kind: 'given', ports, ...given });
   }
   ended();
+  return undefined;
 }
 
 /** Resolves once the server that has taken over ends. */

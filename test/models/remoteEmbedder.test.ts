@@ -1,4 +1,4 @@
-/** The worker's end of the embedder: its messages to the parent, and the turns of the event loop they take. */
+/** The worker's end of the embedder: its messages to the parent. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { textAt, type InstalledModel, type Texts } from '../../src/models/embedder.js';
@@ -39,11 +39,11 @@ async function turns(until: () => boolean): Promise<void> {
 }
 
 describe("a worker's questions", () => {
-  test('texts go in lots, each read when it goes, with turns of the loop between', async () => {
+  test('texts go in lots, each read when it goes', async () => {
     const { remote, questions, sent } = worker();
     const texts = made(200, 64 << 10);
     const outcome = remote.embed(model, texts, never);
-    assert.deepEqual([texts.read, sent().length], [2, 2]);
+    assert.ok(texts.read <= 4 && sent().length === texts.read, `${texts.read} texts at once`);
     await turns(() => sent().length === 200);
     const [first, ...more] = questions;
     assert.ok(first?.kind === 'embed' && first.count === 200);
@@ -70,10 +70,11 @@ describe("a worker's questions", () => {
     const texts = made(200, 64 << 10);
     const outcome = refused.remote.embed(model, texts, never);
     const full = { kind: 'queue_full', retryAfterSeconds: 3 } as const;
+    const before = refused.questions.length;
     refused.remote.hear({ kind: 'embedded', request: 1, outcome: full });
     assert.deepEqual(await outcome, full);
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-    assert.deepEqual([texts.read, refused.questions.length], [2, 1]);
+    assert.deepEqual([refused.questions.length, texts.read < 200], [before, true]);
     const lost = worker(({ kind }) => kind === 'embed');
     assert.deepEqual(await lost.remote.embed(model, made(200, 64 << 10), never), { kind: 'failed' });
     const { remote } = worker();

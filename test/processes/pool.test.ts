@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { WorkerPool, type PoolParts } from '../../src/processes/pool.js';
 import { HandClock } from '../support/handClock.js';
 import { temporaryFolder } from '../support/run.js';
@@ -39,7 +39,9 @@ function poolOf(source = worker): {
     ...{ embedder: { forget: () => undefined }, port: 0, doorPort: undefined, clock, log, logFormat: 'json' },
     repairFolder: () => undefined,
   } as unknown as PoolParts;
-  return { pool: new WorkerPool(parts), clock, reasons };
+  const pool = new WorkerPool(parts);
+  after(() => pool.kill());
+  return { pool, clock, reasons };
 }
 
 /** The processes of a pool's workers. */
@@ -81,7 +83,7 @@ test('a process that cannot even be asked for counts as one that could not be st
     await clock.pass(10_000);
     await until(() => reasons.length > 1);
     const started = pool.renew(settings, { port: [], door: [] }, 0);
-    assert.match(String(await started), /^A worker ended before it listened/);
+    assert.match(String(await started), /^A worker could not be started/);
   } finally {
     process.execPath = node;
   }
