@@ -100,7 +100,14 @@ function sayUnknownStack(given: string | undefined, printError: AuditCommandPart
 
 /** Audits standard input, after reading it to its end. */
 async function auditInput(given: GivenOptions, parts: AuditCommandParts): Promise<AuditFindings | string> {
-  const { path, remove } = await parts.spool();
+  let spooled: Awaited<ReturnType<AuditCommandParts['spool']>>;
+  try {
+    spooled = await parts.spool();
+  } catch (error) {
+    const why = `Standard input cannot be kept in the temporary folder (${reasonOf(error)}).`;
+    return `${why} Set TMPDIR to one with room.`;
+  }
+  const { path, remove } = spooled;
   try {
     const found = await auditFile(path, given, parts);
     return typeof found === 'string' ? found.replaceAll(path, 'Standard input') : found;

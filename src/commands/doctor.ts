@@ -10,6 +10,7 @@ import type { InstalledModel } from '../models/embedder.js';
 import { defaultModel, type FoundModels } from '../models/modelFolder.js';
 import type { Engine, StoreLocation } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
+import { whenUnreadable } from '../store/table.js';
 import { allKeys } from '../store/tables/keys.js';
 import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import { parseStoreUrl } from '../store/open.js';
@@ -174,32 +175,25 @@ async function engineFindings(
     const text = `In ${location.name} is an unfinished copy or restore. Empty it and run that again.`;
     return [finding('problem', 'store', text)];
   }
+  const store = createStore(engine, unitIds(parts.clock, parts.randomness));
   return [
-    await whenUnavailable(written(parts, location, engine), unanswered('store')),
-    ...(await whenUnavailable(secrets(configuration, engine), (failure) => [unanswered('secret')(failure)])),
-    await whenUnavailable(keys(parts, engine), unanswered('keys')),
-    ...(await whenUnavailable(logKey(parts, configuration, engine), (failure) => [
-      unanswered('log')(failure),
-    ])),
-    ...(await addresses(parts, configuration, engine)),
+    ...(await found('store', written(parts, location, engine))),
+    ...(await found('secret', secrets(configuration, engine))),
+    ...(await found('keys', keys(parts, store))),
+    ...(await found('log', logKeyFindings(configuration, store))),
+    ...(await found('addresses', addresses(parts, configuration, store))),
   ];
 }
 
-function logKey(parts: DoctorParts, configuration: Configuration, engine: Engine): Promise<Finding[]> {
-  return logKeyFindings(configuration, createStore(engine, unitIds(parts.clock, parts.randomness)));
+/** The findings of a check, or that its records cannot be read. */
+async function found(subject: string, check: Promise<Finding | readonly Finding[]>): Promise<Finding[]> {
+  const read = whenUnreadable(check, ({ message }) => finding('problem', subject, message));
+  return [await whenUnavailable(read, unanswered(subject))].flat();
 }
 
-async function addresses(
-  parts: DoctorParts,
-  configuration: Configuration,
-  engine: Engine,
-): Promise<Finding[]> {
-  const store = createStore(engine, unitIds(parts.clock, parts.randomness));
-  const said = parts
-    .addressSentence(configuration, store)
-    .then((text) => (text === undefined ? undefined : finding('ok', 'addresses', text)));
-  const found = await whenUnavailable(said, unanswered('addresses'));
-  return found === undefined ? [] : [found];
+async function addresses(parts: DoctorParts, configuration: Configuration, store: Store): Promise<Finding[]> {
+  const text = await parts.addressSentence(configuration, store);
+  return text === undefined ? [] : [finding('ok', 'addresses', text)];
 }
 
 /** Writes and syncs a record, and measures the time. */
@@ -227,10 +221,9 @@ async function secrets(configuration: Configuration, engine: Engine): Promise<Fi
   return [finding('ok', subject, `The master secret in ${where} fits the store. Backups do not have it.`)];
 }
 
-async function keys(parts: DoctorParts, engine: Engine): Promise<Finding> {
+async function keys(parts: DoctorParts, store: Store): Promise<Finding> {
   const nowMs = parts.clock.wallMs();
   const counts = { active: 0, other: 0 };
-  const store = createStore(engine, unitIds(parts.clock, parts.randomness));
   for await (const { status, expiresAtMs } of allKeys(store)) {
     const active = status === 'active' && (expiresAtMs === null || expiresAtMs > nowMs);
     counts[active ? 'active' : 'other'] += 1;

@@ -1,10 +1,12 @@
 /** `fusegate log …`: audits the public log of receipts from outside, and manages it for its operator. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { Configuration } from '../configuration.js';
 import { auditLog, type AuditParts } from '../log/audit.js';
 import { retireKey } from '../log/keyFile.js';
 import { parseVerifierKey, type VerifierKey } from '../log/note.js';
 import { seenFile } from '../log/seen.js';
+import { logKeyName } from '../log/settings.js';
 import { keyless } from '../log/signer.js';
 import { findSigned, writeSigned } from '../store/tables/receiptLog.js';
 import { reasonOf } from '../system/reason.js';
@@ -75,6 +77,14 @@ interface ResolveOptions {
   readonly newKey: boolean;
 }
 
+/** What happened to the retired key, and where the next one comes from. */
+function retiredText({ logKeySeed }: Pick<Configuration, 'logKeySeed'>): string {
+  if (logKeySeed === null) {
+    return 'The old key was put aside. At its next start the server makes a new key and signs with it.';
+  }
+  return `The old key was retired. Set ${logKeyName} to another one before the server starts.`;
+}
+
 async function resolve(parts: LogCommandParts, context: CommandContext, options: ResolveOptions): Ended {
   if (options.continue === options.newKey) return { wrong: 'Give either --continue or --new-key.' };
   const { store, configuration } = context;
@@ -91,13 +101,14 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
   const outcome = await store.commit([writeSigned(record, { ...next, restored: false })]);
   if (outcome.kind !== 'done') return { wrong: 'A checkpoint was signed meanwhile. Run it again.' };
   if (options.newKey) {
-    retireKey(configuration.dataFolder, String(parts.clock.wallMs()));
+    if (configuration.logKeySeed === null) {
+      retireKey(configuration.dataFolder, String(parts.clock.wallMs()));
+    }
     seenFile(configuration.dataFolder, String(process.pid)).remove();
   }
   await parts.write(
     options.newKey
-      ? 'The old key was put aside. At its next start the server makes a new key and signs with it. Tell ' +
-          'whoever checks this log its new verifier key (GET /log/vkey).\n'
+      ? `${retiredText(configuration)} Tell whoever checks this log its new verifier key (GET /log/vkey).\n`
       : 'Checkpoints are signed again, from the one that the store has.\n',
   );
   return 0;

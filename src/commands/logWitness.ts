@@ -8,6 +8,7 @@ import { seenFile } from '../log/seen.js';
 import { addCheckpoint, type WitnessAnswer, type WitnessParts } from '../log/witness.js';
 import type { Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';
+import { reasonOf } from '../system/reason.js';
 import { makeFolder } from '../system/sync.js';
 import { printable } from './printable.js';
 
@@ -103,6 +104,17 @@ async function listening(server: Server, place: { host: string; port: number }):
   return `http://${place.host.includes(':') ? `[${place.host}]` : place.host}:${port}`;
 }
 
+/** Takes the folder for this process, or returns a sentence about why it cannot. */
+function takeFolder(folder: string, lockFile: WitnessCommandParts['lockFile']): string | undefined {
+  try {
+    makeFolder(folder, 0o700);
+    const holder = lockFile(join(folder, 'lock'), String(process.pid));
+    return holder === null ? undefined : `Another witness uses ${folder} (process ${holder}).`;
+  } catch (error) {
+    return `The folder ${folder} cannot be used (${reasonOf(error)}). Give another with --folder.`;
+  }
+}
+
 async function witness(
   parts: WitnessCommandParts,
   { name, log, folder, listen }: WitnessOptions,
@@ -115,9 +127,8 @@ async function witness(
   const place = placeOf(listen);
   if (place === undefined)
     return { wrong: '--listen must be an address and a port, such as 127.0.0.1:7380.' };
-  makeFolder(folder, 0o700);
-  const holder = parts.lockFile(join(folder, 'lock'), String(process.pid));
-  if (holder !== null) return { wrong: `Another witness uses ${folder} (process ${holder}).` };
+  const taken = takeFolder(folder, parts.lockFile);
+  if (taken !== undefined) return { wrong: taken };
   const opened = openKey(folder, parts.randomness, 'witness-key');
   if ('refused' in opened) return { wrong: opened.refused };
   const key = opened.value;
@@ -126,6 +137,7 @@ async function witness(
   const server = serverOf({ name, key, logs: known, stateOf, clock: parts.clock }, vkey, parts.printError);
   try {
     const address = await listening(server, place);
+    server.on('error', (error) => parts.printError(`A connection was not taken (${reasonOf(error)}).`));
     await parts.write(`The witness ${name} listens on ${address}\nIts line in a policy:\n`);
     await parts.write(`witness ${name} ${vkey} ${address}\n`);
   } catch (error) {

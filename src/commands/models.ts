@@ -169,7 +169,10 @@ async function verify(
 
 async function remove(parts: ModelsCommandParts, configuration: Configuration, id: string): Ended {
   if (!isModelId(id)) return { wrong: `${id} is not the id of a model.` };
-  if (await removeModel(installedModelsFolder(configuration), id)) {
+  const { lockFile } = parts;
+  const removed = await removeModel({ folder: installedModelsFolder(configuration), lockFile }, id);
+  if (typeof removed === 'object') return removed;
+  if (removed) {
     await parts.write(`Removed ${id}. A server that runs has it until its restart.\n`);
     return 0;
   }

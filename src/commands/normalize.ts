@@ -83,13 +83,23 @@ async function* watched({ bytes, size }: Input, stream: NodeJS.WriteStream): Asy
   display.end();
 }
 
-/** Opens the input; a sentence if it cannot be read. */
-function openInput(path: string | undefined, { open, progressTo }: NormalizeCommandParts) {
+/** The input cannot be read; the message is a sentence. */
+class UnreadableInput extends Error {
+  constructor(path: string | undefined, error: unknown) {
+    super(`${path ?? '-'} cannot be read (${reasonOf(error)}).`);
+  }
+}
+
+/** The input's bytes. @throws UnreadableInput at once or later */
+async function* readInput(
+  path: string | undefined,
+  { open, progressTo }: NormalizeCommandParts,
+): AsyncGenerator<Uint8Array> {
   try {
     const input = open(path === '-' ? undefined : path);
-    return progressTo === undefined || input.size === undefined ? input.bytes : watched(input, progressTo);
+    yield* progressTo === undefined || input.size === undefined ? input.bytes : watched(input, progressTo);
   } catch (error) {
-    return `${path ?? '-'} cannot be read (${reasonOf(error)}).`;
+    throw new UnreadableInput(path, error);
   }
 }
 
@@ -105,17 +115,20 @@ async function normalize(
     return 1;
   }
   const { mode, contextual } = given;
-  const input = openInput(path, parts);
-  if (typeof input === 'string') {
-    parts.printError(input);
-    return 1;
-  }
-  const outcome = await normalizeStream(input, {
+  const done = normalizeStream(readInput(path, parts), {
     normalize: parts.normalizer({ mode, contextual, glosses: read.glosses }),
     write: parts.write,
     pieceBytes: PIECE_BYTES,
     lineBytes: LINE_BYTES,
   });
+  const outcome = await done.catch((error: unknown) => {
+    if (error instanceof UnreadableInput) return error;
+    throw error;
+  });
+  if (outcome instanceof UnreadableInput) {
+    parts.printError(outcome.message);
+    return 1;
+  }
   if (outcome.kind === 'not UTF-8') {
     parts.printError(`The input is not UTF-8 at byte ${outcome.offset}; lines before it were written.`);
     return 1;

@@ -1,7 +1,7 @@
 /** Background work that one process does for all that share the store, each kind under its own lease. */
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
-import { existingKey, openKey } from '../log/keyFile.js';
+import { configuredKey, existingKey, openKey } from '../log/keyFile.js';
 import { originOf } from '../log/origin.js';
 import { startPublishing, type Publishing } from '../log/publishing.js';
 import { seenFile } from '../log/seen.js';
@@ -22,7 +22,7 @@ type Upkeep = OpenedStore & Pick<SweepParts, 'clock' | 'holder'> & { readonly lo
 
 /** Signs the log of receipts, if the door is served. */
 function publishing(configuration: Configuration, { store, log, holder }: Upkeep): Publishing | undefined {
-  const { dataFolder, serve } = configuration;
+  const { dataFolder, logKeySeed, serve } = configuration;
   if (!serve.includes('door')) return undefined;
   const seen = seenFile(dataFolder, String(process.pid));
   const origin = originOf(configuration);
@@ -31,7 +31,7 @@ function publishing(configuration: Configuration, { store, log, holder }: Upkeep
   const witnessing =
     witnesses.length === 0 ? {} : { witnessing: new Witnessing({ ...parts, witnesses, post }) };
   const open = (mayMake: boolean) =>
-    mayMake ? openKey(dataFolder, systemRandomness) : existingKey(dataFolder);
+    configuredKey(logKeySeed) ?? (mayMake ? openKey(dataFolder, systemRandomness) : existingKey(dataFolder));
   return startPublishing({ ...parts, openKey: open, origin, seen, holder, ...witnessing });
 }
 

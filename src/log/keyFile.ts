@@ -1,4 +1,7 @@
-/** The key of the log or of a witness, in a file of its own. Anyone who has it can sign as its owner. */
+/**
+ * The key of the log or of a witness, in a file of its own, or the log's by a setting. Anyone who has it can
+ * sign as its owner.
+ */
 import { renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Randomness } from '../system/randomness.js';
@@ -42,6 +45,11 @@ export function openKey(
 ): SecretResult<LogKey> {
   const file = fileIn(dataFolder, owner);
   return readSecretFile(file) ?? makeSecretFile(file, randomness);
+}
+
+/** The key of the log that a setting gives (hex); undefined if none does. */
+export function configuredKey(seed: string | null): { readonly value: LogKey } | undefined {
+  return seed === null ? undefined : { value: logKey(Buffer.from(seed, 'hex')) };
 }
 
 /** Reads a data folder's key of the log; undefined if there is none. */

@@ -1,15 +1,35 @@
 /** Settings of the log of receipts. */
-import type { Settings } from '../system/settings.js';
-import { fileOrNull } from '../system/settingValues.js';
+import type { Parsed, Settings } from '../system/settings.js';
+import { fileOrNull, orNull } from '../system/settingValues.js';
 import { parsePolicy, type Policy } from './policy.js';
+
+function seedIn(text: string): Parsed<string> {
+  if (/^[0-9a-f]{64}$/.test(text)) return { value: text };
+  return { wrong: 'must be 64 hexadecimal digits: openssl rand -hex 32' };
+}
 
 function policyIn(bytes: Buffer): Policy | undefined {
   const policy = parsePolicy(bytes.toString());
   return 'wrong' in policy ? undefined : policy;
 }
 
+/** The setting that gives a machine the log's key. */
+export const logKeyName = 'LOG_KEY';
+
 /** Settings of the log. */
 export const receiptLogSettings = {
+  /** The seed of the log's key (hex); null: the key is in a file of the data folder. */
+  logKeySeed: {
+    name: logKeyName,
+    type: '64 hexadecimal digits (lower case)',
+    fallback: '',
+    fallbackShown: 'the file `log-key` of the data folder, made at the first start',
+    meaning:
+      'The key that signs the log of receipts, as `openssl rand -hex 32` makes one. Set it where the data ' +
+      'folder does not last, or where several machines share a store; see [log.md](log.md).',
+    parse: orNull(seedIn),
+    secret: true,
+  },
   /** The policy; null: no witness is asked. */
   witnesses: {
     name: 'WITNESSES',

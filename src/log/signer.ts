@@ -51,8 +51,8 @@ const decide =
   'Restore a store that has it, or start a new log with another key: fusegate log resolve --new-key.';
 
 const retired =
-  'The key of the log here was retired. Put the file log-key of the machine that has the new one into the ' +
-  'data folder here, or stop this server and run here: fusegate log resolve --new-key.';
+  'The key of the log here was retired. Give this machine the new one, by LOG_KEY or the file log-key of ' +
+  'the machine that has it, or stop this server and run here: fusegate log resolve --new-key.';
 
 /** The checkpoint with its key retired: any key that never signed may continue after its root and size. */
 export function keyless(signed: SignedCheckpoint): SignedCheckpoint {
@@ -78,8 +78,8 @@ export function keyRefusal(
   }
   const theirs = verifierText({ name: signed.origin, publicKey: signed.publicKey });
   return (
-    `The log of this store is signed by another key, ${theirs}. Put the file log-key of that machine into ` +
-    'the data folder here, or start a new log with another key: fusegate log resolve --new-key.'
+    `The log of this store is signed by another key, ${theirs}. Give this machine that key, by LOG_KEY or ` +
+    'the file log-key, or start a new log with another key: fusegate log resolve --new-key.'
   );
 }
 

@@ -266,7 +266,7 @@ export async function installModel(
   const made = join(waiting, id);
   makeFolder(made, 0o777);
   const holder = parts.lockFile(join(waiting, 'lock'), String(process.pid));
-  if (holder !== null) return { wrong: `Process ${holder} installs ${id} at the moment.` };
+  if (holder !== null) return { wrong: installing(holder, id) };
   const arrival = { source, waiting, made, showPass: parts.showPass };
   const outcome = await make(arrival, id, options, parts);
   const final = join(parts.folder, id);
@@ -277,18 +277,32 @@ export async function installModel(
   return 'wrong' in outcome ? { wrong: outcome.wrong } : { model: { ...outcome.model, folder: final } };
 }
 
-/** Removes an installed model, or its remains; false if there is none. */
-export async function removeModel(folder: string, id: string): Promise<boolean> {
-  await rm(join(folder, `.adding-${id}`), { recursive: true, force: true });
+/**
+ * Removes an installed model, and what was received of one for later; false if there is neither. Returns a
+ * sentence if the model is being installed, and then nothing was removed.
+ */
+export async function removeModel(
+  { folder, lockFile }: Pick<InstallParts, 'folder' | 'lockFile'>,
+  id: string,
+): Promise<boolean | { readonly wrong: string }> {
+  const waiting = join(folder, `.adding-${id}`);
+  const isWaiting = (await stat(waiting).catch(() => undefined)) !== undefined;
+  const holder = isWaiting ? lockFile(join(waiting, 'lock'), String(process.pid)) : null;
+  if (holder !== null) return { wrong: installing(holder, id) };
+  await rm(waiting, { recursive: true, force: true });
   const gone = join(folder, `.removing-${id}`);
   await rm(gone, { recursive: true, force: true });
   try {
     // In one step: half a model never has a model's name.
     await rename(join(folder, id), gone);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false;
+    if (codeOf(error) === 'ENOENT') return isWaiting;
     throw error;
   }
   await rm(gone, { recursive: true, force: true });
   return true;
+}
+
+function installing(holder: string, id: string): string {
+  return `Process ${holder} installs ${id} at the moment.`;
 }

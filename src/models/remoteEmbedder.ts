@@ -29,7 +29,7 @@ export interface RemoteEmbedder extends Embedder {
   readonly hear: (answer: EmbedAnswer) => void;
 }
 
-/** Bytes of texts in one message, unless one text has more: all at once would be one long turn of the loop. */
+/** Bytes of texts in one message, unless one text has more: all at once would hold the event loop. */
 const LOT_BYTES = 128 << 10;
 
 /** The texts from an index on that one message takes, each cut to what is read of it. */

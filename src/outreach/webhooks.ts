@@ -7,7 +7,7 @@ import { announceEnd, isEndAnnounced } from '../store/tables/events.js';
 import { allKeys, type KeyRecord } from '../store/tables/keys.js';
 import { keepLease, type LeaseKeeper } from '../store/leases.js';
 import { whenUnavailable, type Fence, type Store } from '../store/store.js';
-import { whenUnreadable } from '../store/table.js';
+import { leftOut, whenUnreadable, type LeftOut } from '../store/table.js';
 import {
   allWebhooks,
   eventLogs,
@@ -317,9 +317,11 @@ export class Webhooks {
   private turn: (Turn & { readonly end: AbortController }) | undefined;
   private timer: Timer | undefined;
   private keysLookedMs = -Infinity;
+  private readonly leftOut: LeftOut;
 
   constructor(private readonly parts: WebhookParts) {
-    const { holder } = parts;
+    const { holder, log } = parts;
+    this.leftOut = leftOut(log, 'a webhook is left out: it gets no events');
     this.keeper = keepLease(parts, {
       ...{ name: leaseName, holder, durationMs: leaseMs },
       onHeld: (token) => this.begin(token),
@@ -330,8 +332,8 @@ export class Webhooks {
   private begin(token: number): void {
     const end = new AbortController();
     this.turn = { fence: { lease: leaseName, token }, signal: end.signal, end };
-    this.timer = this.parts.clock.every(lookMs, () => void this.looks.run());
-    void this.looks.run();
+    this.timer = this.parts.clock.every(lookMs, () => void this.reported(this.looks.run()));
+    void this.reported(this.looks.run());
   }
 
   private end(): void {
@@ -344,7 +346,7 @@ export class Webhooks {
   /** Polls all webhooks; each has its own round, so that a slow one does not delay others. */
   private async look(): Promise<void> {
     const { turn } = this;
-    const found = await whenUnavailable(allWebhooks(this.parts.store), () => undefined);
+    const found = await whenUnavailable(allWebhooks(this.parts.store, this.leftOut), () => undefined);
     if (turn === undefined || found === undefined || turn.signal.aborted) return;
     const active = found.filter(({ status }) => status === 'active');
     for (const id of this.receivers.keys()) {

@@ -6,8 +6,11 @@ export interface Difference {
   readonly after: string;
 }
 
-/** Most words for which the table is built: its cost is the product of both numbers. */
-const mostWords = 200;
+/**
+ * Most pairs of words that are compared: a report has dozens of examples, and all are made in one turn of the
+ * event loop.
+ */
+const mostPairs = 4_096;
 
 /** Lengths of the longest common subsequences of both rests, from each pair of indexes. */
 function table(left: readonly string[], right: readonly string[]): Uint16Array {
@@ -27,7 +30,7 @@ function table(left: readonly string[], right: readonly string[]): Uint16Array {
 
 /** The parts of two lists of words, in order; adjacent parts of a kind are merged. */
 function aligned(left: readonly string[], right: readonly string[]): Difference[] {
-  if (left.length > mostWords || right.length > mostWords) {
+  if (left.length * right.length > mostPairs) {
     return [{ before: left.join(''), after: right.join('') }];
   }
   const [lengths, width] = [table(left, right), right.length + 1];
@@ -59,27 +62,43 @@ function aligned(left: readonly string[], right: readonly string[]): Difference[
   return parts;
 }
 
+/** The number of words that both lists begin with, and of those after them that both end with. */
+function common(left: readonly string[], right: readonly string[]): { head: number; tail: number } {
+  const shorter = Math.min(left.length, right.length);
+  let [head, tail] = [0, 0];
+  while (head < shorter && left[head] === right[head]) head += 1;
+  while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail += 1;
+  return { head, tail };
+}
+
 /** A difference without its common prefix and suffix, which become parts of their own. */
 function trimmed({ before, after }: Difference): Difference[] {
   const [left, right] = [Array.from(before), Array.from(after)];
-  const shorter = Math.min(left.length, right.length);
-  let head = 0;
-  while (head < shorter && left[head] === right[head]) head += 1;
-  let tail = 0;
-  while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail += 1;
-  const same = (text: string): Difference => ({ before: text, after: text });
+  const { head, tail } = common(left, right);
   return [
-    same(left.slice(0, head).join('')),
+    same(left.slice(0, head)),
     {
       before: left.slice(head, left.length - tail).join(''),
       after: right.slice(head, right.length - tail).join(''),
     },
-    same(left.slice(left.length - tail).join('')),
+    same(left.slice(left.length - tail)),
   ].filter((part) => part.before !== '' || part.after !== '');
+}
+
+function same(parts: readonly string[]): Difference {
+  const text = parts.join('');
+  return { before: text, after: text };
 }
 
 /** The parts of two texts; joined, each side gives its text. */
 export function differences(before: string, after: string): Difference[] {
   const words = (text: string): string[] => text.match(/\s+|[^\s]+/gu) ?? [];
-  return aligned(words(before), words(after)).flatMap(trimmed);
+  const [left, right] = [words(before), words(after)];
+  const { head, tail } = common(left, right);
+  const between = aligned(left.slice(head, left.length - tail), right.slice(head, right.length - tail));
+  return [
+    same(left.slice(0, head)),
+    ...between.flatMap(trimmed),
+    same(left.slice(left.length - tail)),
+  ].filter((part) => part.before !== '' || part.after !== '');
 }

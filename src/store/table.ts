@@ -3,6 +3,7 @@
  * record is one byte of format, then JSON (RFC 8259), with members in the declared order under snake-case
  * names. Formats are never changed, only added; every one ever written can be read.
  */
+import type { Log } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';
 
 /** One member of a record: how it is read from JSON and written to it. */
@@ -160,6 +161,19 @@ export class UnreadableRecord extends Error {
   constructor(kind: string, reason: string) {
     super(`A record of the store (${kind}) cannot be read: ${reason}`);
   }
+}
+
+/** Takes the reason why a record is left out: the others must not wait for it. */
+export type LeftOut = (failure: UnreadableRecord) => undefined;
+
+/** Logs that records are left out, once for each reason; `text` says what follows from it. */
+export function leftOut(log: Pick<Log, 'warn'>, text: string): LeftOut {
+  const told = new Set<string>();
+  return ({ message: reason }) => {
+    if (!told.has(reason)) log.warn({ reason }, text);
+    told.add(reason);
+    return undefined;
+  };
 }
 
 /** The answer, or what `otherwise` gives if it needs a record that this version cannot read. */

@@ -42,12 +42,22 @@ function asText(value: unknown): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join(',');
 }
 
-/** Line and column of the position in a message of `JSON.parse`. */
-function placeIn(text: string, message: string): string {
+/**
+ * The reason in a message of `JSON.parse`, and its place. Some messages quote the text around the place, where
+ * a file of settings may have a secret, instead of giving its position.
+ */
+function faultOf(text: string, message: string): string {
+  const [reason = ''] = message.split(/, (?:\.\.\.)?"| (?:in JSON )?at position /);
   const [, offset] = /at position (\d+)/.exec(message) ?? [];
-  if (offset === undefined) return '';
-  const before = text.slice(0, Number(offset)).split('\n');
-  return ` (line ${before.length}, column ${(before.at(-1) ?? '').length + 1})`;
+  const [, quoted] = /, (?:\.\.\.)?"([^]*)"(?:\.\.\.)? is not valid JSON$/.exec(message) ?? [];
+  const linesBefore = (end: number): string[] => text.slice(0, end).split('\n');
+  if (offset !== undefined) {
+    const before = linesBefore(Number(offset));
+    return `${reason} (line ${before.length}, column ${(before.at(-1) ?? '').length + 1})`;
+  }
+  const at = quoted === undefined ? -1 : text.indexOf(quoted);
+  if (quoted === undefined || at === -1 || at !== text.lastIndexOf(quoted)) return reason;
+  return `${reason} (line ${linesBefore(at + quoted.length / 2).length})`;
 }
 
 /** A file's values by name, or a sentence about its error. */
@@ -63,9 +73,7 @@ function readFile(path: string): { readonly values: object } | { readonly wrong:
     if (isJsonObject(value)) return { values: value };
     return { wrong: `The file of settings ${path} must hold a JSON object, such as {"PORT": 8080}.` };
   } catch (error) {
-    const message = reasonOf(error);
-    const [reason = ''] = message.split(/ (?:in JSON )?at position /);
-    return { wrong: `The file of settings ${path} is not JSON: ${reason}${placeIn(text, message)}.` };
+    return { wrong: `The file of settings ${path} is not JSON: ${faultOf(text, reasonOf(error))}.` };
   }
 }
 

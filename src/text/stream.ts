@@ -78,6 +78,11 @@ async function* pieces(
   if (length > 0) yield Buffer.concat(gathered, length);
 }
 
+/** The whole lines before a place. */
+function linesBefore(piece: Buffer, place: number): Buffer {
+  return piece.subarray(0, piece.subarray(0, place).lastIndexOf(LF) + 1);
+}
+
 /** Normalizes `input` to the end: the next piece while the last one is being written. */
 export async function normalizeStream(
   input: AsyncIterable<Uint8Array>,
@@ -89,7 +94,12 @@ export async function normalizeStream(
   for await (const piece of pieces(input, parts)) {
     const { text, counts, invalidAt, tooLong } = await parts.normalize(piece);
     await writing;
-    if (invalidAt != null) return { kind: 'not UTF-8', offset: bytes + invalidAt };
+    if (invalidAt != null) {
+      const before = await parts.normalize(linesBefore(piece, invalidAt));
+      if (before.tooLong) return { kind: 'too long', offset: bytes };
+      await parts.write(before.text);
+      return { kind: 'not UTF-8', offset: bytes + invalidAt };
+    }
     if (tooLong) return { kind: 'too long', offset: bytes };
     for (const { kind, count } of counts) changes.set(kind, (changes.get(kind) ?? 0) + count);
     bytes += piece.length;

@@ -11,9 +11,10 @@ export interface Served {
   readonly port: number;
 }
 
-/** Starts a server of two workers on a data folder. */
-export async function serve(folder: string): Promise<Served> {
-  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2' });
+/** Starts a server of two workers on a data folder; `more`: further settings. */
+export async function serve(folder: string, more: Readonly<Record<string, string>> = {}): Promise<Served> {
+  const given = { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2', ...more };
+  const server = run(main, ['serve'], given);
   const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
   return { server, port: Number(port) };
 }

@@ -129,6 +129,14 @@ test('names everything that keeps the server from working', async () => {
   chmodSync(secret, 0o600);
   await expect({}, 'secret', /^problem: .+ must be secrets of 32 to 256/);
   writeFileSync(secret, kept);
+  const store = await storeAt(STORE_URL);
+  const [key, value] = [Buffer.from('of a later version'), Buffer.of(99)];
+  await store.commit([
+    { kind: 'put', space: 'keys', key, value },
+    { kind: 'put', space: 'keysById', key, value: key },
+  ]);
+  await store.close();
+  await expect({}, 'keys', /^problem: A record of the store \(key\) cannot be read: .+ format 99; /);
   const engine = await engineAt(STORE_URL);
   await engine.transact(
     () => [],

@@ -1,11 +1,11 @@
 /** The log of receipts of a running server: signed, proven offline, audited, and restored. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { exchange, head, post } from '../support/raw.js';
-import { temporaryFolder } from '../support/run.js';
+import { commandApart, temporaryFolder } from '../support/run.js';
 import { until } from '../support/until.js';
 import { fusegate, program, serve, stop } from './beside.js';
 
@@ -132,4 +132,34 @@ test('a lost key is replaced by no other, and signs again once it is put back', 
   assert.equal(await text(again.port, '/log/vkey'), vkey);
   await stop(again);
   assert.doesNotMatch(await findings(), /Nothing is signed/);
+});
+
+test('a key that is set needs no file, and is replaced by setting another', async () => {
+  const folder = temporaryFolder();
+  const set = { LOG_KEY: '7'.repeat(64) };
+  const command = async (...args: string[]): Promise<string> =>
+    (await commandApart(args, { STORE_URL: `lmdb:${folder}/store`, ...set })).output;
+  const first = await serve(folder, set);
+  await logged(first.port, 'Truss');
+  const vkey = await text(first.port, '/log/vkey');
+  await stop(first);
+  assert.deepEqual(existsSync(join(folder, 'log-key')), false);
+  // As where a machine's folder is new.
+  rmSync(join(folder, 'log-seen'));
+  const next = await serve(folder, set);
+  await logged(next.port, 'Arch');
+  assert.equal(await text(next.port, '/log/vkey'), vkey);
+  await stop(next);
+  assert.ok((await command('doctor')).includes(`The key LOG_KEY signs as ${vkey.trim()}.`));
+  assert.match(
+    await command('log', 'resolve', '--new-key'),
+    /^The old key was retired\. Set LOG_KEY to another one /,
+  );
+  const old = await serve(folder, set);
+  await old.server.prints(/The key of the log here was retired\. Give this machine the new one, by LOG_KEY/);
+  await stop(old);
+  const anew = await serve(folder, { LOG_KEY: '8'.repeat(64) });
+  await logged(anew.port, 'Dome');
+  assert.notEqual(await text(anew.port, '/log/vkey'), vkey);
+  await stop(anew);
 });

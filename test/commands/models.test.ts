@@ -1,6 +1,8 @@
 /** `fusegate models`: installs the real files of the shipped model from a hub, a URL and a folder. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -167,6 +169,30 @@ describe('models add', () => {
       starts.join(' '),
     );
     assert.deepEqual(readFileSync(join(operator.models, 'tiny', 'model.onnx')), onnx);
+  });
+
+  test('is not removed under a process that installs it; what was received for later is', async () => {
+    const cut = { file: 'onnx/model.onnx', afterBytes: 3_000_000, times: 99 };
+    const operator = new Operator(await startHub(files, { cut }));
+    assert.equal((await operator.elsewhere('add', 'acme/tiny')).code, 1);
+    const addon = fileURLToPath(new URL('../../src/native/addon.js', import.meta.url));
+    const lock = join(operator.models, '.adding-tiny', 'lock');
+    const installing = `
+      import { native } from ${JSON.stringify(addon)};
+      console.log(native.lockFile(${JSON.stringify(lock)}, String(process.pid)));
+      process.stdin.resume();
+    `;
+    const holder = spawn(process.execPath, ['--input-type=module', '--eval', installing]);
+    const [said] = (await once(holder.stdout, 'data')) as [Buffer];
+    assert.equal(said.toString(), 'null\n');
+    const refused = await operator.elsewhere('remove', 'tiny');
+    assert.deepEqual([refused.code, operator.left()], [1, ['.adding-tiny']]);
+    assert.equal(refused.output, `Process ${holder.pid} installs tiny at the moment.\n`);
+    holder.stdin.end();
+    await once(holder, 'exit');
+    assert.match((await operator.elsewhere('remove', 'tiny')).output, /^Removed tiny\./);
+    assert.deepEqual(operator.left(), []);
+    assert.match((await operator.fusegate('remove', 'tiny')).output, /There is no installed model tiny/);
   });
 
   test('resumes in the next run, unless the file has changed by then', async () => {

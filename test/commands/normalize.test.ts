@@ -64,5 +64,14 @@ test('what is wrong is said in a sentence, with exit code 1', () => {
     [broken.code, broken.said],
     [1, 'The input is not UTF-8 at byte 2; lines before it were written.\n'],
   );
+  const lines = normalize(Buffer.concat([Buffer.from('good line\n'.repeat(100_000)), Buffer.of(0xff)]));
+  assert.match(lines.said, /^The input is not UTF-8 at byte 1000000; /);
+  assert.equal(lines.text, 'good line\n'.repeat(100_000));
+  if (process.platform === 'linux') {
+    // It can be opened, but its first byte cannot be read.
+    const memory = normalize('', '/proc/self/mem');
+    assert.deepEqual([memory.code, memory.text], [1, '']);
+    assert.match(memory.said, /^\/proc\/self\/mem cannot be read \(EIO.+\)\.\n$/);
+  }
   assert.notEqual(normalize('', '--mode', 'translate').code, 0);
 });

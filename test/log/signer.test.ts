@@ -112,7 +112,7 @@ test('a retired key never signs again, though its server runs on; one that never
   // The key is retired while a round of it is under way.
   world.store.before = () => retire(world);
   assert.deepEqual(await round(1), { kind: 'overtaken' });
-  await refused(1, /^The key of the log here was retired\. Put the file log-key .+ log resolve --new-key\.$/);
+  await refused(1, /^The key of the log here was retired\. Give this machine .+ log resolve --new-key\.$/);
   assert.deepEqual(await round(2), { kind: 'signed', size: 2, more: false });
   await refused(1, /signed by another key, log\.example\+/);
   await world.add(1);

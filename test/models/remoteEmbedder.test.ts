@@ -5,6 +5,7 @@ import { textAt, type InstalledModel, type Texts } from '../../src/models/embedd
 import type { EmbedQuestion } from '../../src/models/messages.js';
 import { remoteEmbedder } from '../../src/models/remoteEmbedder.js';
 import { shippedModel } from '../support/models.js';
+import { until } from '../support/until.js';
 
 const model: InstalledModel = await shippedModel();
 const never = new AbortController().signal;
@@ -34,17 +35,13 @@ function made(length: number, bytes: number): Texts & { read: number } {
   return texts;
 }
 
-async function turns(until: () => boolean): Promise<void> {
-  while (!until()) await new Promise(setImmediate);
-}
-
 describe("a worker's questions", () => {
   test('texts go in lots, each read when it goes', async () => {
     const { remote, questions, sent } = worker();
     const texts = made(200, 64 << 10);
     const outcome = remote.embed(model, texts, never);
     assert.ok(texts.read <= 4 && sent().length === texts.read, `${texts.read} texts at once`);
-    await turns(() => sent().length === 200);
+    await until(() => sent().length === 200);
     const [first, ...more] = questions;
     assert.ok(first?.kind === 'embed' && first.count === 200);
     assert.ok(more.length === 99 && more.every(({ kind }) => kind === 'moreTexts'));

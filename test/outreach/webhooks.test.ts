@@ -42,6 +42,21 @@ test('an event is sent within two seconds, signed as Standard Webhooks has it', 
   assert.equal(world.seen.length, 1, 'it is sent once');
 });
 
+test('a webhook that this version cannot read is left out, and said once; others get theirs', async () => {
+  const world = new WebhookWorld();
+  await world.add('one');
+  const key = Buffer.from((await world.add('later')).id);
+  const record = Buffer.from((await world.store.get('webhooks', key)) ?? assert.fail());
+  record[0] = 99;
+  await world.store.commit([{ kind: 'put', space: 'webhooks', key, value: record }]);
+  world.start();
+  await world.clock.pass(1_000);
+  await world.lead('lead_1', 'hello');
+  await world.clock.pass(2_000);
+  assert.deepEqual(messages(world), ['hello']);
+  assert.deepEqual(world.warned, ['a webhook is left out: it gets no events']);
+});
+
 test('a refused message is sent again on the schedule, and given up after the tenth attempt', async () => {
   const world = await WebhookWorld.sending('one');
   world.reply = (_, { data }) => ({ status: data.id === 'lead_1' ? 503 : 200 });

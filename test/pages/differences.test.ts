@@ -34,4 +34,7 @@ test('the parts of each side join to its text, for any texts', () => {
   );
   const long = 'word '.repeat(500);
   assert.deepEqual(changed(`${long}x`, `${long}y`), [['x', 'y']]);
+  assert.equal(changed('a b '.repeat(10), 'a c '.repeat(10)).length, 10);
+  // So many words are not compared with each other.
+  assert.equal(changed('a b '.repeat(40), 'a c '.repeat(40)).length, 1);
 });

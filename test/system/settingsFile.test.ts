@@ -90,6 +90,18 @@ describe('the file of settings', () => {
     const broken = read('{\n  "WORKERS": 1,\n  "HOST" "x"\n}');
     assert.ok('errors' in broken);
     assert.match(broken.errors.join(), /is not JSON: .+ \(line 3, column 10\)\.$/);
+    // Secrets of an invalid file are shown no more than those of a valid one.
+    for (const [text, said] of [
+      ['{\n"PORT": 8080,\n"STRIPE_SECRET_KEY": sk_live_51H8aBcDeFg}', /Unexpected token 's' \(line 3\)\.$/],
+      [`{"MASTER_SECRET": 'abcdefghij'}`, /Unexpected token ''' \(line 1\)\.$/],
+      ['sk_live_51H8aBcDeFg', /Unexpected token 's'( \(line 1\))?\.$/],
+      ['{"STRIPE_SECRET_KEY": "sk_live_51H8aBcDeFg}', /Unterminated string \(line 1, column \d+\)\.$/],
+    ] as const) {
+      const secret = read(text);
+      assert.ok('errors' in secret);
+      assert.match(secret.errors.join(), said);
+      assert.doesNotMatch(secret.errors.join(), /51H8|abcd/);
+    }
     const none = readConfiguration({ FUSEGATE_CONFIG: join(folder, 'none.json') }, machine);
     assert.ok('errors' in none);
     assert.match(none.errors.join(), /none\.json cannot be read \(ENOENT\)\.$/);

@@ -99,6 +99,11 @@ spec:
             secretKeyRef:
               name: {{ .secret }}
               key: {{ .masterSecretKey }}
+        - name: LOG_KEY
+          valueFrom:
+            secretKeyRef:
+              name: {{ .secret }}
+              key: {{ .logKeyKey }}
         {{- end }}
         {{- end }}
         {{- range $name, $value := .Values.settings }}
@@ -155,7 +160,7 @@ spec:
     - name: tmp
       emptyDir: {}
     {{- if eq .Values.store.kind "postgres" }}
-    # Limits, previews and computed vectors: files that are made again.
+    # Limits, previews and computed vectors are made again. The secrets come from the Secret.
     - name: data
       emptyDir: {}
     {{- end }}

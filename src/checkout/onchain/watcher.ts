@@ -4,14 +4,14 @@
  */
 import type { BtcOrder } from '../../store/tables/bitcoinOrder.js';
 import { nextAddressIndex } from '../../store/tables/addressIndexes.js';
-import { findOrderAt, findOrderOn, openOrders, type LeftOut } from '../../store/tables/orders.js';
-import { whenUnreadable } from '../../store/table.js';
+import { findOrderAt, findOrderOn, openOrders } from '../../store/tables/orders.js';
+import { whenUnreadable, type LeftOut } from '../../store/table.js';
 import { whenUnavailable, type Store } from '../../store/store.js';
 import type { Clock, Timer } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
 import { addressesOf, type Account } from './account.js';
 import type { Chain, Following } from './chain.js';
-import { leftOut, Rounds } from '../order/lookUps.js';
+import { orderLeftOut, Rounds } from '../order/lookUps.js';
 import { isDue } from '../order/orders.js';
 
 /** Rounds over orders that are due, that have ended, and that are paid. */
@@ -74,7 +74,7 @@ export class Watcher {
 
   constructor(private readonly parts: WatcherParts) {
     const { clock, follow, log } = parts;
-    this.leftOut = leftOut(log);
+    this.leftOut = orderLeftOut(log);
     this.following = follow({
       onConnected: () => this.then('rounds', () => this.begin()),
       onAddresses: (found) => this.then('hints', () => this.touch(found)),

@@ -1,7 +1,7 @@
 /** Look-ups of open orders: of one order for its polls, and of all orders in rounds. */
 import type { OrderOn, OrderRecord } from '../../store/tables/order.js';
-import { findOrderOn, openOrders, type LeftOut } from '../../store/tables/orders.js';
-import { whenUnreadable } from '../../store/table.js';
+import { findOrderOn, openOrders } from '../../store/tables/orders.js';
+import { leftOut, whenUnreadable, type LeftOut } from '../../store/table.js';
 import { whenUnavailable, type Fence, type Store } from '../../store/store.js';
 import { timeText, type Clock } from '../../system/clock.js';
 import type { Log } from '../../system/log.js';
@@ -157,13 +157,8 @@ function nextOf<Order>({ urgent, expired, later }: Turns<Order>): Order | string
 }
 
 /** Logs that an order is left out of look-ups, once for each reason. */
-export function leftOut(log: Pick<Log, 'warn'>): LeftOut {
-  const told = new Set<string>();
-  return ({ message: reason }) => {
-    if (!told.has(reason)) log.warn({ reason }, 'an order is left out: nobody looks for its payment');
-    told.add(reason);
-    return undefined;
-  };
+export function orderLeftOut(log: Pick<Log, 'warn'>): LeftOut {
+  return leftOut(log, 'an order is left out: nobody looks for its payment');
 }
 
 /** The look-ups of one process. */
@@ -173,7 +168,7 @@ export class LookUps<Name extends OrderRecord['rail']> {
   private readonly leftOut: LeftOut;
 
   constructor(private readonly parts: LookUpParts<Name>) {
-    this.leftOut = leftOut(parts.log);
+    this.leftOut = orderLeftOut(parts.log);
     this.looked = new Recent(parts.clock, parts.freshMs);
   }
 

@@ -19,15 +19,7 @@ import {
   type Operation,
   type Store,
 } from '../store.js';
-import {
-  choice,
-  integer,
-  table,
-  text,
-  whenUnreadable,
-  type UnreadableRecord,
-  type ValueOf,
-} from '../table.js';
+import { choice, integer, table, text, whenUnreadable, type LeftOut, type ValueOf } from '../table.js';
 
 /** Key of an order in its space. */
 function orderKey(id: string): Buffer {
@@ -160,9 +152,6 @@ export async function unconfirmedOrdersBy(
   const found = await Promise.all(marks.map(({ value }) => findOrder(store, Buffer.from(value).toString())));
   return found.flatMap((order) => order ?? []);
 }
-
-/** Takes the reason why an order is left out. */
-export type LeftOut = (failure: UnreadableRecord) => undefined;
 
 /**
  * The open orders of a rail, in the order of ids. Those that this version cannot read go to `leftOut`: the

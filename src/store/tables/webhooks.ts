@@ -5,7 +5,17 @@
  */
 import { findRecord, recordsAfter, recordsUnder, removeOver, writeOver } from '../entries.js';
 import type { Fence, Operation, Store } from '../store.js';
-import { choice, integer, orNull, rows, table, text, type ValueOf } from '../table.js';
+import {
+  choice,
+  integer,
+  orNull,
+  rows,
+  table,
+  text,
+  UnreadableRecord,
+  type LeftOut,
+  type ValueOf,
+} from '../table.js';
 
 /** Logs whose entries are events. */
 export const eventLogs = ['events', 'leads', 'interests'] as const;
@@ -61,10 +71,17 @@ function deliveryKey(webhookId: string, { log, position }: Pick<Delivery, 'log' 
   return Buffer.from([webhookId, log, String(position).padStart(16, '0')].join(separator));
 }
 
-/** The webhooks, in the order of ids. */
-export async function allWebhooks(store: Store): Promise<readonly Webhook[]> {
+/** The webhooks, in the order of ids. Those that this version cannot read go to `leftOut`, if it is given. */
+export async function allWebhooks(store: Store, leftOut?: LeftOut): Promise<readonly Webhook[]> {
   const found: Webhook[] = [];
-  for await (const { value } of recordsAfter(store, 'webhooks')) found.push(webhookTable.decode(value));
+  for await (const { value } of recordsAfter(store, 'webhooks')) {
+    try {
+      found.push(webhookTable.decode(value));
+    } catch (error) {
+      if (leftOut === undefined || !(error instanceof UnreadableRecord)) throw error;
+      leftOut(error);
+    }
+  }
   return found;
 }
 

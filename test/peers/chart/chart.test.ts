@@ -74,6 +74,7 @@ describe('helm', () => {
     for (const [name, key] of [
       ['STORE_URL', 'store-url'],
       ['MASTER_SECRET', 'master-secret'],
+      ['LOG_KEY', 'log-key'],
     ]) {
       const secret = `secretKeyRef:\\n +name: fusegate-store\\n +key: ${key}\\n`;
       const from = `- name: ${name}\\n +valueFrom:\\n +${secret}`;

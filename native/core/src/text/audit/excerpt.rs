@@ -43,7 +43,7 @@ pub fn example(record: &str, all: &Edits, issue: Issue) -> Example {
     let masked = mask::find(record);
     let before = shown(record, from, to, &masked);
     let after = match issue {
-        Issue::Unsegmented => bigrams(&record[start..end]),
+        Issue::Unsegmented => bigrams(record, start, end, &masked),
         Issue::Long => shown(record, from, start, &masked),
         _ => {
             let mut text = Vec::new();
@@ -192,9 +192,19 @@ fn shown(text: &str, from: usize, to: usize, masked: &[Masked]) -> String {
     out
 }
 
-/// A token cut by the tokenizer `ngram`.
-fn bigrams(token: &str) -> String {
-    let characters: Vec<char> = token.chars().collect();
-    let pairs: Vec<String> = characters.windows(2).map(|pair| pair.iter().collect()).collect();
-    pairs.join(" ")
+/// A token cut by the tokenizer `ngram`, without the pairs that have a part of a masked range.
+fn bigrams(text: &str, from: usize, to: usize, masked: &[Masked]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let cut = |part: &str, parts: &mut Vec<String>| {
+        let characters: Vec<char> = part.chars().collect();
+        parts.extend(characters.windows(2).map(|pair| pair.iter().collect()));
+    };
+    let mut at = from;
+    for masked in masked.iter().filter(|each| each.end > from && each.start < to) {
+        cut(&text[at..masked.start.max(at)], &mut parts);
+        parts.push(masked.label.to_owned());
+        at = masked.end;
+    }
+    cut(text.get(at..to).unwrap_or_default(), &mut parts);
+    parts.join(" ")
 }

@@ -144,7 +144,7 @@ fn label(word: &str) -> Option<&'static str> {
             return Some(if before.is_empty() { "[handle]" } else { "[email]" });
         }
     }
-    if is_network_address(word) {
+    if has_network_address(word) {
         return Some("[address]");
     }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'/' | b'=');
@@ -230,10 +230,15 @@ fn plain(c: char) -> Option<char> {
     (read.is_ascii_alphanumeric() || matches!(read, '-' | '_' | '+')).then_some(read)
 }
 
-/// True if a word is an address of the Internet Protocol, version 4 or 6.
-fn is_network_address(word: &str) -> bool {
-    let word = word.trim_end_matches(['.', ':']);
-    word.parse::<std::net::Ipv4Addr>().is_ok() || word.len() > 6 && word.parse::<std::net::Ipv6Addr>().is_ok()
+/// True if a word has an address of the Internet Protocol, version 4 or 6: alone, or as a part of a URL, of a
+/// setting or of a network, with a port or a zone.
+fn has_network_address(word: &str) -> bool {
+    word.split(['=', '/', '@', '%']).any(|part| {
+        let part = part.trim_end_matches(['.', ':']);
+        let host = part.split_once(':').map_or(part, |(host, _)| host);
+        let is_sixth = || part.len() > 6 && part.parse::<std::net::Ipv6Addr>().is_ok();
+        host.parse::<std::net::Ipv4Addr>().is_ok() || is_sixth()
+    })
 }
 
 /// Long enough runs of digits, with the characters that separate digits in numbers.
@@ -315,6 +320,12 @@ mod tests {
             ("１２３４５６７８", "[number]"),
             ("12\u{200B}345\u{200B}67", "[number]"),
             ("from 10.0.0.1 and 2001:db8::1", "from [address] and [address]"),
+            ("at 10.0.0.1:8080.", "at [address]"),
+            ("http://10.0.0.1/x and ip=5.6.7.8", "[address] and [address]"),
+            (
+                "10.1.0.0/16 addr=2a00:1450::8a fe80::1:2%eth0",
+                "[address] [address] [address]",
+            ),
             ("key sk_live_51H8aBcDeFgHiJkLmN", "key [secret]"),
             ("key=sk_live_51H8aBcDeFgHiJkLmN", "[secret]"),
             ("api_key:sk_live_51H8aBcDeFgHiJkLmN", "api_key:[secret]"),
@@ -359,6 +370,7 @@ mod tests {
             "com.example.package.Module1.Function2.Value3",
             "::",
             "12:30",
+            "a/1.2.3/b=4 and 50% of it",
             "AKIA is a prefix, and so is sk-",
             "risk-averse, task-management-and-planning-tools",
             "Documents/Reports/Quarterly/Figures/Final2/x",

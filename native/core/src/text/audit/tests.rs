@@ -306,6 +306,21 @@ fn examples_show_the_place_and_no_personal_data() {
 }
 
 #[test]
+fn what_the_tokenizer_cuts_shows_no_personal_data() {
+    for (record, shown) in [
+        (
+            "我的电话号码是13812345678",
+            "我的 的电 电话 话号 号码 码是 [number]",
+        ),
+        ("联系邮箱wangxiaoming@example.com", "[email]"),
+        ("13812345678是我的号码", "[number] 是我 我的 的号 号码"),
+    ] {
+        let example = example(record, &edited(record), Issue::Unsegmented);
+        assert_eq!(example.after, shown, "{}", example.before);
+    }
+}
+
+#[test]
 fn a_long_text_is_not_searched_again_and_again() {
     // A megabyte in one line, in one quote, in one string: cut once each.
     let word = "a ".repeat(1 << 19);
