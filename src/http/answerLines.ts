@@ -29,7 +29,8 @@ export class AnswerLines implements WaitingAnswer {
   begun = false;
   /** True while the client has not taken all that was written. */
   waiting = false;
-  private gathered = Buffer.allocUnsafe(2 * pieceBytes);
+  /** Made with the first answer: a request that is refused has none. */
+  private gathered = Buffer.alloc(0);
   private length = 0;
   /** Number of buffered bytes that are written already. */
   private from = 0;
@@ -58,7 +59,7 @@ export class AnswerLines implements WaitingAnswer {
   add(answer: Uint8Array | string): void {
     const needed = this.length + Buffer.byteLength(answer) + 1;
     if (needed > this.gathered.byteLength) {
-      const larger = Buffer.allocUnsafe(2 * needed);
+      const larger = Buffer.allocUnsafe(2 * Math.max(needed, pieceBytes));
       larger.set(this.gathered.subarray(0, this.length));
       this.gathered = larger;
     }
