@@ -43,8 +43,8 @@ function asText(value: unknown): string | undefined {
 }
 
 /**
- * The reason in a message of `JSON.parse`, and its place. Some messages quote the text around the place, where
- * a file of settings may have a secret, instead of giving its position.
+ * The reason in a message of `JSON.parse`, and its place. Instead of a position some messages quote the text
+ * around the place, where a file of settings may have a secret.
  */
 function faultOf(text: string, message: string): string {
   const [reason = ''] = message.split(/, (?:\.\.\.)?"| (?:in JSON )?at position /);
