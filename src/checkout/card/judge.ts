@@ -128,7 +128,7 @@ async function meantBy(
   const inForce = await pricesInForce(parts, tier, session.createdAtMs, paidMs);
   if (inForce.includes(total)) return { tier, cents: total };
   // Of a discounted session, what was sold must have the price: shipping and tax cannot make up for it.
-  if (session.discountCents > 0n && inForce.includes(session.subtotalCents ?? 0n)) {
+  if (session.discountCents > 0n && inForce.some((cents) => cents === session.subtotalCents)) {
     return parts.allowDiscounts ? { tier, cents: total } : mismatch(discounted(session));
   }
   return mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
