@@ -77,12 +77,13 @@ interface ResolveOptions {
   readonly newKey: boolean;
 }
 
-/** What happened to the retired key, and where the next one comes from. */
-function retiredText({ logKeySeed }: Pick<Configuration, 'logKeySeed'>): string {
-  if (logKeySeed === null) {
-    return 'The old key was put aside. At its next start the server makes a new key and signs with it.';
-  }
-  return `The old key was retired. Set ${logKeyName} to another one before the server starts.`;
+/** Puts the old key aside; returns what happened to it, and where the next one comes from. */
+function retire({ dataFolder, logKeySeed }: Configuration, nowMs: number): string {
+  const isFile = logKeySeed === null && retireKey(dataFolder, String(nowMs));
+  seenFile(dataFolder, String(process.pid)).remove();
+  return isFile
+    ? 'The old key was put aside. At its next start the server makes a new key and signs with it.'
+    : `The old key was retired. If the server has it by ${logKeyName}, set another one before it starts.`;
 }
 
 async function resolve(parts: LogCommandParts, context: CommandContext, options: ResolveOptions): Ended {
@@ -100,15 +101,10 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
   const next = options.newKey ? keyless(signed) : signed;
   const outcome = await store.commit([writeSigned(record, { ...next, restored: false })]);
   if (outcome.kind !== 'done') return { wrong: 'A checkpoint was signed meanwhile. Run it again.' };
-  if (options.newKey) {
-    if (configuration.logKeySeed === null) {
-      retireKey(configuration.dataFolder, String(parts.clock.wallMs()));
-    }
-    seenFile(configuration.dataFolder, String(process.pid)).remove();
-  }
+  const retired = options.newKey ? retire(configuration, parts.clock.wallMs()) : '';
   await parts.write(
     options.newKey
-      ? `${retiredText(configuration)} Tell whoever checks this log its new verifier key (GET /log/vkey).\n`
+      ? `${retired} Tell whoever checks this log its new verifier key (GET /log/vkey).\n`
       : 'Checkpoints are signed again, from the one that the store has.\n',
   );
   return 0;

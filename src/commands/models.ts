@@ -172,8 +172,12 @@ async function remove(parts: ModelsCommandParts, configuration: Configuration, i
   const { lockFile } = parts;
   const removed = await removeModel({ folder: installedModelsFolder(configuration), lockFile }, id);
   if (typeof removed === 'object') return removed;
-  if (removed) {
-    await parts.write(`Removed ${id}. A server that runs has it until its restart.\n`);
+  if (removed !== 'nothing') {
+    const what =
+      removed === 'model'
+        ? `${id}. A server that runs has it until its restart.`
+        : `what was received of ${id}. It was not installed.`;
+    await parts.write(`Removed ${what}\n`);
     return 0;
   }
   const ships = (await modelNames(parts.shippedFolder)).includes(id);

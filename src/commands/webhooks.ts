@@ -87,7 +87,11 @@ async function add(
 }
 
 async function list(parts: WebhooksCommandParts, { store }: CommandContext, { json }: Json): Ended {
-  const webhooks = await allWebhooks(store);
+  const unreadable: { readonly id: string | undefined; readonly reason: string }[] = [];
+  const webhooks = await allWebhooks(
+    store,
+    ({ message: reason }, id) => void unreadable.push({ id, reason }),
+  );
   for (const webhook of webhooks) {
     const { length: waiting } = await waitingDeliveries(store, webhook.id);
     if (json === true) {
@@ -98,6 +102,10 @@ async function list(parts: WebhooksCommandParts, { store }: CommandContext, { js
     const state = reason === null ? `${status}, ${waiting} waiting` : `${status}: ${reason}`;
     await parts.write(`${id}  ${printable(url)}  ${types.join(',') || 'all events'}  ${state}\n`);
   }
+  for (const { id, reason } of unreadable) {
+    await parts.write(json === true ? `${JSON.stringify({ id, reason })}\n` : `${id}  ${reason}\n`);
+  }
+  if (unreadable.length > 0) return 1;
   if (webhooks.length === 0 && json !== true) {
     await parts.write('There is no webhook. Add one: fusegate webhooks add https://example.com/events\n');
   }

@@ -66,13 +66,15 @@ export function existingKey(dataFolder: string): SecretResult<LogKey> {
   return readKey(dataFolder) ?? { refused: missing };
 }
 
-/** Renames a data folder's key to its file's name plus `suffix`, so that a new key is made. */
-export function retireKey(dataFolder: string, suffix: string): void {
+/** Renames a data folder's key to its file's name plus `suffix`. False: there is none. */
+export function retireKey(dataFolder: string, suffix: string): boolean {
   const path = keyPath(dataFolder);
   try {
     renameSync(path, `${path}.${suffix}`);
   } catch (error) {
     if (codeOf(error) !== 'ENOENT') throw error;
+    return false;
   }
   syncPath(dirname(path));
+  return true;
 }

@@ -4,7 +4,9 @@ import { fileOrNull, orNull } from '../system/settingValues.js';
 import { parsePolicy, type Policy } from './policy.js';
 
 function seedIn(text: string): Parsed<string> {
-  if (/^[0-9a-f]{64}$/.test(text)) return { value: text };
+  // The content of the file ends with a line feed.
+  const seed = text.trim();
+  if (/^[0-9a-f]{64}$/.test(seed)) return { value: seed };
   return { wrong: 'must be 64 hexadecimal digits: openssl rand -hex 32' };
 }
 

@@ -102,15 +102,15 @@ export const noVectors: SomeVectors = { places: [], vectors: new Float32Array(),
 /** The texts of a call (UTF-8). They are read one by one, as they are needed; a list of texts is one. */
 export interface Texts {
   readonly length: number;
-  /** The text at an index, in memory that stays; undefined after the last. */
-  readonly at: (index: number) => Uint8Array | undefined;
+  /** The text at an index, or its first bytes, `most` or more; undefined after the last. Its memory stays. */
+  readonly at: (index: number, most: number) => Uint8Array | undefined;
 }
 
-/** One of a call's texts. @throws RangeError when there is none */
-export function textAt(texts: Texts, index: number): Uint8Array {
-  const text = texts.at(index);
+/** The first bytes of one of a call's texts, `most` at most. @throws RangeError when there is none */
+export function textAt(texts: Texts, index: number, most: number): Uint8Array {
+  const text = texts.at(index, most);
   if (text === undefined) throw new RangeError(`There is no text ${index} of ${texts.length}`);
-  return text;
+  return text.subarray(0, most);
 }
 
 /** Computes vectors of texts. */

@@ -278,29 +278,31 @@ export async function installModel(
 }
 
 /**
- * Removes an installed model, and what was received of one for later; false if there is neither. Returns a
+ * Removes an installed model, and what was received of one for later. Returns which of them there was; a
  * sentence if the model is being installed, and then nothing was removed.
  */
 export async function removeModel(
   { folder, lockFile }: Pick<InstallParts, 'folder' | 'lockFile'>,
   id: string,
-): Promise<boolean | { readonly wrong: string }> {
+): Promise<'model' | 'part' | 'nothing' | { readonly wrong: string }> {
   const waiting = join(folder, `.adding-${id}`);
   const isWaiting = (await stat(waiting).catch(() => undefined)) !== undefined;
-  const holder = isWaiting ? lockFile(join(waiting, 'lock'), String(process.pid)) : null;
-  if (holder !== null) return { wrong: installing(holder, id) };
-  await rm(waiting, { recursive: true, force: true });
+  if (isWaiting) {
+    const holder = lockFile(join(waiting, 'lock'), String(process.pid));
+    if (holder !== null) return { wrong: installing(holder, id) };
+    await rm(waiting, { recursive: true, force: true });
+  }
   const gone = join(folder, `.removing-${id}`);
   await rm(gone, { recursive: true, force: true });
   try {
     // In one step: half a model never has a model's name.
     await rename(join(folder, id), gone);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return isWaiting;
+    if (codeOf(error) === 'ENOENT') return isWaiting ? 'part' : 'nothing';
     throw error;
   }
   await rm(gone, { recursive: true, force: true });
-  return true;
+  return 'model';
 }
 
 function installing(holder: string, id: string): string {

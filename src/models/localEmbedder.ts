@@ -33,7 +33,7 @@ export function localEmbedder(
         const done = vectors.subarray(0, at * model.dimension);
         return { kind: 'cancelled', some: { places: [...truncated.keys()], vectors: done, truncated } };
       }
-      const embedded = await session.embed(textAt(texts, at));
+      const embedded = await session.embed(textAt(texts, at, Infinity));
       vectors.set(scaled(embedded), at * model.dimension);
       truncated.push(embedded.truncated);
     }

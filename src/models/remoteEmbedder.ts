@@ -36,7 +36,7 @@ const LOT_BYTES = 128 << 10;
 function lot(texts: Texts, from: number, mostOfEach: number): Uint8Array[] {
   const some: Uint8Array[] = [];
   for (let bytes = 0; bytes < LOT_BYTES && from + some.length < texts.length;) {
-    const text = textAt(texts, from + some.length).subarray(0, mostOfEach);
+    const text = textAt(texts, from + some.length, mostOfEach);
     bytes += text.byteLength;
     some.push(text);
   }

@@ -111,8 +111,7 @@ class StoringEmbedder implements StoredEmbedder {
     // only after that have one vector, and one key.
     const most = model.maxTokens * this.parts.readBytesPerToken + 1;
     const places = Array.from({ length: texts.length }, (_, at) => at);
-    const digest = (at: number): Promise<Buffer> =>
-      inSlice(() => textDigest(model, textAt(texts, at).subarray(0, most)));
+    const digest = (at: number): Promise<Buffer> => inSlice(() => textDigest(model, textAt(texts, at, most)));
     const digests = await Promise.all(places.map(digest));
     // If the store does not answer, the vectors are computed.
     const known = await whenUnavailable(this.find(digests, dimension), () => []);
@@ -201,9 +200,9 @@ class StoringEmbedder implements StoredEmbedder {
 
 /** Some of a call's texts, by their indexes. */
 function chosen(texts: Texts, places: readonly number[]): Texts {
-  const at = (index: number): Uint8Array | undefined => {
+  const at = (index: number, most: number): Uint8Array | undefined => {
     const place = places[index];
-    return place === undefined ? undefined : texts.at(place);
+    return place === undefined ? undefined : texts.at(place, most);
   };
   return { length: places.length, at };
 }

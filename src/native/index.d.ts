@@ -273,8 +273,11 @@ export declare class PendingFuse {
   get bytes(): number
   /** Number of texts whose vectors are missing, all different. */
   get missing(): number
-  /** One of these texts, as the model reads it (UTF-8, in memory of its own). Throws if there is none. */
-  missingText(at: number): Buffer
+  /**
+   * One of these texts, as the model reads it: its first bytes (UTF-8), `most` at most, in memory of their
+   * own. Throws if there is none.
+   */
+  missingText(at: number, most: number): Buffer
   /**
    * Adds all missing vectors, concatenated, and caches them. `truncated`: true if the model read only the
    * first part of the text. False, without effect, if they do not fit or are not finite.
@@ -802,6 +805,10 @@ export declare function hashKey(key: string): Buffer | null
 export interface JsonRefusal {
   /** Byte offset of the refused part. */
   offset: number
+  /** Its line, from 1. */
+  line: number
+  /** Its character in the line, from 1. */
+  column: number
   /**
    * A reason from the closed list: syntax, invalid UTF-8, BOM, lone surrogate, number beyond binary64,
    * NaN, Infinity, nesting over 128.

@@ -253,6 +253,8 @@ export interface TakenOver {
    * Tells the other server that this one serves; resolves once it leaves. The lock then belongs to this one.
    */
   readonly serving: () => Promise<void>;
+  /** Resolves once the other server has ended; until then this process goes on. */
+  readonly formerEnded: () => Promise<void>;
 }
 
 /** Requirements of a server that takes over. */
@@ -292,7 +294,12 @@ export async function takeOver({
     await hear(heard);
     for (const descriptor of lock) writeLock(descriptor);
   };
-  return { ports: said.ports, sockets: { port, door }, metrics: metrics[0], serving };
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  const formerEnded = (): Promise<void> => {
+    socket.ref();
+    return closed;
+  };
+  return { ports: said.ports, sockets: { port, door }, metrics: metrics[0], serving, formerEnded };
 }
 
 function connected(folder: string): Promise<Socket | undefined> {

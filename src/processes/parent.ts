@@ -111,7 +111,8 @@ async function serve(
       // Later scrapes go to the other server.
       metrics?.close();
       await pushed?.stop();
-      const left = pool.stop(parts.leaveMs, true);
+      // The one before this one takes its end for that of all its successors.
+      const left = Promise.all([pool.stop(parts.leaveMs, true), place.formerEnded()]);
       await Promise.race([left, stopped, successor.ended]);
     }
   } else await stopped;

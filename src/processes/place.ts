@@ -34,6 +34,8 @@ export interface Place {
   readonly left: LeftSockets | undefined;
   /** Tells the leaving server, if there is one, that this one serves. */
   readonly serving: () => Promise<void>;
+  /** Resolves once the server that left has ended, if there is one; this process waits for it. */
+  readonly formerEnded: () => Promise<void>;
 }
 
 /** Takes the folder and the ports, or returns a sentence if it cannot. */
@@ -46,8 +48,8 @@ export async function takePlace(parts: PlaceParts): Promise<Place | { readonly r
   if ('refused' in probe) return probe;
   const door = await probeDoor(host, doorPort);
   if ('refused' in door) return door;
-  const serving = (): Promise<void> => Promise.resolve();
-  const nothing = { metricsSocket: undefined, left: undefined, serving };
+  const nobody = (): Promise<void> => Promise.resolve();
+  const nothing = { metricsSocket: undefined, left: undefined, serving: nobody, formerEnded: nobody };
   return { port: probe.port, doorPort: door.port, metricsPort, ...nothing };
 }
 
@@ -70,7 +72,7 @@ async function takeLeft(parts: PlaceParts): Promise<Place | { readonly refused: 
   } catch (error) {
     return { refused: unusable(dataFolder, error).reason };
   }
-  const { sockets, metrics, serving } = taken;
+  const { sockets, metrics, serving, formerEnded } = taken;
   const isDoorLeft = isLeft(doorPort, taken.ports.doorPort);
   const door = isDoorLeft ? { port: taken.ports.doorPort } : await probeDoor(host, doorPort);
   if ('refused' in door) return door;
@@ -85,6 +87,7 @@ async function takeLeft(parts: PlaceParts): Promise<Place | { readonly refused: 
     metricsSocket: isMetricsLeft ? metrics : undefined,
     left: { port: sockets.port, door: isDoorLeft ? sockets.door : [] },
     serving,
+    formerEnded,
   };
 }
 

@@ -127,8 +127,8 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
       const model = embedder.models.find(({ id }) => id === pending.model);
       if (model === undefined) throw new Error(`A request waits for ${pending.model}, which is not there`);
       const span = activeSpan()?.child('embed', 'internal');
-      const text = (at: number): Uint8Array | undefined =>
-        at < missing ? pending.missingText(at) : undefined;
+      const text = (at: number, most: number): Uint8Array | undefined =>
+        at < missing ? pending.missingText(at, most) : undefined;
       const outcome = await embedder.embed(model, { length: missing, at: text }, signal);
       span?.end(
         { 'fusegate.model': model.id, 'fusegate.texts': missing, 'fusegate.outcome': outcome.kind },

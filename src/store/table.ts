@@ -163,15 +163,16 @@ export class UnreadableRecord extends Error {
   }
 }
 
-/** Takes the reason why a record is left out: the others must not wait for it. */
-export type LeftOut = (failure: UnreadableRecord) => undefined;
+/** Takes the reason why a record is left out, and its id where it is known: others must not wait for it. */
+export type LeftOut = (failure: UnreadableRecord, id?: string) => undefined;
 
-/** Logs that records are left out, once for each reason; `text` says what follows from it. */
+/** Logs that records are left out, once for each id and reason; `text` says what follows from it. */
 export function leftOut(log: Pick<Log, 'warn'>, text: string): LeftOut {
   const told = new Set<string>();
-  return ({ message: reason }) => {
-    if (!told.has(reason)) log.warn({ reason }, text);
-    told.add(reason);
+  return ({ message: reason }, id) => {
+    const which = `${id ?? ''} ${reason}`;
+    if (!told.has(which)) log.warn({ id, reason }, text);
+    told.add(which);
     return undefined;
   };
 }

@@ -116,7 +116,8 @@ test('nesting: 128 brackets pass, the 129th is refused where it stands', () => {
   const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth));
   for (const check of Object.values(checks)) {
     assert.equal(check(nested(128)), null);
-    assert.deepEqual(check(nested(129)), { offset: 128, reason: 'nesting over 128' });
-    assert.deepEqual(check(Buffer.from('['.repeat(1_000_000))), { offset: 128, reason: 'nesting over 128' });
+    const refused = { offset: 128, line: 1, column: 129, reason: 'nesting over 128' };
+    assert.deepEqual(check(nested(129)), refused);
+    assert.deepEqual(check(Buffer.from('['.repeat(1_000_000))), refused);
   }
 });

@@ -2,29 +2,33 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readBody } from '../../src/contract/schema/body.js';
-import { placeOf } from '../../src/contract/schema/place.js';
+import { excerptAt } from '../../src/contract/schema/place.js';
 import { checkBody } from '../../src/contract/schema/validate.js';
 import { native } from '../../src/native/addon.js';
 import { bodyNamed } from '../support/routeTypes.js';
 
 describe('a place', () => {
-  test('counts lines and characters from 1', () => {
-    const text = '{\n  "é漢😀": 1,\n  "b" 2\n}';
-    const bytes = Buffer.from(text);
-    const at = (part: string) => placeOf(bytes, bytes.indexOf(part));
-    assert.deepEqual(at('{'), { line: 1, column: 1, excerpt: '{' });
-    assert.deepEqual(at('": 1'), { line: 2, column: 7, excerpt: '  "é漢😀": 1,' });
-    assert.deepEqual(at('2\n'), { line: 3, column: 7, excerpt: '  "b" 2' });
-    assert.deepEqual(placeOf(bytes, bytes.length), { line: 4, column: 2, excerpt: '}' });
-    assert.deepEqual(placeOf(bytes, bytes.length + 9), { line: 4, column: 2, excerpt: '}' });
-    assert.deepEqual(placeOf(new Uint8Array(0), 0), { line: 1, column: 1, excerpt: '' });
+  test('has the text of its line', () => {
+    const bytes = Buffer.from('{\n  "é漢😀": 1,\n  "b" 2\n}');
+    const at = (part: string): string => excerptAt(bytes, bytes.indexOf(part));
+    assert.deepEqual([at('{'), at('": 1'), at('2\n')], ['{', '  "é漢😀": 1,', '  "b" 2']);
+    for (const end of [bytes.length, bytes.length + 9]) assert.equal(excerptAt(bytes, end), '}');
+    assert.equal(excerptAt(new Uint8Array(0), 0), '');
   });
 
   test('splits no character, and shows little of a long line', () => {
-    const bytes = Buffer.from('漢'.repeat(100));
-    const { excerpt, column } = placeOf(bytes, 150);
-    assert.match(excerpt, /^漢{10,25}$/);
-    assert.equal(column, 51);
+    assert.match(excerptAt(Buffer.from('漢'.repeat(100)), 150), /^漢{10,25}$/);
+  });
+
+  test('counts lines and characters from 1', () => {
+    const at = (text: string): unknown[] => {
+      const { offset, line, column } = native.checkJson(Buffer.from(text)) ?? assert.fail(text);
+      return [offset, line, column];
+    };
+    assert.deepEqual(at('x'), [0, 1, 1]);
+    assert.deepEqual(at('{\n  "é漢😀": x}'), [17, 2, 10]);
+    assert.deepEqual(at('{\n  "é漢😀": 1,\n  "b" 2\n}'), [26, 3, 7]);
+    assert.deepEqual(at('[\n\n'), [3, 3, 1]);
   });
 
   test('is in the error of a body that is not JSON', () => {

@@ -162,28 +162,45 @@ test('a server that was taken over from ends soon once it is told to stop', { sk
   await busy.end();
 });
 
-test(
-  'a server that was taken over from ends soon if the other dies, and another can start',
-  { skip },
-  async () => {
-    const { settings } = shared();
-    const first = runServer({ ...settings, TEST_DRAIN_MS: '100' });
-    const { port } = await listening(first);
-    const busy = await RawClient.open(port);
-    busy.send(head('GET', '/wait?ms=3600000'));
-    const second = takeFrom(settings);
-    await listening(second);
-    const refused = takeFrom({ ...settings, TEST_BUILD: 'refuse' });
-    await refused.prints(/This worker cannot serve\./);
-    await refused.ended();
-    assert.doesNotMatch(first.output, /this one ends soon, too/);
-    second.child.kill('SIGKILL');
-    await first.prints(/the server that took over has ended: this one ends soon, too/);
-    await first.ended();
-    assert.equal((await exchange((await listening(takeFrom(settings))).port, pidRequest)).status, 200);
-    await busy.end();
-  },
-);
+/** A server with a request that lasts until a file is there. */
+async function kept(settings: Readonly<Record<string, string>>, folder: string) {
+  const server = runServer({ ...settings, TEST_DRAIN_MS: '100' });
+  const { port } = await listening(server);
+  const busy = await RawClient.open(port);
+  const file = join(folder, 'go on');
+  busy.send(head('GET', `/wait?file=${encodeURIComponent(file)}`));
+  return { server, busy, file };
+}
+
+test('two take-overs in a row cut no request of the first server', { skip }, async () => {
+  const { folder, settings } = shared();
+  const { server: first, busy, file } = await kept(settings, folder);
+  const second = takeFrom(settings);
+  await listening(second);
+  await listening(takeFrom(settings));
+  writeFileSync(file, '');
+  assert.equal((await busy.response()).body.toString(), 'waited');
+  for (const server of [first, second]) {
+    assert.deepEqual(await server.ended(), { code: 0, signal: null });
+    assert.doesNotMatch(server.output, /ends soon, too/);
+  }
+});
+
+test('servers that leave end soon if the last one dies, so that another can start', { skip }, async () => {
+  const { folder, settings } = shared();
+  const { server: first, busy } = await kept(settings, folder);
+  const second = takeFrom(settings);
+  await listening(second);
+  const last = takeFrom(settings);
+  await listening(last);
+  last.child.kill('SIGKILL');
+  for (const server of [second, first]) {
+    await server.prints(/the server that took over has ended: this one ends soon, too/);
+    await server.ended();
+  }
+  assert.equal((await exchange((await listening(takeFrom(settings))).port, pidRequest)).status, 200);
+  await busy.end();
+});
 
 test('limits and previews survive a take-over', { skip }, async () => {
   const { settings } = shared();

@@ -13,17 +13,32 @@ type JsonReason =
 /** Where (byte offset) and why bytes are refused. */
 export interface Refusal {
   offset: number;
+  line: number;
+  column: number;
   reason: JsonReason;
 }
 
 class Refused extends Error {
-  constructor(readonly refusal: Refusal) {
-    super(refusal.reason);
+  constructor(
+    readonly offset: number,
+    readonly reason: JsonReason,
+  ) {
+    super(reason);
   }
 }
 
+/** Line and column of an offset, from 1; a byte that continues a character of UTF-8 has no column. */
+function placeOf(bytes: Uint8Array, offset: number): Pick<Refusal, 'line' | 'column'> {
+  let [line, column] = [1, 1];
+  for (const byte of bytes.subarray(0, offset)) {
+    if (byte === 0x0a) [line, column] = [line + 1, 1];
+    else if ((byte & 0xc0) !== 0x80) column += 1;
+  }
+  return { line, column };
+}
+
 function refuse(offset: number, reason: JsonReason): never {
-  throw new Refused({ offset, reason });
+  throw new Refused(offset, reason);
 }
 
 const isContinuation = (byte: number | undefined) => byte !== undefined && byte >= 0x80 && byte <= 0xbf;
@@ -196,7 +211,8 @@ export function checkJson(bytes: Uint8Array): Refusal | null {
     new Reader(Buffer.from(bytes).toString('latin1')).document();
     return null;
   } catch (error) {
-    if (error instanceof Refused) return error.refusal;
-    throw error;
+    if (!(error instanceof Refused)) throw error;
+    const { offset, reason } = error;
+    return { offset, ...placeOf(bytes, offset), reason };
   }
 }

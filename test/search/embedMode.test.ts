@@ -465,7 +465,7 @@ test('a request whose vectors are not gathered yet names none, and takes none', 
   const body = Buffer.from(JSON.stringify(request));
   assert.equal(fuser.fuse(body, new Uint8Array(4_096), new Float64Array(2), 50), Deferred);
   const pending = fuser.takePending(body);
-  const asked = [() => pending.model, () => pending.missing, () => pending.missingText(0)];
+  const asked = [() => pending.model, () => pending.missing, () => pending.missingText(0, 9)];
   for (const ask of [...asked, () => pending.complete(new Float32Array(0), [])]) {
     assert.throws(ask, /no vectors are gathered/);
   }
@@ -502,7 +502,7 @@ test('an answer that lacks room waits with its scores until it has it, and goes 
   const pending = fuser.takePending(body);
   assert.throws(() => fuser.takePending(body), /nothing is pending/);
   assert.deepEqual([pending.model, pending.missing], ['static-256', 0]);
-  assert.throws(() => pending.missingText(0), /there is no such text/);
+  assert.throws(() => pending.missingText(0, 9), /there is no such text/);
   assert.equal(pending.answer(new Uint8Array(8), facts), NeedsRoom);
   assert.equal(facts[0], pending.room);
   const room = Buffer.alloc(pending.room);
@@ -518,7 +518,7 @@ test('an answer that lacks room waits with its scores until it has it, and goes 
   pending.release();
   const asked = [
     () => pending.missing,
-    () => pending.missingText(0),
+    () => pending.missingText(0, 9),
     () => pending.model,
     () => pending.room,
   ];

@@ -27,7 +27,7 @@ export const slowEmbedder: Embedder = {
     const places = Array.from({ length: texts.length }, (_, at) => at);
     const vectors = Float32Array.from(
       places.flatMap((at) => {
-        const angle = textAt(texts, at).reduce((sum, byte) => sum + byte, 1);
+        const angle = textAt(texts, at, Infinity).reduce((sum, byte) => sum + byte, 1);
         return [Math.cos(angle), Math.sin(angle)];
       }),
     );

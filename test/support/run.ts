@@ -97,7 +97,8 @@ export class Running {
         throw new Error(`not within ${patientMs} ms: ${pattern.source}:\n${this.output}`);
       }
       if (this.exit !== undefined) {
-        await pause(20); // What it wrote last may still be on its way.
+        // What it wrote last may still be on its way.
+        await this.#closed;
         const last = pattern.exec(this.output);
         if (last !== null) return last;
         throw new Error(`ended without ${pattern.source}:\n${this.output}`);

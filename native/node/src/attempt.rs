@@ -265,12 +265,14 @@ impl PendingFuse {
         Ok(self.gathered()?.missing().len() as u32)
     }
 
-    /// One of these texts, as the model reads it (UTF-8, in memory of its own). Throws if there is none.
+    /// One of these texts, as the model reads it: its first bytes (UTF-8), `most` at most, in memory of their
+    /// own. Throws if there is none.
     #[napi]
-    pub fn missing_text(&self, at: u32) -> Result<Buffer> {
+    pub fn missing_text(&self, at: u32, most: f64) -> Result<Buffer> {
         let text = self.gathered()?.missing_at(at as usize);
         let text = text.ok_or_else(|| Error::from_reason("there is no such text"))?;
-        Ok(text.as_bytes().to_vec().into())
+        let text = text.as_bytes();
+        Ok(text[..text.len().min(most as usize)].to_vec().into())
     }
 
     /// Adds all missing vectors, concatenated, and caches them. `truncated`: true if the model read only the

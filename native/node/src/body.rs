@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use fusegate_core::json::Refusal;
 use fusegate_core::json::body::{self, Reading};
 use fusegate_core::json::shape::Shape;
 use napi::bindgen_prelude::{AsyncTask, Buffer};
@@ -50,11 +49,17 @@ pub struct BodyReading {
     pub lists: Vec<ListFacts>,
 }
 
-fn told(outcome: std::result::Result<Reading, Refusal>) -> BodyReading {
+type Outcome = std::result::Result<Reading, JsonRefusal>;
+
+fn read(body: &[u8], shape: &Shape, closed: bool, brief: bool) -> Outcome {
+    body::read(body, shape, closed, brief).map_err(|refusal| JsonRefusal::new(refusal, body))
+}
+
+fn told(outcome: Outcome) -> BodyReading {
     let text = |bytes: Vec<u8>| Some(String::from_utf8(bytes).unwrap_or_default());
     match outcome {
         Err(refusal) => BodyReading {
-            refusal: Some(JsonRefusal::from(refusal)),
+            refusal: Some(refusal),
             faults: None,
             value: None,
             lists: Vec::new(),
@@ -111,7 +116,7 @@ impl BodyReader {
     /// Reads a body. `brief`: truncates strings, lists and maps to the length that a fault repeats.
     #[napi]
     pub fn read(&self, body: &[u8], brief: bool) -> BodyReading {
-        told(body::read(body, &self.shape, self.closed, brief))
+        told(read(body, &self.shape, self.closed, brief))
     }
 
     /// The same as `read`, in the thread pool. `body` must not change until the promise settles.
@@ -135,11 +140,11 @@ pub struct ReadTask {
 }
 
 impl Task for ReadTask {
-    type Output = std::result::Result<Reading, Refusal>;
+    type Output = Outcome;
     type JsValue = BodyReading;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(body::read(&self.body, &self.shape, self.closed, self.brief))
+        Ok(read(&self.body, &self.shape, self.closed, self.brief))
     }
 
     fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {

@@ -43,15 +43,23 @@ pub fn unicode_version() -> String {
 pub struct JsonRefusal {
     /// Byte offset of the refused part.
     pub offset: f64,
+    /// Its line, from 1.
+    pub line: f64,
+    /// Its character in the line, from 1.
+    pub column: f64,
     /// A reason from the closed list: syntax, invalid UTF-8, BOM, lone surrogate, number beyond binary64,
     /// NaN, Infinity, nesting over 128.
     pub reason: String,
 }
 
-impl From<json::Refusal> for JsonRefusal {
-    fn from(refusal: json::Refusal) -> Self {
+impl JsonRefusal {
+    /// Counts the lines and characters of the body before the place.
+    pub(crate) fn new(refusal: json::Refusal, body: &[u8]) -> Self {
+        let (line, column) = refusal.place(body);
         JsonRefusal {
             offset: refusal.offset as f64,
+            line: line as f64,
+            column: column as f64,
             reason: refusal.reason.text().to_owned(),
         }
     }
@@ -60,5 +68,7 @@ impl From<json::Refusal> for JsonRefusal {
 /// Checks strict JSON (RFC 8259, UTF-8 only); null if `body` passes.
 #[napi]
 pub fn check_json(body: &[u8]) -> Option<JsonRefusal> {
-    json::check(body).err().map(JsonRefusal::from)
+    json::check(body)
+        .err()
+        .map(|refusal| JsonRefusal::new(refusal, body))
 }

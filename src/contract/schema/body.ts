@@ -1,5 +1,5 @@
 /** Reads a request body as JSON: strict RFC 8259, and the media types it may have (RFC 9110, 6839). */
-import { placeOf } from './place.js';
+import { excerptAt } from './place.js';
 import type { Checked } from './validate.js';
 import { type ValidationError, validationError, valueError } from './validation.js';
 
@@ -20,6 +20,9 @@ export const MAX_NESTING = 128;
 /** Where (byte offset) and why a body is refused. */
 export interface JsonRefusal {
   readonly offset: number;
+  /** Its line, from 1, and its character in the line, from 1. */
+  readonly line: number;
+  readonly column: number;
   readonly reason: string;
 }
 
@@ -27,8 +30,9 @@ export interface JsonRefusal {
 export type CheckJson = (body: Uint8Array) => JsonRefusal | null;
 
 /** The one error of a body that is not acceptable JSON, with its line and column. */
-export function jsonInvalid({ offset, reason }: JsonRefusal, body: Uint8Array): ValidationError {
-  const ctx = { error: reason, ...placeOf(body, offset) };
+export function jsonInvalid(refusal: JsonRefusal, body: Uint8Array): ValidationError {
+  const { offset, reason, line, column } = refusal;
+  const ctx = { error: reason, line, column, excerpt: excerptAt(body, offset) };
   return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, ctx);
 }
 

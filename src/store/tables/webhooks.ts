@@ -74,12 +74,12 @@ function deliveryKey(webhookId: string, { log, position }: Pick<Delivery, 'log' 
 /** The webhooks, in the order of ids. Those that this version cannot read go to `leftOut`, if it is given. */
 export async function allWebhooks(store: Store, leftOut?: LeftOut): Promise<readonly Webhook[]> {
   const found: Webhook[] = [];
-  for await (const { value } of recordsAfter(store, 'webhooks')) {
+  for await (const { key, value } of recordsAfter(store, 'webhooks')) {
     try {
       found.push(webhookTable.decode(value));
     } catch (error) {
       if (leftOut === undefined || !(error instanceof UnreadableRecord)) throw error;
-      leftOut(error);
+      leftOut(error, Buffer.from(key).toString());
     }
   }
   return found;

@@ -50,8 +50,44 @@ impl Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit;
 
+impl Refusal {
+    /// Line and column of its place in the body, from 1. A column is a character.
+    #[must_use]
+    pub fn place(self, body: &[u8]) -> (usize, usize) {
+        let before = &body[..self.offset.min(body.len())];
+        let feeds = before.iter().filter(|&&byte| byte == b'\n').count();
+        let line = before.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+        // A byte of UTF-8 that continues no character begins one (RFC 3629).
+        let characters = line.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        (feeds + 1, characters + 1)
+    }
+}
+
 impl From<Refusal> for Unfit {
     fn from(_: Refusal) -> Self {
         Unfit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reason, Refusal};
+
+    fn place(body: &[u8], offset: usize) -> (usize, usize) {
+        let reason = Reason::Syntax;
+        Refusal { offset, reason }.place(body)
+    }
+
+    #[test]
+    fn lines_and_characters_count_from_one() {
+        let text = "{\n  \"é漢😀\": 1,\n  \"b\" 2\n}";
+        let at = |part: &str| place(text.as_bytes(), text.find(part).expect("a part"));
+        assert_eq!(at("{"), (1, 1));
+        assert_eq!(at("\": 1"), (2, 7));
+        assert_eq!(at("2\n"), (3, 7));
+        assert_eq!(place(text.as_bytes(), text.len()), (4, 2));
+        assert_eq!(place(text.as_bytes(), text.len() + 9), (4, 2));
+        assert_eq!(place(b"", 0), (1, 1));
+        assert_eq!(place("漢".repeat(100).as_bytes(), 150), (1, 51));
     }
 }

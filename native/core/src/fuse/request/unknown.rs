@@ -54,8 +54,6 @@ impl Place {
 pub struct Stranger {
     /// Its owner.
     pub place: Place,
-    /// The number of its leg, from 1; 0 outside legs.
-    owner: usize,
     /// Its name; `…` for a long one.
     pub name: String,
     /// The declared members of its owner.
@@ -69,10 +67,20 @@ impl Stranger {
     }
 }
 
-/// The unknown members of a request, in the order in which they occur.
+/// The unknown members of one object, or of all docs, in the order in which they occur.
+#[derive(Debug)]
+struct Owned {
+    place: Place,
+    /// The number of the leg, from 1; 0 outside legs.
+    owner: usize,
+    met: Vec<Stranger>,
+}
+
+/// The unknown members of a request.
 #[derive(Debug, Default)]
 pub struct Unknown {
-    met: Vec<Stranger>,
+    owners: Vec<Owned>,
+    /// The number of the leg that is read, as in [`Owned`].
     owner: usize,
 }
 
@@ -113,32 +121,48 @@ pub(crate) fn labelled_members<const COUNT: usize>(
 impl Unknown {
     /// True if there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.met.is_empty()
+        self.owners.is_empty()
     }
 
     /// Removes the members of an object whose value is read again.
     pub(crate) fn forget(&mut self, place: Place) {
-        self.met.retain(|stranger| stranger.place != place);
+        self.owners.retain(|owned| owned.place != place);
     }
 
     /// Moves to the leg `number`, whose earlier value no longer counts; 0: leaves the legs.
     pub(crate) fn go_to_leg(&mut self, number: usize) {
         self.owner = number;
-        self.met
-            .retain(|stranger| (stranger.place, stranger.owner) != (Place::Legs, number));
+        self.owners
+            .retain(|owned| (owned.place, owned.owner) != (Place::Legs, number));
+    }
+
+    /// The members met of the object that is read.
+    fn met(&mut self, place: Place) -> &mut Vec<Stranger> {
+        let owner = self.owner;
+        let found = self
+            .owners
+            .iter()
+            .position(|owned| (owned.place, owned.owner) == (place, owner));
+        let at = found.unwrap_or_else(|| {
+            let met = Vec::new();
+            self.owners.push(Owned { place, owner, met });
+            self.owners.len() - 1
+        });
+        &mut self.owners[at].met
     }
 
     #[cold]
     fn note(&mut self, scanner: &Scanner, span: Span, place: Place, known: &'static [&'static [u8]]) {
-        let bytes = scanner.bytes(span);
-        let owner = self.owner;
-        let is_owned = |stranger: &&Stranger| (stranger.place, stranger.owner) == (place, owner);
-        let of_place = self.met.iter().filter(is_owned);
-        if of_place.clone().count() == NAMED {
+        let met = self.met(place);
+        if met.len() == NAMED {
             return;
         }
-        let is_met = |stranger: &Stranger| stranger.name.as_bytes() == bytes;
-        if !span.escaped && of_place.clone().any(is_met) {
+        let bytes = scanner.bytes(span);
+        // An empty name has no memory, which takes a processor long to compare with AVX-512.
+        let is_met = |Stranger { name, .. }: &Stranger| {
+            name.len() == bytes.len() && (name.is_empty() || name.as_bytes() == bytes)
+        };
+        if !span.escaped && met.iter().any(is_met) {
             return;
         }
         // In the body a character has at most 12 bytes, as an escaped pair.
@@ -153,25 +177,21 @@ impl Unknown {
         } else {
             "…".to_owned()
         };
-        if of_place.clone().any(|stranger| stranger.name == name) {
-            return;
+        if met.iter().all(|stranger| stranger.name != name) {
+            met.push(Stranger { place, name, known });
         }
-        self.met.push(Stranger {
-            place,
-            owner,
-            name,
-            known,
-        });
     }
 
     /// The members that are named, each name once.
-    pub(crate) fn named(&mut self) -> impl Iterator<Item = &Stranger> {
-        self.met.sort_by_key(|stranger| (stranger.place, stranger.owner));
-        let first = |at: usize| self.met[..at].iter().all(|other| other.name != self.met[at].name);
-        (0..self.met.len())
-            .filter(move |&at| first(at))
-            .take(NAMED)
-            .map(|at| &self.met[at])
+    pub(crate) fn named(&mut self) -> Vec<&Stranger> {
+        self.owners.sort_by_key(|owned| (owned.place, owned.owner));
+        let mut named: Vec<&Stranger> = Vec::new();
+        for stranger in self.owners.iter().flat_map(|owned| &owned.met) {
+            if named.len() < NAMED && named.iter().all(|other| other.name != stranger.name) {
+                named.push(stranger);
+            }
+        }
+        named
     }
 }
 

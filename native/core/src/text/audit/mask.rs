@@ -85,6 +85,7 @@ pub struct Masked {
 #[must_use]
 pub fn find(text: &str) -> Vec<Masked> {
     let mut found = words(text);
+    found.extend(addresses(text));
     found.extend(numbers(text));
     merged(found)
 }
@@ -142,6 +143,13 @@ fn label(word: &str) -> Option<&'static str> {
         let (before, after) = word.split_at(place);
         if after.chars().nth(1).is_some() {
             return Some(if before.is_empty() { "[handle]" } else { "[email]" });
+        }
+        // A name and a password in a URL, before an address in brackets.
+        if before
+            .split_once("://")
+            .is_some_and(|(_, user)| user.contains(':'))
+        {
+            return Some("[secret]");
         }
     }
     if has_network_address(word) {
@@ -230,15 +238,36 @@ fn plain(c: char) -> Option<char> {
     (read.is_ascii_alphanumeric() || matches!(read, '-' | '_' | '+')).then_some(read)
 }
 
-/// True if a word has an address of the Internet Protocol, version 4 or 6: alone, or as a part of a URL, of a
-/// setting or of a network, with a port or a zone.
+/// True if a word has an address of the Internet Protocol, version 6: alone, or as a part of a URL, of a
+/// setting or of a network, with a zone.
 fn has_network_address(word: &str) -> bool {
-    word.split(['=', '/', '@', '%']).any(|part| {
+    let ends = |c: char| matches!(c, '=' | '/' | '@' | '%' | '?' | '#' | '&');
+    word.split(ends).any(|part| {
         let part = part.trim_end_matches(['.', ':']);
-        let host = part.split_once(':').map_or(part, |(host, _)| host);
-        let is_sixth = || part.len() > 6 && part.parse::<std::net::Ipv6Addr>().is_ok();
-        host.parse::<std::net::Ipv4Addr>().is_ok() || is_sixth()
+        part.len() > 6 && part.parse::<std::net::Ipv6Addr>().is_ok()
     })
+}
+
+/// Addresses of the Internet Protocol, version 4, whatever they stand in or touch.
+fn addresses(text: &str) -> Vec<Masked> {
+    let bytes = text.as_bytes();
+    let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = bytes[at..]
+        .iter()
+        .position(u8::is_ascii_digit)
+        .map(|next| at + next)
+    {
+        let length = bytes[start..].iter().take_while(|byte| is_part(byte)).count();
+        at = start + length;
+        let host = text[start..at].trim_end_matches('.');
+        if host.parse::<std::net::Ipv4Addr>().is_ok() {
+            let (end, label) = (start + host.len(), "[address]");
+            found.push(Masked { start, end, label });
+        }
+    }
+    found
 }
 
 /// Long enough runs of digits, with the characters that separate digits in numbers.
@@ -319,13 +348,6 @@ mod tests {
             ("ssn 123-45-6789", "ssn [number]"),
             ("１２３４５６７８", "[number]"),
             ("12\u{200B}345\u{200B}67", "[number]"),
-            ("from 10.0.0.1 and 2001:db8::1", "from [address] and [address]"),
-            ("at 10.0.0.1:8080.", "at [address]"),
-            ("http://10.0.0.1/x and ip=5.6.7.8", "[address] and [address]"),
-            (
-                "10.1.0.0/16 addr=2a00:1450::8a fe80::1:2%eth0",
-                "[address] [address] [address]",
-            ),
             ("key sk_live_51H8aBcDeFgHiJkLmN", "key [secret]"),
             ("key=sk_live_51H8aBcDeFgHiJkLmN", "[secret]"),
             ("api_key:sk_live_51H8aBcDeFgHiJkLmN", "api_key:[secret]"),
@@ -353,6 +375,34 @@ mod tests {
             ("5\u{FE0F}\u{20E3}5\u{20E3} 5\u{FE0F}\u{20E3}1234", "[number]"),
             ("⑤⑤⑤-⑤①②③", "[number]"),
             ("12345678\u{200B}", "[number]\u{200B}"),
+        ] {
+            assert_eq!(masked(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn network_addresses_are_named_wherever_they_stand() {
+        for (text, shown) in [
+            ("from 10.0.0.1 and 2001:db8::1", "from [address] and [address]"),
+            ("at 10.0.0.1:8080.", "at [address]:8080."),
+            (
+                "http://10.0.0.1/x and ip=5.6.7.8",
+                "http://[address]/x and ip=[address]",
+            ),
+            (
+                "ip:10.0.0.1 is 10.0.0.2?x=1 or 10.0.0.3…",
+                "ip:[address] is [address]?x=1 or [address]…",
+            ),
+            ("服务器是10.0.0.1请不要", "服务器是[address]请不要"),
+            (
+                "10.1.0.0/8 addr=2a00:1450::8a fe80::1:2%eth0",
+                "[address]/8 [address] [address]",
+            ),
+            (
+                "http://[2001:db8::1]:80/?a=2a00:1450::8a",
+                "http://[[address]][address]",
+            ),
+            ("http://root:s3cret@[::1]:80/", "[secret][::1]:80/"),
         ] {
             assert_eq!(masked(text), shown, "{text}");
         }
