@@ -118,6 +118,7 @@ test('defaults', () => {
       harvestMarkersPerMinute: 300,
       clicksPerMinute: 600,
       explorationsPerMinute: 300,
+      logKeySeed: null,
       witnesses: null,
       pollsPerMinute: 120,
       pagesPerMinute: 600,
@@ -205,6 +206,7 @@ const everyVariable = {
   HARVEST_MARKERS_PER_MINUTE: '7',
   CLICKS_PER_MINUTE: '0',
   EXPLORATIONS_PER_MINUTE: '0',
+  LOG_KEY: `${'0123456789abcdef'.repeat(4)}\n`,
   WITNESSES: policyFile,
   POLLS_PER_MINUTE: '9',
   PAGES_PER_MINUTE: '0',
@@ -280,6 +282,7 @@ test('every value is read', () => {
     harvestMarkersPerMinute: 7,
     clicksPerMinute: 0,
     explorationsPerMinute: 0,
+    logKeySeed: '0123456789abcdef'.repeat(4),
     witnesses: parsePolicy(policy),
     pollsPerMinute: 9,
     pagesPerMinute: 0,
@@ -589,6 +592,12 @@ describe('errors', () => {
     assert.match(wrong(file), /OPERATOR_FILE .*nam is not known.*; terms must be an address/);
   });
 
+  test('LOG_KEY is a seed in hexadecimal digits, which no error shows', () => {
+    for (const LOG_KEY of ['ab'.repeat(31), 'ab'.repeat(33), 'AB'.repeat(32), 'xy'.repeat(32)]) {
+      assert.equal(errorsOf({ LOG_KEY }), 'LOG_KEY must be 64 hexadecimal digits: openssl rand -hex 32.');
+    }
+  });
+
   test('WITNESSES is a file with a policy', () => {
     const file = join(operatorFolder, 'no-policy');
     writeFileSync(file, 'quorum of some\n');
@@ -730,7 +739,7 @@ test('unknown names that resemble settings are reported, and others are not', ()
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
       'DOOR_SUBMISSIONS_PER_MINUTE, DOOR_MAX_GB, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, ' +
-      'EXPLORATIONS_PER_MINUTE, WITNESSES, PAGES_PER_MINUTE.',
+      'EXPLORATIONS_PER_MINUTE, LOG_KEY, LOG_KEY_FILE, WITNESSES, PAGES_PER_MINUTE.',
     'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
     'PROT is not read; did you mean PORT?',
     'STRIPE_SECRET is not read; did you mean STRIPE_SECRET_KEY?',

@@ -253,8 +253,10 @@ export interface TakenOver {
    * Tells the other server that this one serves; resolves once it leaves. The lock then belongs to this one.
    */
   readonly serving: () => Promise<void>;
-  /** Resolves once the other server has ended; until then this process goes on. */
+  /** Resolves once the other server has ended; until then, or until `forget`, this process goes on. */
   readonly formerEnded: () => Promise<void>;
+  /** The other server takes it for the end of this one. */
+  readonly forget: () => void;
 }
 
 /** Requirements of a server that takes over. */
@@ -299,7 +301,8 @@ export async function takeOver({
     socket.ref();
     return closed;
   };
-  return { ports: said.ports, sockets: { port, door }, metrics: metrics[0], serving, formerEnded };
+  const forget = (): void => void socket.destroy();
+  return { ports: said.ports, sockets: { port, door }, metrics: metrics[0], serving, formerEnded, forget };
 }
 
 function connected(folder: string): Promise<Socket | undefined> {

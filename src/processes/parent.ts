@@ -114,6 +114,7 @@ async function serve(
       // The one before this one takes its end for that of all its successors.
       const left = Promise.all([pool.stop(parts.leaveMs, true), place.formerEnded()]);
       await Promise.race([left, stopped, successor.ended]);
+      place.forget();
     }
   } else await stopped;
   await pushed?.stop();

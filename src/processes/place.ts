@@ -34,8 +34,9 @@ export interface Place {
   readonly left: LeftSockets | undefined;
   /** Tells the leaving server, if there is one, that this one serves. */
   readonly serving: () => Promise<void>;
-  /** Resolves once the server that left has ended, if there is one; this process waits for it. */
+  /** Resolves once the server that left has ended, if there is one; this process waits until `forget`. */
   readonly formerEnded: () => Promise<void>;
+  readonly forget: () => void;
 }
 
 /** Takes the folder and the ports, or returns a sentence if it cannot. */
@@ -49,7 +50,13 @@ export async function takePlace(parts: PlaceParts): Promise<Place | { readonly r
   const door = await probeDoor(host, doorPort);
   if ('refused' in door) return door;
   const nobody = (): Promise<void> => Promise.resolve();
-  const nothing = { metricsSocket: undefined, left: undefined, serving: nobody, formerEnded: nobody };
+  const nothing = {
+    metricsSocket: undefined,
+    left: undefined,
+    serving: nobody,
+    formerEnded: nobody,
+    forget: () => undefined,
+  };
   return { port: probe.port, doorPort: door.port, metricsPort, ...nothing };
 }
 
@@ -72,7 +79,7 @@ async function takeLeft(parts: PlaceParts): Promise<Place | { readonly refused: 
   } catch (error) {
     return { refused: unusable(dataFolder, error).reason };
   }
-  const { sockets, metrics, serving, formerEnded } = taken;
+  const { sockets, metrics, serving, formerEnded, forget } = taken;
   const isDoorLeft = isLeft(doorPort, taken.ports.doorPort);
   const door = isDoorLeft ? { port: taken.ports.doorPort } : await probeDoor(host, doorPort);
   if ('refused' in door) return door;
@@ -88,6 +95,7 @@ async function takeLeft(parts: PlaceParts): Promise<Place | { readonly refused: 
     left: { port: sockets.port, door: isDoorLeft ? sockets.door : [] },
     serving,
     formerEnded,
+    forget,
   };
 }
 

@@ -171,7 +171,7 @@ export function leftOut(log: Pick<Log, 'warn'>, text: string): LeftOut {
   const told = new Set<string>();
   return ({ message: reason }, id) => {
     const which = `${id ?? ''} ${reason}`;
-    if (!told.has(which)) log.warn({ id, reason }, text);
+    if (!told.has(which)) log.warn(id === undefined ? { reason } : { id, reason }, text);
     told.add(which);
     return undefined;
   };
