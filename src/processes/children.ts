@@ -58,6 +58,14 @@ export function startChild(order: ChildOrder): ChildProcess {
   return child;
 }
 
+/**
+ * Kills a process of {@link startChild}. Node would send the signal to process 0 if it was not started: that is
+ * the whole group of this process.
+ */
+export function killChild(child: ChildProcess): void {
+  if (child.pid !== undefined) child.kill('SIGKILL');
+}
+
 /** The log's sink in a process of {@link startChild}, given its last argument; undefined in any other. */
 export function childSink(logFormat: string | undefined): LogSink | undefined {
   if (logFormat !== 'json' && logFormat !== 'text') return undefined;

@@ -9,7 +9,7 @@ import { EmbedQueue, type CallHandle } from '../models/queue.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { LineFormat, Log } from '../system/log.js';
 import { countersOf, single, type Metric } from '../system/metrics.js';
-import { startChild } from './children.js';
+import { killChild, startChild } from './children.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 
 /** Dependencies of the embedder. */
@@ -113,7 +113,7 @@ export class EmbedderProcess {
     this.stopping = true;
     this.restart?.stop();
     this.queue.ended();
-    this.running?.child.kill('SIGKILL');
+    if (this.running !== undefined) killChild(this.running.child);
   }
 
   /** Metrics of the queue and of the process. */

@@ -10,7 +10,7 @@ import type { Configuration } from '../configuration.js';
 import type { LineFormat, Log } from '../system/log.js';
 import { countersOf, type Metric } from '../system/metrics.js';
 import type { LeftSockets } from '../http/listening.js';
-import { firstInherited, startChild } from './children.js';
+import { firstInherited, killChild, startChild } from './children.js';
 import type { EmbedderProcess } from './embedder.js';
 import { isEmbedQuestion } from '../models/messages.js';
 import type { ToParent, ToWorker } from './messages.js';
@@ -183,7 +183,7 @@ export class WorkerPool {
     const closed = ofIt.map((worker) => new Promise<void>((resolve) => (worker.onClosed = resolve)));
     for (const worker of ofIt) {
       this.tell(worker, { kind: 'drain', timeoutMs: leaveMs, untilClosed: true });
-      const timer = this.parts.clock.after(leaveMs + 1_000, () => worker.child.kill('SIGKILL'));
+      const timer = this.parts.clock.after(leaveMs + 1_000, () => killChild(worker.child));
       this.waiting.add(timer);
       worker.child.once('exit', () => {
         timer.stop();
@@ -219,7 +219,7 @@ export class WorkerPool {
   kill(): void {
     this.stopping = true;
     this.repairs?.stop();
-    for (const worker of this.workers) worker.child.kill('SIGKILL');
+    for (const worker of this.workers) killChild(worker.child);
   }
 
   /** Collects the metrics of every worker, for at most `timeoutMs`. */
@@ -332,7 +332,7 @@ export class WorkerPool {
 
   private killGeneration(generation: Generation): void {
     generation.leaving = true;
-    for (const worker of this.workers) if (worker.generation === generation) worker.child.kill('SIGKILL');
+    for (const worker of this.workers) if (worker.generation === generation) killChild(worker.child);
   }
 
   private replace(worker: Worker, how: string): void {

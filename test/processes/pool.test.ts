@@ -1,8 +1,9 @@
 /** The pool of workers, with a small program in place of a worker, in a process that cannot start others. */
 import assert from 'node:assert/strict';
+import { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, afterEach, test } from 'node:test';
 import { WorkerPool, type PoolParts } from '../../src/processes/pool.js';
 import { HandClock } from '../support/handClock.js';
 import { temporaryFolder } from '../support/run.js';
@@ -19,6 +20,17 @@ process.on('message', ({ kind }) => {
   else if (kind === 'drain') process.exit();
 });
 `;
+
+/** Children that were killed without having been started: the signal goes to the group of this process. */
+const killedUnstarted: ChildProcess[] = [];
+type Kill = (this: ChildProcess, signal?: NodeJS.Signals | number) => boolean;
+const kill = Reflect.get(ChildProcess.prototype, 'kill') as Kill;
+ChildProcess.prototype.kill = function (this: ChildProcess, signal) {
+  if (this.pid !== undefined) return kill.call(this, signal);
+  killedUnstarted.push(this);
+  return false;
+};
+afterEach(() => assert.deepEqual(killedUnstarted, []));
 
 /** A pool of such workers, and the reasons that it logs. */
 function poolOf(source = worker): {
@@ -69,6 +81,20 @@ test('a worker is replaced once its process can be started again', async () => {
   await clock.pass(60_000);
   await until(() => pool.listening === 2);
   assert.equal(await pool.stop(1_000), true);
+});
+
+test('workers that cannot be started refuse the start, and nothing else ends', async () => {
+  const node = process.execPath;
+  try {
+    for (const execPath of ['/nowhere/node', 'no\0name']) {
+      process.execPath = execPath;
+      const { pool } = poolOf();
+      assert.match(String(await pool.start()), /^A worker could not be started \(/);
+      assert.equal(await pool.stop(1_000), true);
+    }
+  } finally {
+    process.execPath = node;
+  }
 });
 
 test('a process that cannot even be asked for counts as one that could not be started', async () => {

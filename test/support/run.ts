@@ -79,7 +79,7 @@ export class Running {
 
   /** Kills it and, where the system tells of them, the programs that it started; waits for their end. */
   async kill(): Promise<void> {
-    if (this.exit === undefined) for (const pid of treeOf(this.pid)) signal(pid, 'SIGKILL');
+    if (this.exit === undefined && this.pid > 0) for (const pid of treeOf(this.pid)) signal(pid, 'SIGKILL');
     await this.#closed;
   }
 
