@@ -24,7 +24,7 @@ process.on('message', ({ kind }) => {
 /** Children that were killed without having been started: the signal goes to the group of this process. */
 const killedUnstarted: ChildProcess[] = [];
 type Kill = (this: ChildProcess, signal?: NodeJS.Signals | number) => boolean;
-const kill = Reflect.get(ChildProcess.prototype, 'kill') as Kill;
+const kill: Kill = Reflect.get(ChildProcess.prototype, 'kill');
 ChildProcess.prototype.kill = function (this: ChildProcess, signal) {
   if (this.pid !== undefined) return kill.call(this, signal);
   killedUnstarted.push(this);
