@@ -59,8 +59,8 @@ export function startChild(order: ChildOrder): ChildProcess {
 }
 
 /**
- * Kills a process of {@link startChild}. If it was not started, Node would send the signal to process 0, which
- * is the whole group of this process.
+ * Kills a process of {@link startChild}. If it was not started, Node would send the signal to process 0:
+ * the whole group of this process.
  */
 export function killChild(child: ChildProcess): void {
   if (child.pid !== undefined) child.kill('SIGKILL');
