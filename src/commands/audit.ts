@@ -100,13 +100,11 @@ function sayUnknownStack(given: string | undefined, printError: AuditCommandPart
 
 /** Audits standard input, after reading it to its end. */
 async function auditInput(given: GivenOptions, parts: AuditCommandParts): Promise<AuditFindings | string> {
-  let spooled: Awaited<ReturnType<AuditCommandParts['spool']>>;
-  try {
-    spooled = await parts.spool();
-  } catch (error) {
+  const spooled = await parts.spool().catch((error: unknown) => {
     const why = `Standard input cannot be kept in the temporary folder (${reasonOf(error)}).`;
     return `${why} Set TMPDIR to one with room.`;
-  }
+  });
+  if (typeof spooled === 'string') return spooled;
   const { path, remove } = spooled;
   try {
     const found = await auditFile(path, given, parts);

@@ -101,10 +101,10 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
   const next = options.newKey ? keyless(signed) : signed;
   const outcome = await store.commit([writeSigned(record, { ...next, restored: false })]);
   if (outcome.kind !== 'done') return { wrong: 'A checkpoint was signed meanwhile. Run it again.' };
-  const retired = options.newKey ? retire(configuration, parts.clock.wallMs()) : '';
   await parts.write(
     options.newKey
-      ? `${retired} Tell whoever checks this log its new verifier key (GET /log/vkey).\n`
+      ? `${retire(configuration, parts.clock.wallMs())} Tell whoever checks this log its new verifier key ` +
+          '(GET /log/vkey).\n'
       : 'Checkpoints are signed again, from the one that the store has.\n',
   );
   return 0;

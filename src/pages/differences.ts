@@ -62,43 +62,34 @@ function aligned(left: readonly string[], right: readonly string[]): Difference[
   return parts;
 }
 
-/** The number of words that both lists begin with, and of those after them that both end with. */
-function common(left: readonly string[], right: readonly string[]): { head: number; tail: number } {
+/** The parts of two lists: what both begin and end with, and those of the rest, by `between`. */
+function around(
+  left: readonly string[],
+  right: readonly string[],
+  between: (left: readonly string[], right: readonly string[]) => Difference[],
+): Difference[] {
   const shorter = Math.min(left.length, right.length);
-  let [head, tail] = [0, 0];
+  let head = 0;
   while (head < shorter && left[head] === right[head]) head += 1;
+  let tail = 0;
   while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail += 1;
-  return { head, tail };
-}
-
-/** A difference without its common prefix and suffix, which become parts of their own. */
-function trimmed({ before, after }: Difference): Difference[] {
-  const [left, right] = [Array.from(before), Array.from(after)];
-  const { head, tail } = common(left, right);
+  const same = (parts: readonly string[]): Difference => ({ before: parts.join(''), after: parts.join('') });
   return [
     same(left.slice(0, head)),
-    {
-      before: left.slice(head, left.length - tail).join(''),
-      after: right.slice(head, right.length - tail).join(''),
-    },
+    ...between(left.slice(head, left.length - tail), right.slice(head, right.length - tail)),
     same(left.slice(left.length - tail)),
   ].filter((part) => part.before !== '' || part.after !== '');
 }
 
-function same(parts: readonly string[]): Difference {
-  const text = parts.join('');
-  return { before: text, after: text };
+/** A difference without its common prefix and suffix, which become parts of their own. */
+function trimmed({ before, after }: Difference): Difference[] {
+  return around(Array.from(before), Array.from(after), (left, right) => [
+    { before: left.join(''), after: right.join('') },
+  ]);
 }
 
 /** The parts of two texts; joined, each side gives its text. */
 export function differences(before: string, after: string): Difference[] {
   const words = (text: string): string[] => text.match(/\s+|[^\s]+/gu) ?? [];
-  const [left, right] = [words(before), words(after)];
-  const { head, tail } = common(left, right);
-  const between = aligned(left.slice(head, left.length - tail), right.slice(head, right.length - tail));
-  return [
-    same(left.slice(0, head)),
-    ...between.flatMap(trimmed),
-    same(left.slice(left.length - tail)),
-  ].filter((part) => part.before !== '' || part.after !== '');
+  return around(words(before), words(after), (left, right) => aligned(left, right).flatMap(trimmed));
 }

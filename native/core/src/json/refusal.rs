@@ -1,5 +1,7 @@
 //! The closed list of reasons to refuse a body.
 
+use crate::cpu::scan::code_points;
+
 /// Why a body is not JSON that Fusegate accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
@@ -57,9 +59,7 @@ impl Refusal {
         let before = &body[..self.offset.min(body.len())];
         let feeds = before.iter().filter(|&&byte| byte == b'\n').count();
         let line = before.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
-        // A byte of UTF-8 that continues no character begins one (RFC 3629).
-        let characters = line.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
-        (feeds + 1, characters + 1)
+        (feeds + 1, code_points(line) as usize + 1)
     }
 }
 
